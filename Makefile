@@ -9,6 +9,8 @@ FRAIL := tests/chaos/test_kills.py tests/chaos/test_small_workers.py tests/clust
 	tests/exchange/test_leaving_workers.py tests/agents/test_process_daemon.py tests/agents/test_stand_in.py
 # A process more than there are cores, for tests of clusters wait a third of their time.
 SIDE_BY_SIDE := --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
+# What tests and searches share.
+SUPPORT := PYTHONPATH=$(CURDIR)/tests/support
 INSTALLED := .venv/.installed
 DASK := 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'
 WITH_oldest := $(DASK)
@@ -21,7 +23,7 @@ SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildc
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-lowest test-cuda registers tiny lint types format fuzz chaos flat bench termination clean
+.PHONY: help install demo test test-oldest test-lowest test-cuda registers tiny lint types format fuzz fuzz-programs chaos flat bench termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,16 +46,16 @@ test: $(INSTALLED) ## run all tests
 	$(BIN)/python -m pytest $(FRAIL)
 
 test-oldest: .venv-oldest/.installed ## run the tests of the exchange with the oldest supported Dask
-	.venv-oldest/bin/python -m pytest tests/exchange
+	.venv-oldest/bin/python -m pytest tests/exchange tests/supersteps tests/native/test_hosts.py
 
 # what an older Numba compiles is kept apart, for one version forgets what another has compiled
 test-lowest: export NUMBA_CACHE_DIR := $(CURDIR)/.venv-lowest/kernels
 test-lowest: .venv-lowest/.installed ## run some tests with the lowest versions of all that dgraph depends on
-	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) tests/bench tests/cli tests/exchange tests/graph tests/io tests/partition \
-		tests/programs
+	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) tests/bench tests/building tests/cli tests/codegen tests/exchange \
+		tests/frames tests/io tests/partition tests/programs tests/supersteps
 
 test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU that need not be here, and run the tests of devices
-	.venv-cuda/bin/python -m pytest tests/devices
+	.venv-cuda/bin/python -m pytest tests/devices tests/agents tests/building/test_build_on_device.py tests/cugraph
 
 registers: .venv-cuda/.installed ## registers, bytes of stack and of spills that every kernel takes on a GPU of capability 9.0
 	.venv-cuda/bin/python tests/support/compiled.py 9.0 | sed 's/], /]\n/g'
@@ -69,9 +71,10 @@ registers: .venv-cuda/.installed ## registers, bytes of stack and of spills that
 tiny: $(INSTALLED) ## run the few tests that say in 5 seconds whether anything works
 	$(BIN)/python -m pytest -m tiny $(wildcard tests/test_*.py)
 
-lint: $(INSTALLED) ## check style and format
+lint: $(INSTALLED) ## check style, format and wording
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/python tests/support/plain_english.py
 
 types: $(INSTALLED) ## check types
 	$(BIN)/mypy
@@ -82,10 +85,13 @@ format: $(INSTALLED) ## put imports and layout in order
 
 fuzz: $(INSTALLED) ## 100,000 hostile inputs for every reader; hours, and INPUTS=1000 for fewer
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' || true
-	$(BIN)/python tests/fuzz/search_inputs.py --inputs $(or $(INPUTS),100000) --record benchmarks/results/fuzz.json
+	$(SUPPORT) $(BIN)/python tests/fuzz/search_inputs.py --inputs $(or $(INPUTS),100000) --record benchmarks/results/fuzz.json
+
+fuzz-programs: $(INSTALLED) ## 20,000 random programs: refused, or the same answer on every engine; PROGRAMS=1000 for fewer
+	$(SUPPORT) $(BIN)/python tests/fuzz/search_programs.py --programs $(or $(PROGRAMS),20000) --record benchmarks/results/fuzz-programs.json
 
 chaos: $(INSTALLED) ## kill 200 workers at random moments of runs of every engine; KILLS=20 for fewer
-	$(BIN)/python tests/chaos/search_kills.py --kills $(or $(KILLS),200) --record benchmarks/results/chaos.json
+	$(SUPPORT) $(BIN)/python tests/chaos/search_kills.py --kills $(or $(KILLS),200) --record benchmarks/results/chaos.json
 
 flat: $(INSTALLED) ## memory of scheduler, workers and client over 1,000 runs in one cluster; RUNS=100 for fewer
 	$(BIN)/python benchmarks/flat_memory.py --trials 1 --runs $(or $(RUNS),1000)

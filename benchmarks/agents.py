@@ -1,9 +1,9 @@
-"""Daemons: the pipeline, its block size, the cache, start-up, balance, and what they cost where nobody needs them.
+"""Daemons: the pipeline, its block size, the cache, start-up, balance, and their cost where they bring nothing.
 
     python benchmarks/agents.py [--scale 16] [--trials 3] [--plot block_size.png] [--only stand-in,cache]
 
 Answers are compared with those of the solvers in `dgraph/solvers`, which share no code with blocks. Stand-ins for other
-hardware wait a stated time for each edge and leave the core free.
+hardware wait a fixed time for each edge and leave the core free.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from harness import Claim, Wrong, worker_processes
+from harness import Claim
 
 import dgraph as dg
 from dgraph.agents.agent import agent_of
-from dgraph.agents.daemon import BlockCall, Daemon
+from dgraph.agents.daemon import LOST, BlockCall, Daemon
 from dgraph.agents.daemon_settings import NO_DAEMONS, DaemonKind
 from dgraph.agents.own_process_daemon import ProcessDaemon
+from dgraph.bench.local_cluster import local_cluster
+from dgraph.bench.turns import take_turns, timed
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.cpu import Cpu
+from dgraph.errors import AnswerError
 from dgraph.ops.power_iteration import PageRank
 from dgraph.partition.balance import split_for
 from dgraph.pipeline.block_size import Cost
@@ -61,16 +64,16 @@ class Bench:
         }
 
     def checked(self, run: Callable[..., Any], **how: Any) -> Any:
-        """A run whose answer is the solver's."""
+        """A run whose answer is checked against the solver's."""
         found = run(engine="gas", **how)
         mine, theirs = (one.compute().iloc[:, 1].to_numpy() for one in (found, run()))
         if not np.allclose(mine, theirs, rtol=1e-9, equal_nan=True):
-            raise Wrong(f"{how}: other values than the solver's")
+            raise AnswerError(f"{how}: other values than the solver's")
         return found
 
 
 def in_process(bench: Bench) -> None:
-    """A pull through an agent against a call of the kernel."""
+    """A pull through an agent against a direct call of the kernel."""
     partition = bench.graph.partitioned(("incoming",)).held[0]
     recipe = recipe_of(PageRank())
     edges = EdgeTables(partition, True, {}, 1)
@@ -79,26 +82,22 @@ def in_process(bench: Bench) -> None:
     n, kernel = partition.num_owned, recipe.kernels["pull"]
     connection = agent_of("bench").connect(recipe, n, NO_DAEMONS)
     expected = np.bincount(partition.incoming.rows(), minlength=n) / n
-    times: tuple[list[float], list[float]] = ([], [])
-    runs = lambda: connection.rows("pull", n, values), lambda: kernel.on(0, n, values)
-    for trial in range(20 * bench.trials + 1):
-        for run, seconds in zip(runs, times, strict=True):
-            begun = time.perf_counter()
-            run()
-            elapsed = time.perf_counter() - begun
-            if not np.allclose(values["inbox_message"], expected):
-                raise Wrong("a pull of equal messages counts edges")
-            if trial:
-                seconds.append(elapsed)
-    bench.claim("a pull through the in-process daemon", "the kernel alone", 1.03).record(*times)
+
+    def check(_: Any) -> None:
+        if not np.allclose(values["inbox_message"], expected):
+            raise AnswerError("a pull of equal messages counts edges")
+
+    through, alone = partial(connection.rows, "pull", n, values), partial(kernel.on, 0, n, values)
+    claim = bench.claim("a pull through the in-process daemon", "the kernel alone", 1.03)
+    claim.measure((through, check), (alone, check), 20 * bench.trials)
 
 
 def middleware(bench: Bench) -> None:
-    """What a run takes beside its kernels: one partition, so nothing is exchanged."""
+    """The time of a run outside its kernels, on one partition without exchanges."""
     run, took = bench.operations()["PageRank"], 0.0
     bench.checked(run)
 
-    def timed(kernels: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(kernels: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **more: Any) -> Any:
             nonlocal took
             begun = time.perf_counter()
@@ -110,18 +109,17 @@ def middleware(bench: Bench) -> None:
         return call
 
     beside, whole = [], []
-    with patch.object(Cpu, "rows", timed(Cpu.rows)), patch.object(Cpu, "once", timed(Cpu.once)):
+    with patch.object(Cpu, "rows", counted(Cpu.rows)), patch.object(Cpu, "once", counted(Cpu.once)):
         for _ in range(bench.trials):
-            took, begun = 0.0, time.perf_counter()
-            run(engine="gas")
-            whole.append(time.perf_counter() - begun)
+            took = 0.0
+            whole.append(timed(partial(run, engine="gas"))[0])
             beside.append(whole[-1] - took)
     what = f"PageRank of {ROUNDS} supersteps, all but its kernels"
     bench.claim(what, "the whole run", 0.1).record(beside, whole)
 
 
 def pipeline(bench: Bench) -> None:
-    """Own-process daemon: the gain over no pipeline, against nine tenths of what the model says of measured costs."""
+    """A daemon in its own process: the speed-up by the pipeline, against 90 % of what the model predicts."""
     for name, run in bench.operations().items():
         ours, theirs, costs = [], [], {}
         for trial in range(bench.trials + 1):
@@ -143,7 +141,7 @@ def pipeline(bench: Bench) -> None:
 
 
 def stand_in(bench: Bench) -> None:
-    """Three equal stages: the gain, and the chosen block among all."""
+    """Three equal stages: the speed-up, and the chosen block size against all others."""
     sweep: dict[Any, list[float]] = {bench.graph.num_edges // blocks: [] for blocks in (4, 8, 16, 24, 32, 48, 64)}
     sweep |= {"auto": [], None: []}
     run = partial(dg.pagerank, bench.graph, max_iter=6, tol=0)
@@ -151,7 +149,7 @@ def stand_in(bench: Bench) -> None:
     for _ in range(bench.trials):
         for size, seconds in sweep.items():
             found = bench.checked(run, daemons=[EQUAL], pipeline_block=size).report
-            seconds.append(float(found["pipeline"].iloc[3:].median()))  # before that it is measured
+            seconds.append(float(found["pipeline"].iloc[3:].median()))  # the first three measure the costs
             row = found.iloc[-1] if size == "auto" else row
     ours, none = sweep.pop("auto"), sweep.pop(None)
     best = min(sweep.values(), key=median)
@@ -170,23 +168,27 @@ def stand_in(bench: Bench) -> None:
 
 def cache(bench: Bench) -> None:
     """Bytes of vertices between agent and daemon, with and without a cache and lazy upload."""
-    run, how = bench.operations()["SSSP"], {"daemons": "own process", "pipeline_block": 1 << 15}
+    run, block = bench.operations()["SSSP"], 1 << 15
+    how = {"daemons": dg.Daemons("own process", block=block)}
     ours = [float(bench.checked(run, **how).report["moved"].sum()) for _ in range(bench.trials)]
-    plain = {**how, "vertex_cache": 0, "lazy_upload": False}
+    plain = {
+        "daemons": dg.Daemons("own process", block=block, cache=0),
+        "optimisations": dg.Optimisations(lazy_upload=False),
+    }
     theirs = [float(bench.checked(run, **plain).report["moved"].sum()) for _ in range(bench.trials)]
     bench.claim("vertices moved by SSSP, cache and lazy upload", "neither", 0.5, "bytes").record(ours, theirs)
 
 
 def lazy_upload(bench: Bench) -> None:
-    """Bytes between four partitions, where owners tell the copies that will send, and where they tell all."""
+    """Bytes between four partitions if owners update only the copies that will send, and if they update all."""
     graph = dg.rmat(scale=bench.scale, edge_factor=16, seed=1, weights=(1, 255), parts=4)
     run = partial(dg.sssp, graph, bench.source(), predecessors=False, local_rounds=1)
     expected = bench.operations()["SSSP"]().compute()
     sent: dict[bool, list[float]] = {True: [], False: []}
     for lazy, counts in sent.items():
-        found = run(lazy_upload=lazy)
+        found = run(optimisations=dg.Optimisations(lazy_upload=lazy))
         if not found.compute().equals(expected):
-            raise Wrong(f"{lazy=}: other values than the solver's")
+            raise AnswerError(f"{lazy=}: other values than the solver's")
         counts.append(float(found.report["bytes"].sum()))
     bench.claim("bytes between four partitions, SSSP, lazy upload", "every copy told", 0.5, "bytes").record(
         *sent.values()
@@ -194,39 +196,41 @@ def lazy_upload(bench: Bench) -> None:
 
 
 def skip(bench: Bench) -> None:
-    """Exchanges of two worker processes on a grid, and what to look for quiet rounds costs where there are none."""
-    vertices, on, off = 1 << (bench.scale + 1), {}, {"local_rounds": 1, "skip_exchange": False}
-    with worker_processes() as client:
+    """Exchanges of two worker processes on a grid, and the cost of looking for quiet rounds if there are none."""
+    vertices, on = 1 << (bench.scale + 1), {}
+    off = {"local_rounds": 1, "optimisations": dg.Optimisations(skip_exchange=False)}
+    with local_cluster(2, 1) as client:
         grid = dg.grid(rows=200, cols=200, parts=2, client=client)
         found, other = (dg.bfs(grid, 0, **how) for how in (on, off))
         if not found.compute().equals(other.compute()):
-            raise Wrong("skipping: other distances")
+            raise AnswerError("skipping: other distances")
         counts = [float(one.report["exchanges"].sum()) for one in (found, other)]
         what = "exchanges of BFS on a grid of 200 x 200, two workers, with skipping and local rounds"
         Claim("agents", what, "neither", 0.4, "").record(*([count] for count in counts))
         uniform = dg.uniform(vertices=vertices, edges=16 * vertices, parts=2, client=client)
-        seconds: dict[bool, list[float]] = {True: [], False: []}
         expected = dg.bfs(uniform, 0).compute()
-        for _ in range(4 * bench.trials):
-            for skips, times in seconds.items():
-                begun = time.perf_counter()
-                found = dg.bfs(uniform, 0, local_rounds=1, skip_exchange=skips)
-                times.append(time.perf_counter() - begun)
-                if not found.compute().equals(expected):
-                    raise Wrong(f"skip_exchange={skips}: other distances")
+
+        def check(found: Any) -> None:
+            if not found.compute().equals(expected):
+                raise AnswerError("other distances with or without skipping")
+
+        ways = {skips: dg.Optimisations(skip_exchange=skips) for skips in (True, False)}
+        search = partial(dg.bfs, uniform, 0, local_rounds=1)
+        runs = {skips: (partial(search, optimisations=way), check) for skips, way in ways.items()}
+        seconds = take_turns(runs, 4 * bench.trials, warmups=0)
     what = f"BFS on a uniform graph of {vertices:,} vertices, two workers, with skipping"
     Claim("agents", what, "without", 1.02).record(*seconds.values())
 
 
 class Restarted(ProcessDaemon):
-    """Its process ends before every block."""
+    """A daemon whose process exits before every block."""
 
-    def compute(self, table: str, call: BlockCall) -> tuple[bool, Any]:
+    def compute(self, table: str, call: BlockCall) -> Any:
         if not self.fresh:
             self._end(politely=True)
-        answered, answer = super().compute(table, call)
-        self.fresh = not answered
-        return answered, answer
+        answer = super().compute(table, call)
+        self.fresh = answer is LOST
+        return answer
 
     fresh = False
 
@@ -238,7 +242,7 @@ class Restarting(DaemonKind):
 
 
 def start_up(bench: Bench) -> None:
-    """Eleven supersteps by a daemon that starts once, and by one that starts for each."""
+    """Eleven supersteps with a daemon that starts once, and with one that starts for each."""
     run, times = bench.operations()["PageRank"], ([], [])
     for trial in range(2):
         for kind, seconds in zip(("own process", [Restarting()]), times, strict=True):
@@ -250,7 +254,7 @@ def start_up(bench: Bench) -> None:
 
 
 def balance(bench: Bench) -> None:
-    """Two workers, one three times as fast as the other: edges by capacity against even halves, and the optimum."""
+    """Two workers, one three times as fast: edges split by capacity, against equal halves and the optimum."""
     kinds = {0: [StandIn(compute=3e-6)], 1: [StandIn(compute=1e-6)]}
     times: dict[str, list[float]] = {"balanced": [], "even": []}
     frame = bench.graph.edges.compute()
@@ -261,7 +265,7 @@ def balance(bench: Bench) -> None:
             found = dg.pagerank(graph, max_iter=5, tol=0, daemons=kinds, pipeline_block=1 << 16)
             expected = dg.pagerank(bench.graph, max_iter=5, tol=0).compute()["pagerank"]
             if not np.allclose(found.compute()["pagerank"], expected):
-                raise Wrong("ranks are others than the solver's")
+                raise AnswerError("ranks are others than the solver's")
             if trial:
                 seconds = found.report.groupby("superstep")["pipeline"].max().iloc[1:]
                 times[name].append(float(seconds.mean()))

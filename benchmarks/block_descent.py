@@ -1,10 +1,10 @@
-"""Block coordinate descent against bulk-synchronous rounds: how much work, and how much time, to the same answer.
+"""Block coordinate descent against bulk-synchronous rounds: work and time to the same answer.
 
 python benchmarks/block_descent.py [--graphs wiki-Vote,wave,usroads-48,rmat] [--scale 20] [--trials 3]
 
-An epoch is as much work as one look at every edge, whoever looks; sums that are filled before the first block count.
-The table of epochs may be made in pieces (--graphs, --operations, --sizes): each replaces its rows of
-results/epochs.json. Real graphs are those of ../shared/data (or of DGRAPH_DATA).
+An epoch is as much work as reading every edge once; sums computed before the first block count.
+The table of epochs can be made in pieces (--graphs, --operations, --sizes): each replaces its rows of
+results/epochs.json. Real graphs are read from ../shared/data, or from DGRAPH_DATA.
 """
 
 import argparse
@@ -13,30 +13,32 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from harness import RESULTS, Claim, Wrong
+from harness import RESULTS, Claim
 
 import dgraph as dg
+from dgraph.bench.turns import take_turns
 from dgraph.engines.descent.block_options import BlockOptions
+from dgraph.errors import AnswerError
 from dgraph.native.team import barrier, kernel, team
 from dgraph.runs import choice
 from dgraph.testing.verify import verify
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "ops"))
 
-ENGINE = {"engine": "block_descent"}
-SETTING = "priority", None  # of both operations and all graphs: the order, and blocks as they are by default
+SETTING = "priority", None  # for both operations and all graphs: the order, and the default block size
 SIZES = (8, 64, 512, 4096, 32768)
-RESIDUAL = 1e-9  # of PageRank: how far all ranks together are from the fixed point
+RESIDUAL = 1e-9  # for PageRank: the total distance of the ranks from the fixed point
 RANK, NOISE, PENALTY, EPOCHS, NEAR = 4, 0.5, 0.5, 40, 0.02  # of factorize
 
 
 def graph_of(name, scale):
-    """The graph and a source; None where there is no such data here."""
+    """The graph and a source; None if the data are missing."""
     if name == "rmat":
         graph = dg.rmat(scale=scale, seed=1, weights=(1, 255), parts=1)
         return graph, int(dg.degrees(graph).by_number("out_degree").argmax())
@@ -49,7 +51,7 @@ def graph_of(name, scale):
 
 
 class Case:
-    """An operation on a graph: rounds in order, and blocks; both verified by the local solver's answer."""
+    """An operation on a graph, by rounds and by blocks; both are verified against the local solver."""
 
     def __init__(self, operation, graph, source):
         self.operation, self.graph, self.source = operation, graph, source
@@ -62,11 +64,13 @@ class Case:
         return dg.pagerank(self.graph, tol=tol, max_iter=2000, **options)
 
     def in_rounds(self):
-        only = {"local_rounds": 1} if self.operation == "sssp" else {}  # the kernels of rounds, not a solver in each
+        only = (
+            {"local_rounds": 1} if self.operation == "sssp" else {}
+        )  # kernels in rounds, without a solver in each round
         return self.run(engine="bsp", **only, tol=RESIDUAL)
 
     def by_block(self, **options):
-        return self.run(tol=RESIDUAL, **ENGINE, **options)
+        return self.run(tol=RESIDUAL, engine=dg.BlockDescent(**options))
 
     def values(self, result):
         return result.by_number({"sssp": "distance", "pagerank": "pagerank"}[self.operation])
@@ -74,9 +78,9 @@ class Case:
     def check(self, result, what):
         found = self.values(result)
         if self.operation == "sssp" and not np.array_equal(found, self.expected):
-            raise Wrong(f"{what}: {(found != self.expected).sum()} distances are wrong")
+            raise AnswerError(f"{what}: {(found != self.expected).sum()} distances are wrong")
         if self.operation == "pagerank" and not np.abs(found - self.expected).sum() < 2 * RESIDUAL:
-            raise Wrong(f"{what}: ranks are off by {np.abs(found - self.expected).sum():g}")
+            raise AnswerError(f"{what}: ranks are off by {np.abs(found - self.expected).sum():g}")
 
     def epochs(self, result, what):
         self.check(result, what)
@@ -88,8 +92,8 @@ def mean(ratios):
 
 
 def table_of_epochs(cases, sizes):
-    """Epochs of both orders and all sizes, and of the default one, for the plot, in results/epochs.json: in place of
-    what is there of the same. Then the claims, of all that is there."""
+    """Write epochs of both orders, all sizes and the default size to results/epochs.json for the plot, in place of
+    earlier rows of the same kind; then make the claims from all rows."""
     path = RESULTS / "epochs.json"
     rows = {key_of(row): row for row in json.loads(path.read_text())} if path.exists() else {}
     for name, case in cases:
@@ -134,22 +138,16 @@ def claims_of_epochs(rows):
 
 
 def times(cases, trials):
-    """Seconds to the same residual at default settings: PageRank, and factors of ratings along the same edges."""
+    """Seconds to the same residual with default settings: PageRank, and factors of ratings on the same edges."""
     ratios = {"PageRank": [], "factorize": []}
     for name, case in cases:
         if case.operation != "pagerank":
             continue
-        ours, theirs = [], []
-        for trial in range(trials + 1):
-            for run, seconds in ((case.by_block, ours), (case.in_rounds, theirs)):
-                begun = time.perf_counter()
-                result = run()
-                elapsed = time.perf_counter() - begun
-                case.check(result, f"pagerank of {name}")
-                seconds += [elapsed] if trial else []
+        check = partial(case.check, what=f"pagerank of {name}")
         size = f"{name} of {case.edges / 2**20:.3g} M edges"
         what = f"PageRank to {RESIDUAL:g} at default settings, {size}"
-        ratios["PageRank"].append(Claim("block_descent", what, "bsp", None).record(ours, theirs)["ratio"])
+        row = Claim("block_descent", what, "bsp", None).measure((case.by_block, check), (case.in_rounds, check), trials)
+        ratios["PageRank"].append(row["ratio"])
         what = f"factorize to within {NEAR:.0%} of its final error at default settings, ratings along {size}"
         claim = Claim("block_descent", what, "one block of all vertices", None)
         ratios["factorize"].append(claim.record(*seconds_of_factors(ratings_along(case.graph)))["ratio"])
@@ -161,26 +159,25 @@ def times(cases, trials):
 
 
 def orders(cases, trials):
-    """Seconds by priority and in turn, of blocks that push."""
+    """Seconds of pushing blocks, in order of priority and in turn."""
     worst = 0.0
     for name, case in cases:
-        seconds = {"priority": [], "cyclic": []}
-        for trial in range(trials + 1):
-            for order, took in seconds.items():
-                begun = time.perf_counter()
-                result = case.by_block(operator="push", order=order)
-                elapsed = time.perf_counter() - begun
-                case.check(result, f"{case.operation} of {name}, {order}")
-                took += [elapsed] if trial else []
+        sides = [
+            (
+                partial(case.by_block, operator="push", order=order),
+                partial(case.check, what=f"{case.operation}, {order}"),
+            )
+            for order in ("priority", "cyclic")
+        ]
         what = f"{case.operation} by priority, push, blocks by default, {name}"
-        worst = max(worst, Claim("block_descent", what, "cyclic", None).record(*seconds.values())["ratio"])
+        worst = max(worst, Claim("block_descent", what, "cyclic", None).measure(*sides, trials)["ratio"])
     if cases:
         what = f"time by priority, push, blocks by default, the worst of {len(cases)} runs"
         Claim("block_descent", what, "cyclic", 1.1, "").record([worst], [1.0])
 
 
 def ratings_along(graph):
-    """Each vertex as a user rates, for every edge, the vertex at its end as an item: of low rank, and noise."""
+    """Ratings along the edges, of the destination (an item) by the source (a user): low rank plus noise."""
     edges, n = graph.edges.compute(), graph.num_vertices
     u, v = np.unique(edges.iloc[:, :2].to_numpy(), return_inverse=True)[1].reshape(-1, 2).T
     draw = np.random.default_rng(1)
@@ -191,9 +188,9 @@ def ratings_along(graph):
 
 
 def seconds_of_factors(graph):
-    """Until the error of all ratings is near what it ends at: by blocks, and all vertices at once."""
+    """The time until the error is near its final value: by blocks, and with all vertices at once."""
     found = []
-    dg.factorize(graph, rank=RANK, epochs=1)  # compiled
+    dg.factorize(graph, rank=RANK, epochs=1)  # compiles
     for block in (None, graph.num_vertices):
         result = dg.factorize(graph, block_size=block, rank=RANK, regularization=PENALTY, epochs=EPOCHS, test=0.0)
         error = float(result.report["rmse"].iloc[-1])
@@ -206,7 +203,7 @@ def seconds_of_factors(graph):
 
 @contextmanager
 def workers_of(*speeds):
-    """Workers of a team that wait so many nanoseconds for each edge; they leave their cores free meanwhile."""
+    """Workers of a team that wait a number of nanoseconds for each edge, and leave their cores free."""
 
     @dataclass(frozen=True)
     class Paced(BlockOptions):
@@ -226,7 +223,7 @@ def _meet(rank, size, signals, times):
 
 
 def modes(trials):
-    """Two workers that never wait for each other, against those that meet after a block each."""
+    """Two workers that never wait for each other, against two that synchronise after every block."""
     times = 20_000
     team(_meet, 2, times)
     begun = time.perf_counter()
@@ -236,14 +233,14 @@ def modes(trials):
     graph = dg.rmat(scale=13, seed=1, parts=1)
     case = Case("pagerank", graph, 0)
     for speeds, pace, target in (("1 : 3", (100.0, 300.0), 1 / 1.5), ("1 : 1", (200.0, 200.0), 1.0)):
-        seconds, epochs = {"async": [], "barrier": []}, {"async": [], "barrier": []}
+        epochs = {"async": [], "barrier": []}
+
+        def keep(mode, result, epochs=epochs):
+            epochs[mode].append(case.epochs(result, mode))
+
         with workers_of(*pace):
-            for trial in range(trials + 1):
-                for mode, took in seconds.items():
-                    begun = time.perf_counter()
-                    result = case.by_block(mode=mode)
-                    took += [time.perf_counter() - begun] if trial else []
-                    epochs[mode] += [case.epochs(result, f"{mode}, speeds {speeds}")]
+            runs = {mode: (partial(case.by_block, mode=mode), partial(keep, mode)) for mode in epochs}
+            seconds = take_turns(runs, trials)
         what = f"PageRank by two workers of speed {speeds} that wait for no block, R-MAT scale 13"
         facts = {"seconds of a barrier": meeting}
         Claim("block_descent", what, "a barrier after a block each", target, facts=facts).record(*seconds.values())

@@ -1,18 +1,20 @@
-"""From edges in memory to partitions ready to run, against SciPy on the same arrays: R-MAT, 16 edges a vertex.
+"""From edges in memory to partitions ready to run, against SciPy on the same arrays: R-MAT, 16 edges per vertex.
 
-`tocsr()` also adds up repeated edges, which a graph keeps; the rows without a target are SciPy with that left out.
+`tocsr()` also sums repeated edges, which a graph keeps; the rows without a target are SciPy without that step.
 """
 
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from harness import Claim, contest, rmat_edges, rows_of, same, sorted_pairs
+from harness import Claim, rmat_edges
 
 import dgraph as dg
+from dgraph.bench.verification import rows_of, same, sorted_pairs
 
 
 def main() -> None:
@@ -31,7 +33,7 @@ def main() -> None:
 
     def theirs(*forms: str, keep_repeats: bool) -> list[Any]:
         matrix = scipy.sparse.coo_matrix((ones, (sources, destinations)), shape)
-        matrix.has_canonical_format = keep_repeats  # True: SciPy believes that there are no repeats to add up
+        matrix.has_canonical_format = keep_repeats  # True: SciPy assumes that there are no repeats to sum
         return [getattr(matrix, form)() for form in forms]
 
     def check_ours(partitions: Any) -> None:
@@ -53,12 +55,9 @@ def main() -> None:
     ):
         calls = " + ".join(f"{form}()" for form in forms)
         for keep, target, note in ((False, 0.5, ""), (True, None, ", repeats not added up")):
-            contest(
-                Claim("build", title, f"scipy coo_matrix {calls}{note}", target),
-                lambda orders=orders: ours(*orders),
-                lambda forms=forms, keep=keep: theirs(*forms, keep_repeats=keep),
-                check_ours,
-                check_theirs,
+            Claim("build", title, f"scipy coo_matrix {calls}{note}", target).measure(
+                (partial(ours, *orders), check_ours),
+                (partial(theirs, *forms, keep_repeats=keep), check_theirs),
                 given.trials,
             )
 

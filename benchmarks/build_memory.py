@@ -1,30 +1,30 @@
 """Peak memory of a build beyond the caller's own arrays, as a multiple of the final partitions' bytes.
 
-Each case has a process of its own, which makes the arrays, builds a small graph so that everything is compiled and
-loaded, and then has the kernel restart its record of the highest resident size. Linux only.
+Each case runs in its own process, which makes the arrays, builds a small graph so that everything is compiled and
+loaded, and then resets the kernel's record of the peak resident size. Linux only.
 
-The same is told of two workers that read the edges from Parquet, all together; they hold no arrays of a caller.
+Two workers that read the edges from Parquet are measured together in the same way; they hold no arrays of a caller.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
-import gc
 import json
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from harness import Claim, rmat_edges, rows_of, same, sorted_pairs
+from harness import Claim, rmat_edges
+
+from dgraph.bench.peak_memory import resident, restart_peak
+from dgraph.bench.verification import rows_of, same, sorted_pairs
 
 TARGET = 2.5
-ROWS = {"small": 14, "edges": 20}  # 2**so many a row group: each worker reads some, and so has loaded its reader
+ROWS = {"small": 14, "edges": 20}  # log2 of the edges in a row group: each worker reads some, which loads its reader
 ORDERS = {"by source": ("out",), "by source and by destination": ("out", "incoming")}
 
 
@@ -62,7 +62,7 @@ def in_child(case: dict[str, Any]) -> dict[str, int]:
 
 
 def build(scale: int, ids: str, parts: int, orders: list[str]) -> dict[str, int]:
-    """One build, measured and verified, in this process."""
+    """Measure and verify one build in this process."""
     import dgraph as dg
 
     dg.Graph.from_edges(frame_of(14, ids), parts=parts).partitioned(orders)
@@ -78,22 +78,20 @@ def build(scale: int, ids: str, parts: int, orders: list[str]) -> dict[str, int]
 
 
 def on_workers(scale: int, ids: str) -> dict[str, int]:
-    """One build on two workers of one thread, from Parquet, measured and verified."""
-    from distributed import Client, LocalCluster
-
+    """Measure and verify one build from Parquet on two workers of one thread."""
     import dgraph as dg
+    from dgraph.bench.local_cluster import local_cluster
 
     def build(name: str) -> tuple[Any, Any]:
         graph = dg.read_edges(f"{folder}/{name}.parquet", client=client, lazy=True)
         return graph, graph.partitioned("out")
 
-    here: dict[str, Any] = {"processes": True, "host": "127.0.0.1", "dashboard_address": ":0", "memory_limit": 0}
     with tempfile.TemporaryDirectory() as folder:
         for name, size in {"small": 14, "edges": scale}.items():
             table = pa.table(frame_of(size, ids))
             pq.write_table(table, f"{folder}/{name}.parquet", row_group_size=1 << ROWS[name])
             del table
-        with LocalCluster(n_workers=2, threads_per_worker=1, **here) as cluster, Client(cluster) as client:
+        with local_cluster(2, 1, memory_limit=0) as client:
             build("small")
             before = client.run(restart_peak)
             graph, partitions = build("edges")
@@ -113,7 +111,7 @@ def frame_of(scale: int, ids: str) -> Any:
 
 
 def verify(held: list[Any], known: Any, scale: int, ids: str, orders: list[str]) -> None:
-    """The partitions have the edges that were listed."""
+    """Check that the partitions have the listed edges."""
     from build_strings import numbers_in
 
     sources, destinations = rmat_edges(scale)
@@ -124,22 +122,6 @@ def verify(held: list[Any], known: Any, scale: int, ids: str, orders: list[str])
         others = numbered[np.concatenate([numbers[side.neighbours] for numbers, side in sides])]
         ends = (rows, others) if order == "out" else (others, rows)
         same(sorted_pairs(*ends), sorted_pairs(sources, destinations), f"the edges {order}")
-
-
-def resident(field: str, process: int | str = "self") -> int:
-    """Bytes of a process in memory: VmRSS now, VmHWM at the most since the last restart."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
-
-
-def restart_peak() -> int:
-    """Let the record of the highest resident size start anew; the size now. What was freed goes back to the system
-    first: a build that used it again would seem to need less."""
-    gc.collect()
-    pa.default_memory_pool().release_unused()
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")
-    return resident("VmRSS")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A build on workers whose memory, all together, is less than the edge list: it finishes, and says that it spilled.
+"""A build on workers whose total memory is less than the edge list: it finishes, and reports that it spilled.
 
-The workers make the edges themselves, block by block, so that no process ever holds the list. The limit is Dask's own,
-kept by its nannies, which end a worker that goes over it; a build that lost a worker on the way does not count.
+The workers generate the edges block by block, so that no process ever holds the list. Dask's nannies enforce the
+memory limit by terminating a worker that exceeds it; a build that lost a worker does not count.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any
 
 import dask
 import numpy as np
-from harness import Claim, Wrong
+from harness import Claim
 
 import dgraph as dg
+from dgraph.bench.local_cluster import local_cluster
+from dgraph.errors import AnswerError
 from dgraph.io.generate import Rmat
 
-ROW = 16  # bytes of an edge in the list: two ids of eight
-SLICE = 1 << 20  # edges that the check looks at together
+ROW = 16  # bytes per edge in the list: two ids of eight bytes
+SLICE = 1 << 20  # edges that are checked at a time
 
 
 def main() -> None:
-    from distributed import Client, LocalCluster
-
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--scale", type=int, default=20)
     options.add_argument("--edge-factor", type=int, default=80, help="edges a vertex (80: 84 M edges, 1.3 GB)")
@@ -38,14 +38,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         dask.config.set(temporary_directory=folder),
-        LocalCluster(
-            n_workers=given.workers,
-            threads_per_worker=1,
-            memory_limit=f"{given.limit}MB",
-            dashboard_address=":0",
-            host="127.0.0.1",
-        ) as cluster,
-        Client(cluster) as client,
+        local_cluster(given.workers, 1, memory_limit=f"{given.limit}MB") as client,
     ):
         pids = client.run(_pid)
         start = time.perf_counter()
@@ -58,9 +51,9 @@ def main() -> None:
         sums = client.gather([client.submit(fingerprint, one) for one in partitions.held])
         alive(client, pids, "check")
     if sum(sums) % 2**64 != expected(source):
-        raise Wrong("the partitions hold other edges than the list")
+        raise AnswerError("the partitions hold other edges than the list")
     if not report.spilled:
-        raise Wrong("the report does not say that the workers spilled; lower --limit")
+        raise AnswerError("the report does not say that the workers spilled; lower --limit")
     size = f"{source.num_rows / 2**20:g} M edges on {given.workers} workers"
     claim = Claim("build_spill", f"memory limit, all workers: {size}", "the edge list", 1.0, unit="MB")
     claim.record([limit], [listed])
@@ -72,7 +65,7 @@ def main() -> None:
 def alive(client: Any, pids: dict[str, int], step: str) -> None:
     now = client.run(_pid)
     if now != pids:
-        raise Wrong(f"a worker went over its limit in the {step} and was restarted: {pids} are now {now}")
+        raise AnswerError(f"a worker went over its limit in the {step} and was restarted: {pids} are now {now}")
 
 
 def _pid() -> int:
@@ -82,7 +75,7 @@ def _pid() -> int:
 
 
 def fingerprint(partition: Any) -> int:
-    """A sum over all edges of a hash of both ends: it depends on every edge and on no order."""
+    """The sum over all edges of a hash of both ends, which depends on every edge but not on their order."""
     out, total = partition.out, 0
     numbers = partition.numbers
     for first in range(0, out.num_edges, SLICE):
@@ -93,7 +86,7 @@ def fingerprint(partition: Any) -> int:
 
 
 def expected(source: Rmat) -> int:
-    """The same of the edges as they are generated."""
+    """The same sum over the generated edges."""
     total = 0
     for first in range(0, source.num_indices, SLICE):
         block = source.block(first, min(first + SLICE, source.num_indices))

@@ -1,6 +1,7 @@
 """From a Parquet file with string ids to partitions ready to run, against pandas and SciPy on the same file.
 
-The file is as pyarrow writes it by default. Its ids are `user` and a number; the edges are R-MAT, 16 a vertex.
+The file is written by pyarrow with default settings. Its ids are `user` and a number; the edges are R-MAT, 16 per
+vertex.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import scipy.sparse
-from harness import Claim, contest, rmat_edges, rows_of, same, sorted_pairs
+from harness import Claim, rmat_edges
 
 import dgraph as dg
+from dgraph.bench.verification import rows_of, same, sorted_pairs
 
 
 def main() -> None:
@@ -54,17 +56,17 @@ def main() -> None:
         pyarrow.parquet.write_table(pa.table({"src": named(sources), "dst": named(destinations)}), path)
         what = f"{len(sources) / 2**20:g} M R-MAT edges from Parquet with string ids, by source"
         claim = Claim("build_strings", what, "pandas read_parquet + factorize + scipy tocsr()", 1.2)
-        contest(claim, ours, theirs, check_ours, check_theirs, given.trials)
+        claim.measure((ours, check_ours), (theirs, check_theirs), given.trials)
 
 
 def named(numbers: np.ndarray) -> pa.Array:
-    """user0, user1 ... by number."""
+    """The names user0, user1 ... of numbers."""
     names = pa.array([f"user{number}" for number in range(int(numbers.max()) + 1)])
     return names.take(pa.array(numbers))
 
 
 def numbers_in(names: Any) -> np.ndarray:
-    """The numbers in such names."""
+    """The numbers in these names."""
     return np.array([int(name[4:]) for name in (names.to_pylist() if isinstance(names, pa.Array) else names)])
 
 

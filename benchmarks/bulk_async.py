@@ -2,19 +2,17 @@
 
     python benchmarks/bulk_async.py [--only grid|roads|rmat] [--quick] [--gapbs DIR] [--trials 3] [--scale 20]
 
-Against rounds of single steps, against rounds that go to local fixed points by the same solvers, and against two
-threads of this process; R-MAT graphs also beside GAP's C++ (the original, measured in the same way, is kept below).
-Every answer is verified.
-`--plot FILE` draws where the time of each partition went.
+It is compared with rounds of single steps, with rounds that reach local fixed points by the same solvers, and with two
+threads of this process; on R-MAT graphs also with GAP's C++ (earlier figures of Gluon-Async are below). Every answer is
+verified.
+`--plot FILE` draws how each partition spent its time.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import lzma
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -24,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from distributed import Client
-from harness import Claim, worker_processes
+from harness import Claim
 from peers import workloads
 from peers.gap import Gap
 from peers.peer import NotRun
@@ -32,15 +30,17 @@ from peers.workloads import Workload
 from scipy.io import mmread
 
 import dgraph as dg
+from dgraph.bench.local_cluster import local_cluster
+from dgraph.bench.turns import timed
 from dgraph.testing.verify import Edges, verify
 
 ROADS = Path(__file__).resolve().parents[2] / "shared/data/usroads-48/road-usroads-48.mtx.xz"
-TOLERANCE = 0.85**20  # of PageRank: what 20 rounds promise
+TOLERANCE = 0.85**20  # for PageRank: the accuracy of 20 rounds
 # Gluon-Async itself (C++ and MPI), two processes on R-MAT scale 20, and GAP's best on the same machine: seconds
 ORIGINAL = {"bfs": (0.60, 0.0206), "wcc": (1.3, 0.0369), "sssp": (2.0, 0.109), "pagerank": (7.9, 0.336)}
-LONG = 2.0  # seconds: what takes longer step by step is timed once, and needs not warm up
-BRIEF, OFTEN = 0.5, 9  # seconds: what takes less is timed more often, for a machine's noise is a larger part of it
-END = 5.0  # milliseconds that finding the end may take
+LONG = 2.0  # seconds: runs in single steps that take longer are timed once, without warm-up
+BRIEF, OFTEN = 0.5, 9  # seconds: shorter runs are timed more often, because noise matters more
+END = 5.0  # milliseconds allowed for detecting the end
 
 CALLS: dict[str, Callable[..., Any]] = {
     "bfs": lambda graph, start, **how: dg.bfs(graph, start, **how),
@@ -55,7 +55,7 @@ COLUMNS = {
     "pagerank": ("pagerank",),
 }
 FREE, STEPS, SETTLED = {"engine": "bulk_async"}, {"engine": "bsp", "local_rounds": 1}, {"engine": "bsp"}
-AS_NEAR = {"engine": "bsp", "tol": TOLERANCE}  # PageRank's rounds until they are as near as those without are to be
+AS_NEAR = {"engine": "bsp", "tol": TOLERANCE}  # PageRank in rounds, to the same accuracy as without rounds
 REPORTS: list[pd.DataFrame] = []  # for the plot
 
 
@@ -64,13 +64,13 @@ def ranks(how: dict[str, Any]) -> dict[str, Any]:
 
 
 class Contest:
-    """Ways to run one operation on one workload, in turn, forwards and backwards; every answer is verified."""
+    """Runs one operation on one workload in several ways, in forward and reverse order; every answer is verified."""
 
     def __init__(self, operation: str, workload: Workload, trials: int):
         self.operation, self.workload, self.trials = operation, workload, trials
         self.seconds: dict[str, list[float]] = {}
         self.results: dict[str, Any] = {}
-        self.ends: list[float] = []  # milliseconds to find the end
+        self.ends: list[float] = []  # milliseconds to detect the end
 
     def run(self, **ways: tuple[dg.Graph, dict[str, Any]]) -> None:
         for trial in range(max(self.trials, OFTEN) + 1):
@@ -85,11 +85,8 @@ class Contest:
     def once(
         self, name: str, graph: dg.Graph, how: dict[str, Any], during: AbstractContextManager[None] | None = None
     ) -> float:
-        gc.collect()
         with during or nullcontext():
-            begun = time.perf_counter()
-            result = CALLS[self.operation](graph, self.workload.start, **how)
-            seconds = time.perf_counter() - begun
+            seconds, result = timed(lambda: CALLS[self.operation](graph, self.workload.start, **how))
         self.check({column: result.by_number(column) for column in COLUMNS[self.operation]}, how)
         if how == FREE:
             self.ends.append(result.report.options["milliseconds to find the end"])
@@ -110,7 +107,7 @@ class Contest:
 
 
 def compare(workload: Workload, client: Client, given: argparse.Namespace, operations: tuple[str, ...]) -> None:
-    """All operations on one graph, by all ways."""
+    """All operations on one graph, in all ways."""
     here = graph_of(workload, None, None)
     for parts in given.parts:
         there = graph_of(workload, client, parts)
@@ -156,7 +153,7 @@ def fewer(contest: Contest, where: str, rounds: dict[str, int]) -> None:
 
 
 def beside_gap(contest: Contest, where: str, programs: Path) -> None:
-    """Ours over GAP's in this run, against the original's over GAP's in its own."""
+    """Our ratio to GAP in this run, against the original's ratio to GAP in its own run."""
     with tempfile.TemporaryDirectory() as folder:
         gap = Gap(programs, Path(folder), 2, 600)
         try:
@@ -184,7 +181,7 @@ def graph_of(workload: Workload, client: Client | None, parts: int | None) -> dg
 
 
 def roads() -> Workload | None:
-    """The roads of the United States, with weights like those of the other graphs."""
+    """The road network of the United States, with weights like those of the other graphs."""
     if not ROADS.exists():
         print(f"NOT RUN: usroads-48 is not here; looked for {ROADS}")
         return None
@@ -214,7 +211,7 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="a PNG file")
     given = parser.parse_args()
     chosen = [given.only] if given.only else ["grid", "roads", "rmat"]
-    with worker_processes() as client:
+    with local_cluster(2, 1) as client:
         for name in chosen:
             workload = {"grid": workloads.grid, "roads": lambda _: roads()}.get(name, workloads.rmat)(given.scale)
             if workload is None:
@@ -226,8 +223,8 @@ def main() -> None:
 
 
 def draw(workload: Workload, path: Path) -> None:
-    """The last of each: with four partitions."""
-    from dgraph.bench.plots import plot
+    """Keep the last report of each kind: with four partitions."""
+    from dgraph.bench.drawing import plot
 
     rows = pd.concat(REPORTS)
     rows = rows[(rows["parts"] == rows["parts"].max()) & (rows["engine"] != "single steps")]

@@ -1,15 +1,15 @@
-"""What pauses of workers cost without rounds and with them, on two worker processes of one thread.
+"""The cost of pauses of workers, with and without rounds, on two worker processes of one thread.
 
     python benchmarks/bulk_async_pauses.py [--scale 20] [--trials 11]
 
-A process that pauses is stopped by a signal: it waits, and burns nothing. Pauses are as long as a few rounds, as those
-of a garbage collector or a noisy neighbour are, and strike the workers in turn, at random times of what the run takes
-without any; both orders of a run have as many of them, as long, and so few that rounds do not hide one behind the next.
-Who has to wait for every pause of any worker loses their sum. Who never waits loses what one worker stands still, which
-is half of it, if what the other does meanwhile is of use: PageRank on a grid, whose partitions have almost all they
-need. On R-MAT half of all edges cross, and in a search the one with the wave keeps the other waiting: there little can
-be hidden, and the rows say so. The sum is in the record.
-Beside it, one worker runs at a third of its speed all the time. Every answer is verified.
+A signal stops a process for a pause, so that it uses no CPU time. Pauses last a few rounds, like those of a garbage
+collector or a noisy neighbour, and hit the workers in turn at random times of the run. Runs with and without rounds get
+the same number and length of pauses, few enough that they do not overlap.
+A run in which every pause delays all workers loses the sum of the pauses. A run without waiting loses only the pauses
+of one worker, half the sum, provided that the other does useful work in the meantime. This holds for PageRank on a
+grid, whose partitions are almost independent. On R-MAT half of all edges cross partitions, and in a search the worker
+at the frontier keeps the other waiting: little can be hidden there, and the rows show it. The record contains the sum.
+A second measurement slows one worker to a third of its speed throughout. Every answer is verified.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ from statistics import mean
 
 from bulk_async import FREE, SETTLED, Contest, graph_of
 from distributed import Client
-from harness import Claim, worker_processes
+from harness import Claim
 from peers import workloads
 from peers.workloads import Workload
 
-PAUSE, EVERY, LEAST = 0.03, 0.15, 3  # seconds of a pause; of a run, to each of them; and how many there are at least
-EXACT = {"tol": 1e-9, "max_iter": 300}  # of PageRank: runs long enough that pauses do not follow one another
+from dgraph.bench.local_cluster import local_cluster
+
+PAUSE, EVERY, LEAST = 0.03, 0.15, 3  # seconds per pause; seconds of a run per pause; minimum number of pauses
+EXACT = {"tol": 1e-9, "max_iter": 300}  # for PageRank: runs long enough that pauses do not follow one another directly
 
 
 def pauses(operation: str, workload: Workload, client: Client, trials: int) -> None:
-    """The seconds that a run loses by pauses of its workers, without rounds and with them."""
+    """The seconds that a run loses through pauses of its workers, without and with rounds."""
     graph = graph_of(workload, client, 2)
     pids = [place["pid"] for place in client.run(lambda: {"pid": os.getpid()}).values()]
     contest = Contest(operation, workload, 1)
@@ -58,25 +60,24 @@ def pauses(operation: str, workload: Workload, client: Client, trials: int) -> N
         print(f"{operation}: {facts}")
         what = f"{operation}, {workload.title}, two worker processes: lost by {name}"
         target = 0.5 if stops is in_turn else None
-        # who loses next to nothing may seem to win
+        # a run that loses almost nothing may seem to gain
         Claim("bulk_async", what, "rounds", target, floor=-1.0 if target else 0.0, facts=facts).record(*lost.values())
 
 
 def in_turn(pids: list[int], draw: random.Random, seconds: float, number: int) -> AbstractContextManager[None]:
-    """So many pauses, now of this worker and then of the other, at random times of a run of so many seconds: all of
-    them begin before it could end."""
+    """Pauses of alternating workers at random times of a run; all start before the run could end."""
     free = sorted(draw.uniform(0, max(seconds - number * PAUSE, 0)) for _ in range(number))
     return stopping((pids[i % len(pids)], at + i * PAUSE, PAUSE) for i, at in enumerate(free))
 
 
 def at_a_third(pids: list[int], draw: random.Random, seconds: float, number: int) -> AbstractContextManager[None]:
-    """The first runs for 5 ms, and then stands still for 10."""
+    """The first worker alternates between 5 ms of work and a pause of 10 ms."""
     return stopping((pids[0], 0.005 + i * 0.015, 0.010) for i in count())
 
 
 @contextmanager
 def stopping(stops: Iterator[tuple[int, float, float]]) -> Iterator[None]:
-    """Processes that stand still: who, how many seconds from now, for how long. One that is stopped burns nothing."""
+    """Pauses of processes: which process, after how many seconds, for how long. A stopped process uses no CPU time."""
     over, begun = threading.Event(), time.perf_counter()
 
     def work() -> None:
@@ -103,7 +104,7 @@ def main() -> None:
     parser.add_argument("--only", choices=["grid", "rmat"])
     given = parser.parse_args()
     graphs = {"grid": (workloads.grid, ("pagerank", "sssp")), "rmat": (workloads.rmat, ("pagerank",))}
-    with worker_processes() as client:
+    with local_cluster(2, 1) as client:
         for graph in [given.only] if given.only else graphs:
             make, operations = graphs[graph]
             workload = make(given.scale)

@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/end_to_end.py --peers-python peers/bin/python
 
-From the start of the process until it has ended: interpreter, imports, reading, building, 20 rounds, writing. The
-file is in the cache of the operating system. Peak memory is the kernel's record of each process.
+The time runs from the start of the process to its end: interpreter, imports, reading, building, 20 rounds, writing.
+The file is in the operating system's cache. Peak memory is the kernel's record of each process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOST = {
     "rounds": 20,
 }  # the ranks of vertices without out-edges
 OPTIONS = {"dgraph": {"rounds": 20}, "NetworKit": LOST, "igraph": {"tol": 1e-9}, "GraphX": {**LOST, "rtol": 1e-6}}
-MEMORY = {"igraph": 0.5}  # at most this share of a peer's
+MEMORY = {"igraph": 0.5}  # at most this fraction of the peer's
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def claims_of(peer: str, title: str) -> list[Claim]:
-    """Seconds, and peak memory."""
+    """Seconds and peak memory."""
     what = f"dgraph run pagerank, whole process, {title} from Parquet"
     return [
         Claim("end_to_end", what, peer, 1.0),
@@ -75,7 +75,7 @@ def claims_of(peer: str, title: str) -> list[Claim]:
 def command_of(
     peer: str, given: argparse.Namespace, path: Path, size: str, folder: Path
 ) -> Callable[[Path], list[str]]:
-    """What a user of the peer would start, once it is compiled; ranks go to a path."""
+    """The command that a user of the peer would run, once it is compiled; ranks are written to a path."""
     if peer != "GraphX":
         command = [given.peers_python, "-m", "peers.from_file", peer.lower(), str(path), size]
         return lambda ranks: [*command, str(ranks)]
@@ -94,7 +94,7 @@ def contest(
     trials: int,
     folder: Path,
 ) -> None:
-    """Both in turn, after one round that is not counted; the ranks of every run are verified."""
+    """Run both in turn, after one round that does not count; the ranks of every run are verified."""
     seconds: tuple[list[float], list[float]] = ([], [])
     megabytes: tuple[list[float], list[float]] = ([], [])
     for trial in range(trials + 1):
@@ -112,7 +112,7 @@ def contest(
 
 
 def measured(command: list[str]) -> tuple[float, int]:
-    """Seconds of a process until it has ended, and the bytes of its peak."""
+    """The seconds that a process takes, and its peak bytes."""
     with tempfile.TemporaryFile("w+") as told:
         begun = time.perf_counter()
         process = subprocess.Popen(command, cwd=BENCHMARKS, stdout=told, stderr=told)

@@ -1,7 +1,7 @@
-"""What `G.estimate` says before any work, against the partitions that are then built, for three kinds of graphs.
+"""What `G.estimate` predicts before any work, against the partitions that are then built, for three kinds of graphs.
 
-Bytes of the largest partition ("run"), copies of a vertex, and the proxies that exchange in a round must each be within
-a quarter of what is there; the peer is a count made of the built partitions' arrays.
+Bytes of the largest partition ("run"), copies per vertex, and the proxies that exchange in a round must each be within
+25 % of the actual number, which is counted from the arrays of the built partitions.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from harness import Claim, Wrong
+from harness import Claim
 
 import dgraph as dg
+from dgraph.errors import AnswerError
 
 POLICIES = ("outgoing", "incoming", "cartesian", "hybrid")
 WITHIN = 0.25
@@ -33,7 +34,9 @@ def main() -> None:
                 for figure, actual in measured(graph(policy=policy, parts=parts)).items():
                     expected = float(told.loc[policy, figure])
                     if not actual and expected:
-                        raise Wrong(f"{figure} of {title}, {parts} parts, {policy}: {expected} where there is none")
+                        raise AnswerError(
+                            f"{figure} of {title}, {parts} parts, {policy}: {expected} where there is none"
+                        )
                     if actual:
                         cases.setdefault(figure, []).append((expected, actual, f"{parts} parts, {policy}"))
         for figure, found in cases.items():
@@ -46,7 +49,7 @@ def main() -> None:
 
 
 def graphs(scales: list[int]) -> Iterator[tuple[str, Any]]:
-    """Titles, and what makes the graph from the options of `Graph.from_edges`."""
+    """Titles, and functions that make the graph from the options of `Graph.from_edges`."""
     for scale in scales:
         size = 1 << scale
         yield f"R-MAT scale {scale}", lambda scale=scale, **given: dg.rmat(scale=scale, **given)
@@ -59,7 +62,7 @@ def graphs(scales: list[int]) -> Iterator[tuple[str, Any]]:
 
 
 def measured(graph: Any) -> dict[str, float]:
-    """The same figures, counted; `exchange` is eight bytes for each proxy that gathers and each that needs a state."""
+    """The actual figures; `exchange` is eight bytes for each proxy that gathers and each that needs a state."""
     partitions = graph.partitions
     found = partitions.workers.get(list(partitions.held))
     reduced = broadcast = copies = 0

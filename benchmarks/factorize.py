@@ -13,7 +13,7 @@ from dgraph.errors import OptionError
 from dgraph.testing.verify import verify
 
 NOISE, RANK, PENALTY = 0.5, 8, 0.7
-RATES = (None, 0.25, 0.5, 1.0)  # of which each side takes the best; None: what each vertex finds
+RATES = (None, 0.25, 0.5, 1.0)  # each side uses its best; None: chosen for each vertex
 
 
 def fewest_epochs(graph, limit, **options):
@@ -22,7 +22,7 @@ def fewest_epochs(graph, limit, **options):
     for rate in RATES:
         try:
             result = dg.factorize(graph, learning_rate=rate, epochs=40, regularization=PENALTY, rank=RANK, **options)
-        except OptionError:  # too large a step
+        except OptionError:  # the learning rate is too large
             continue
         below = np.flatnonzero(result.report["held_out"] < limit)
         found += [int(below[0]) + 1] if len(below) else []
@@ -30,7 +30,7 @@ def fewest_epochs(graph, limit, **options):
 
 
 def least_squares(graph, epochs):
-    """In NumPy: users, then items, over and over; the error on all ratings."""
+    """Alternating least squares in NumPy: users, then items, repeatedly; yields the error on all ratings."""
     edges = graph.edges.compute()
     u, v, values = (edges[name].to_numpy() for name in edges.columns[:3])
     values = values - values.mean()

@@ -1,7 +1,7 @@
 """The first result in a new process: `import dgraph`, a small R-MAT graph, one operation, its values in pandas.
 
-Once with the caches of compiled kernels empty, and then with them filled; from the start of the interpreter to the
-values. Python's own bytecode is there, as pip leaves it. The limits are fixed.
+It is measured with empty and with filled caches of compiled kernels, from the start of the interpreter to the values.
+Python's bytecode is cached, as after an installation with pip. The limits are fixed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
-from harness import Claim, Wrong
+from harness import Claim
 
 import dgraph
+from dgraph.errors import AnswerError
 
 COLD, WARM = 6.0, 1.0  # seconds
 SCALE, FACTOR = 10, 8
@@ -57,7 +58,7 @@ def main() -> None:
 
 
 def first_result(caches: str, call: str, column: str, expected: np.ndarray) -> float:
-    """Seconds from the start of a process to its first line, which it prints when it has the values."""
+    """The seconds from the start of a process to its first line of output, printed once it has the values."""
     answer = Path(caches) / "answer.npy"
     env = {**os.environ, "NUMBA_CACHE_DIR": f"{caches}/numba", "DGRAPH_CACHE": f"{caches}/dgraph"}
     command = [sys.executable, "-c", CHILD.format(call=call, column=column), str(answer)]
@@ -67,11 +68,11 @@ def first_result(caches: str, call: str, column: str, expected: np.ndarray) -> f
         line = child.stdout.readline()
         elapsed = time.perf_counter() - begun
     if child.returncode or not line or not np.allclose(np.load(answer), expected, rtol=1e-6, atol=1e-9):
-        raise Wrong(f"dg.{call}: the values of a new process are not the verifier's")
+        raise AnswerError(f"dg.{call}: the values of a new process are not the verifier's")
     return elapsed
 
 
-# -- what the values should be, by other means -------------------------------------------------------------------------
+# -- the expected values, computed by other means ----------------------------------------------------------------------
 
 
 def edges_of_the_graph() -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
@@ -106,7 +107,7 @@ def hops(n: int, source: np.ndarray, destination: np.ndarray, weight: np.ndarray
 
 
 def components(n: int, source: np.ndarray, destination: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The smallest vertex of each of SciPy's components."""
+    """The smallest vertex of each component that SciPy finds."""
     matrix = scipy.sparse.csr_matrix((np.ones(len(source)), (source, destination)), (n, n))
     labels = scipy.sparse.csgraph.connected_components(matrix, directed=False)[1]
     smallest = np.full(labels.max() + 1, n)

@@ -1,7 +1,7 @@
 """Memory stays flat: the resident size of scheduler, workers and client over supersteps, and over runs. Linux only.
 
-Each is a process of its own. Dask's profiler is off and its logs are short, which have a bound that they would reach
-within the hour; the records that its scheduler keeps of all work ever done (spans) are part of what is measured.
+Each runs in its own process. Dask's profiler is off and its logs are short, because these have a bound that they would
+reach within an hour; the scheduler's records of all past work (spans) are part of the measurement.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from build_memory import resident
 from distributed import Client
-from harness import Claim, Wrong
+from harness import Claim
 
 import dgraph as dg
+from dgraph.bench.peak_memory import resident
+from dgraph.errors import AnswerError
 from dgraph.runs import progress
 
-FLAT = 1.02  # of the size before
-OF_DASK = 1.05  # runs are many task graphs, and of each the scheduler keeps a record
-WARM = 0.1  # of the supersteps, and of the runs: pools and logs are filled by then
+FLAT = 1.02  # times the earlier size
+OF_DASK = 1.05  # runs submit many task graphs, and the scheduler keeps a record of each
+WARM = 0.1  # fraction of the supersteps or runs after which pools and logs are full
 
 
 def main() -> None:
@@ -36,7 +37,7 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=300)
     options.add_argument("--trials", type=int, default=3, help="of the supersteps; the runs have one")
     given = options.parse_args()
-    progress.EVERY = 0.0  # seconds: sizes are taken at every chunk's end
+    progress.EVERY = 0.0  # seconds: sizes are read at the end of every chunk
     here = dg.rmat(scale=given.scale)
     with cluster() as (client, processes):
         graph = dg.rmat(scale=given.scale, client=client, parts=4)
@@ -51,7 +52,7 @@ def main() -> None:
 
 
 def supersteps(graph: Any, count: int, sizes: Any, expected: Any) -> list[dict[str, float]]:
-    """The sizes in a long run, when it is warm and at its end."""
+    """The sizes in a long run, after warm-up and at its end."""
     found: list[dict[str, float]] = []
 
     def note(done: dict[str, Any]) -> None:
@@ -62,18 +63,18 @@ def supersteps(graph: Any, count: int, sizes: Any, expected: Any) -> list[dict[s
 
     result = dg.pagerank(graph, max_iter=count, tol=None, progress=note)
     if result.rounds != count or not np.allclose(result.compute()["pagerank"], expected, rtol=1e-9):
-        raise Wrong(f"the ranks after {result.rounds} supersteps are not those of this process")
+        raise AnswerError(f"the ranks after {result.rounds} supersteps are not those of this process")
     return found
 
 
 def runs(graph: Any, here: Any, count: int, sizes: Any) -> list[dict[str, float]]:
-    """The sizes in a row of short runs, when they are warm and at their end."""
+    """The sizes in a series of short runs, after warm-up and at the end."""
     expected, found = dg.wcc(here).compute(), []
     for run in range(1, count + 1):
         result = dg.wcc(graph)
         if run in (int(WARM * count), count):
             if not result.compute().equals(expected):
-                raise Wrong(f"the components of run {run} are not those of this process")
+                raise AnswerError(f"the components of run {run} are not those of this process")
             found.append(sizes())
     return found
 
@@ -86,7 +87,7 @@ def record(what: str, warm: str, target: float, seen: list[list[dict[str, float]
 
 @contextmanager
 def cluster() -> Iterator[tuple[Client, dict[str, list[int]]]]:
-    """A scheduler and two workers of one thread, and the processes by kind."""
+    """A client of a scheduler and two workers of one thread, and the processes by kind."""
     with tempfile.TemporaryDirectory() as folder:
         place = ["--scheduler-file", str(Path(folder) / "scheduler.json"), "--no-dashboard"]
         quiet: dict[str, Any] = {

@@ -6,7 +6,7 @@ python benchmarks/generated_kernels.py [--scale 20] [--trials 5]
 import argparse
 
 import numpy as np
-from harness import Claim, contest, rmat_edges
+from harness import Claim, rmat_edges
 from numba import njit
 from numpy import float64, inf, int64, uint64
 
@@ -83,7 +83,7 @@ def pagerank_by_hand(indptr, neighbours, degree, rank, word, alpha, dangling):
 
 @njit(nogil=True, error_model="numpy")
 def shortest_paths_by_hand(indptr, neighbours, weight, dist, best, frontier, following, queued, source):
-    """Frontier Bellman-Ford in rounds: distances of a round come from the round before."""
+    """Bellman-Ford with a frontier: the distances of a round are computed from those of the previous round."""
     dist[:] = inf
     best[:] = inf
     best[source] = 0.0
@@ -114,7 +114,7 @@ def shortest_paths_by_hand(indptr, neighbours, weight, dist, best, frontier, fol
 
 
 def rows(u, v, n):
-    """CSR rows and the order of their edges."""
+    """CSR rows, and the order of their edges."""
     order = np.lexsort((v, u))
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(u, minlength=n), out=indptr[1:])
@@ -122,7 +122,7 @@ def rows(u, v, n):
 
 
 def pagerank(edges, trials):
-    """Some rounds."""
+    """A number of rounds."""
     n = edges.vertices
     indptr, neighbours, _ = rows(edges.destination, edges.source, n)
     degree = np.bincount(edges.source, minlength=n)
@@ -150,11 +150,11 @@ def pagerank(edges, trials):
     def check(found):
         verify("pagerank", edges, {"pagerank": found}, rounds=ROUNDS)
 
-    return contest(claim(f"PageRank by pull, {ROUNDS} rounds", edges), generated, by_hand, check, check, trials)
+    claim(f"PageRank by pull, {ROUNDS} rounds", edges).measure((generated, check), (by_hand, check), trials)
 
 
 def shortest_paths(edges, trials):
-    """A whole run from the vertex of largest degree."""
+    """A whole run from the vertex with the largest degree."""
     n = edges.vertices
     indptr, neighbours, order = rows(edges.source, edges.destination, n)
     weight = edges.weight[order]
@@ -181,7 +181,7 @@ def shortest_paths(edges, trials):
     def check(found):
         verify("sssp", edges, {"distance": found}, source=source)
 
-    return contest(claim("SSSP by push", edges), generated, by_hand, check, check, trials)
+    claim("SSSP by push", edges).measure((generated, check), (by_hand, check), trials)
 
 
 def claim(what, edges):

@@ -1,9 +1,9 @@
-"""How time and memory grow with the graph, from R-MAT scale 14 to 22: by how much for each doubling of the edges.
+"""How time and memory grow with the graph, from R-MAT scale 14 to 22: the factor for each doubling of the edges.
 
-Each scale has a process of its own. A claim is the factor for one doubling, fitted over all scales (least squares of
-the logarithms), against the factor 2 of what is linear: from 0.8 to 1.2 of it. Memory is that of the graph and the
-rounds, beyond a process that holds the caller's edges. Small graphs fit into caches, and large ones do not: so times
-for each edge are printed, too.
+Each scale runs in its own process. A claim is the factor for one doubling, fitted over all scales (least squares of the
+logarithms), relative to 2, the factor of linear growth: from 0.8 to 1.2. Memory is that of the graph and the rounds,
+beyond a process that holds the caller's edges. Small graphs fit into caches and large ones do not, so the time per edge
+is printed, too.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import sys
 from typing import Any
 
 import numpy as np
-from build_memory import resident, restart_peak
 from harness import Claim
 from peers.contest import TITLES
 from peers.ours import COLUMNS, Ours
 from peers.peer import NotRun
 from peers.workloads import rmat
+
+from dgraph.bench.peak_memory import resident, restart_peak
 
 OPERATIONS = ("pagerank", "bfs", "sssp", "wcc", "label_propagation", "core_number")
 
@@ -64,7 +65,7 @@ def doubling(edges: list[int], values: list[float]) -> float:
 
 
 def measure(scale: int, operations: list[str], trials: int) -> dict[str, Any]:
-    """Seconds and bytes of each operation on one graph, each verified, in this process."""
+    """The seconds and bytes of each operation on one graph in this process; every answer is verified."""
     from dgraph.testing.verify import verify
 
     small, workload = rmat(8), rmat(scale)

@@ -1,7 +1,7 @@
-"""Memory while PageRank runs, graph included, against 9 bytes an edge and 64 a vertex; in a process of its own.
+"""Memory while PageRank runs, including the graph, against 9 bytes per edge and 64 per vertex, in its own process.
 
-Counted from a process that holds the caller's edge arrays and has run PageRank on a few edges: what any run needs,
-whatever its graph, is not counted. The peak is that of the rounds; `build_memory.py` has that of the build. Linux only.
+The baseline is a process that holds the caller's edge arrays and has run PageRank on a few edges, so that memory which
+any run needs does not count. The peak is that of the rounds; `build_memory.py` measures the build. Linux only.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import subprocess
 import sys
 
 import numpy as np
-from build_memory import resident, restart_peak
 from harness import Claim
 from peers.workloads import GRAPHS
+
+from dgraph.bench.peak_memory import resident, restart_peak
 
 EDGE, VERTEX = 9, 64  # bytes
 
@@ -40,7 +41,7 @@ def main() -> None:
 
 
 def measure(name: str, scale: int) -> dict:
-    """Bytes at the peak, verified, in this process."""
+    """The peak bytes of a verified run in this process."""
     import dgraph as dg
     from dgraph.testing.verify import verify
 

@@ -1,8 +1,8 @@
-"""Each operation against every peer that can be found, on graphs of 16 M edges: trials in turn, every one verified.
+"""Each operation against every available peer on graphs of 16 M edges; trials take turns, and every one is verified.
 
     .venv/bin/python benchmarks/operations.py --gapbs ~/gapbs --gemini ~/GeminiGraph --peers-python ~/peers/bin/python
 
-The operation alone begins with a partitioned graph and ends with values in arrays; end to end begins with edge arrays.
+"Alone" starts with a partitioned graph and ends with values in arrays; "end to end" starts with edge arrays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from harness import RESULTS, Claim, worker_processes
+from harness import RESULTS, Claim
 from peers.contest import DISTANCES, FLOAT32, TITLES, Contest
 from peers.gap import Gap
 from peers.gemini import Gemini
@@ -27,6 +27,8 @@ from peers.ours import Ours
 from peers.peer import NotRun, Peer
 from peers.process import Process
 from peers.workloads import DIRECTED, GRAPHS, SIMPLE
+
+from dgraph.bench.local_cluster import local_cluster
 
 LIBRARIES = {
     "networkx": "NetworkX",
@@ -37,9 +39,9 @@ LIBRARIES = {
     "scikit_network": "scikit-network",
     "rustworkx": "rustworkx",
 }
-OTHERS = ("gap", "gemini", *LIBRARIES)  # GraphX takes as long as all of these: it is named when it is wanted
+OTHERS = ("gap", "gemini", *LIBRARIES)  # GraphX takes as long as all of these, so it runs only if named
 NOWHERE = {"GraphFrames": "PyPI has its jar for Spark 2.4 and Java 8 only, newer ones are on Maven"}
-MEANS = {"pagerank": 1.1, "bfs": 1.1, "sssp": 1.1, "triangles": 1.1, "wcc": 1.0}  # over graphs, against GAP
+MEANS = {"pagerank": 1.1, "bfs": 1.1, "sssp": 1.1, "triangles": 1.1, "wcc": 1.0}  # mean over graphs, against GAP
 WORST = "operations {}, the worst of all on graphs of scale {}"
 GAP = "GAP Benchmark Suite"
 
@@ -95,7 +97,7 @@ def main() -> None:
     given = options()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=_in_memory())))
-        client = None if given.no_workers else stack.enter_context(worker_processes())
+        client = None if given.no_workers else stack.enter_context(local_cluster(2, 1))
         mine = Ours()
         leaner = {"pagerank": Ours(FLOAT32, "float32", dtype="float32")}
         leaner["sssp"] = Ours(DISTANCES, "float64, distances only", predecessors=False)
@@ -123,7 +125,7 @@ def main() -> None:
                 contest = Contest(operation, workload, given.scale, given.trials, given.slow)
                 try:
                     hold(contest, name, mine, leaner.get(operation), spread, peers)
-                except Exception:  # ours is wrong, or broken: the other operations are measured all the same
+                except Exception:  # wrong or failed; the other operations are still measured
                     traceback.print_exc()
                     failed.append(f"{TITLES[operation]}, {workload.title}")
             for peer in (mine, *leaner.values(), *([spread] if spread else []), *peers):
@@ -135,7 +137,7 @@ def main() -> None:
 
 
 def hold(contest: Contest, graph: str, mine: Ours, leaner: Ours | None, spread: Ours | None, peers: list[Peer]) -> None:
-    """Ours in all its ways, the `leaner` of which computes no more than peers do, and all peers."""
+    """Ours in all variants and all peers; the `leaner` variants compute no more than peers do."""
     contest.enter("dgraph", mine)
     contest.enter("dgraph with compute()", mine, mine.with_frame)
     contest.enter("dgraph end to end", mine, mine.whole)
@@ -145,7 +147,7 @@ def hold(contest: Contest, graph: str, mine: Ours, leaner: Ours | None, spread: 
     if spread is not None and contest.operation not in SIMPLE:
         contest.enter(spread.name, spread)
     for peer in peers:
-        if graph == "rmat" or not isinstance(peer, Gemini):  # whose targets are on that graph
+        if graph == "rmat" or not isinstance(peer, Gemini):  # the targets against Gemini are on that graph
             contest.enter(peer.name, peer)
     print(f"\n{TITLES[contest.operation]}, {contest.workload.title}: {', '.join(contest.runs)}", flush=True)
     contest.hold()
@@ -153,7 +155,7 @@ def hold(contest: Contest, graph: str, mine: Ours, leaner: Ours | None, spread: 
 
 
 def summarise(scale: int) -> None:
-    """From the records of all graphs of one scale, whichever run they are from."""
+    """The mean claims, from the records of all graphs of one scale, of any run."""
     path = RESULTS / "operations.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     rows = [row for row in rows if row["scale"] == scale and row["ratio"] is not None]
@@ -161,7 +163,7 @@ def summarise(scale: int) -> None:
         return
     for operation, target in MEANS.items():
         found = [row for row in rows if _is(row, GAP, "alone") and row["operation"] == operation]
-        found.sort(key=lambda row: row["graph"])  # a name that each run finds again
+        found.sort(key=lambda row: row["graph"])  # a name that is the same in every run
         if found:
             sides = [prod(row[side] for row in found) ** (1 / len(found)) for side in ("ours", "theirs")]
             graphs = ", ".join(row["graph"].split(",")[0] for row in found)
@@ -175,7 +177,7 @@ def summarise(scale: int) -> None:
                 facts = {"where": f"{TITLES[worst['operation']]}, {worst['graph']}"}
                 what = WORST.format(column, scale)
                 Claim("summary", what, peer, worst["target"], facts=facts).record([worst["ours"]], [worst["theirs"]])
-    for row in rows:  # single cases that have targets of their own
+    for row in rows:  # single cases with their own targets
         if row["column"] in ("workers", "float32") and row["target"] is not None:
             mine = {"workers": "two worker processes", "float32": "float32 values"}[row["column"]]
             what = f"{TITLES[row['operation']]}, {mine}, {row['graph']}"

@@ -1,24 +1,25 @@
-"""What it costs that a graph is in several partitions: every operation on four partitions of this process, and on two
-worker processes, over the same on one partition, which solvers take whole.
+"""The cost of several partitions: every operation on four partitions in this process, and on two worker processes,
+relative to one partition, which solvers process as a whole.
 
     python benchmarks/partitions.py [--scale 17] [--trials 3] [--operations wcc,core_number]
 
-On skewed, long and bipartite graphs, and on such whose runs take very many short rounds: points with their nearest
-neighbours, and a path, which lie in no order. Every answer is verified. There are no targets: the rows say what to
-expect.
+The graphs are skewed, long and bipartite; two need very many short rounds: nearest neighbours of points, and a path,
+both in random order. Every answer is verified. There are no targets: the rows show what to expect.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from harness import Claim, worker_processes
+from harness import Claim
 from peers.contest import TITLES, Contest
 from peers.ours import Ours
 from peers.workloads import DIRECTED, SIMPLE, Workload, bipartite, grid, neighbours, path, rmat
 
+from dgraph.bench.local_cluster import local_cluster
+
 HERE = "dgraph, one partition"
-SLOW = 4.0  # seconds from which an operation is timed once
+SLOW = 4.0  # seconds: longer operations are timed once
 
 
 def main() -> None:
@@ -27,7 +28,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--operations", type=lambda text: text.split(","), default=list(TITLES))
     given = parser.parse_args()
-    with worker_processes() as client:
+    with local_cluster(2, 1) as client:
         sides = [
             Ours(HERE, parts=1),
             Ours("dgraph, four partitions of this process", parts=4),

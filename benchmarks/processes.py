@@ -2,27 +2,28 @@
 
     python benchmarks/processes.py [--scale 20] [--trials 5]
 
-The graph is partitioned beforehand: over the workers, and as the one partition that this process prefers.
+The graph is partitioned beforehand: one partition per worker, and a single partition for this process.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Any
 
 import numpy as np
-from harness import Claim, rmat_edges, worker_processes
+from harness import Claim, rmat_edges
 
 import dgraph as dg
+from dgraph.bench.local_cluster import local_cluster
+from dgraph.bench.turns import take_turns
 from dgraph.testing.verify import Edges, verify
 
-ROUNDS = 20  # of PageRank
-MORE = 0.04  # seconds: what two processes may cost where the work itself takes less
+ROUNDS = 20  # for PageRank
+MORE = 0.04  # seconds that two processes may cost if the work itself takes less
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Case:
     title: str
     call: Callable[[dg.Graph, Any], Any]
     columns: tuple[str, ...]
-    known: tuple[str, ...]  # to the verifier
+    known: tuple[str, ...]  # options for the verifier
     ratio: float
     more: float = 0.0  # seconds
 
@@ -55,24 +56,20 @@ CASES = {
 }
 
 
-def measure(name: str, graphs: Sequence[dg.Graph], edges: Edges, source: int, trials: int) -> None:
-    """Workers and threads in turn, every answer verified, after one that compiles."""
+def measure(name: str, graphs: dict[str, dg.Graph], edges: Edges, source: int, trials: int) -> None:
+    """Time workers and threads in turn, after a run that compiles; every answer is verified."""
     case = CASES[name]
     known = {key: value for key, value in {"rounds": ROUNDS, "source": source}.items() if key in case.known}
-    vertex = graphs[0].numbering.ids()[source]
-    seconds: tuple[list[float], list[float]] = ([], [])
-    for trial in range(trials + 1):
-        for graph, times in zip(graphs, seconds, strict=True):
-            gc.collect()
-            start = time.perf_counter()
-            result = case.call(graph, vertex)
-            elapsed = time.perf_counter() - start
-            verify(name, edges, {column: result.by_number(column) for column in case.columns}, **known)
-            if trial:
-                times.append(elapsed)
-    target = max(case.ratio, 1 + case.more / median(seconds[1])) if case.more else case.ratio
+    vertex = graphs["workers"].numbering.ids()[source]
+
+    def check(result: Any) -> None:
+        verify(name, edges, {column: result.by_number(column) for column in case.columns}, **known)
+
+    runs = {place: (partial(case.call, graph, vertex), check) for place, graph in graphs.items()}
+    seconds = take_turns(runs, trials)
+    target = max(case.ratio, 1 + case.more / median(seconds["threads"])) if case.more else case.ratio
     what = f"{case.title} on R-MAT of {len(edges.source) / 2**20:g} M edges, two worker processes of one thread"
-    Claim("processes", what, "two threads of this process", target).record(*seconds)
+    Claim("processes", what, "two threads of this process", target).record(seconds["workers"], seconds["threads"])
 
 
 def main() -> None:
@@ -83,11 +80,12 @@ def main() -> None:
     given = parser.parse_args()
     sources, destinations = rmat_edges(given.scale)
     frame = {"src": sources, "dst": destinations}
-    with worker_processes() as client:
-        graphs = [dg.Graph.from_edges(frame, client=one) for one in (client, None)]
-        for graph in graphs:
+    with local_cluster(2, 1) as client:
+        places = {"workers": client, "threads": None}
+        graphs = {place: dg.Graph.from_edges(frame, client=one) for place, one in places.items()}
+        for graph in graphs.values():
             graph.partitioned(("out", "incoming"))
-        ids = graphs[0].numbering.ids()
+        ids = graphs["workers"].numbering.ids()
         edges = Edges(np.searchsorted(ids, sources), np.searchsorted(ids, destinations), len(ids))
         source = int(np.bincount(edges.source, minlength=len(ids)).argmax())
         for name in [given.only] if given.only else CASES:

@@ -1,5 +1,5 @@
-"""What a lost worker costs: PageRank in rounds with checkpoints in memory, of which a worker is killed on the way,
-beside the same undisturbed. It goes on from the last checkpoint, on the worker that is left or on its replacement.
+"""The cost of a lost worker: PageRank in rounds with checkpoints in memory, with and without a worker being killed. The
+run resumes from the last checkpoint, on the remaining worker or on a replacement.
 """
 
 from __future__ import annotations
@@ -7,17 +7,20 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import time
+from functools import partial
 from typing import Any
 
 import numpy as np
-from distributed import Client, LocalCluster
-from harness import Claim, Wrong
+from distributed import Client
+from harness import Claim
 
 import dgraph as dg
+from dgraph.bench.local_cluster import local_cluster
+from dgraph.bench.turns import timed
+from dgraph.errors import AnswerError
 from dgraph.runs import progress
 
-ALLOWED = 5.0  # seconds beyond one interval between checkpoints
+ALLOWED = 5.0  # seconds in addition to one interval between checkpoints
 
 
 def main() -> None:
@@ -27,16 +30,12 @@ def main() -> None:
     options.add_argument("--every", type=int, default=10)
     options.add_argument("--trials", type=int, default=3)
     given = options.parse_args()
-    progress.EVERY = 0.0  # seconds: so that the kill comes when it should
+    progress.EVERY = 0.0  # seconds: the kill then comes at the intended superstep
     how: dict[str, Any] = {"engine": "gas", "max_iter": given.supersteps, "tol": None}
     how["checkpoint"] = dg.Checkpoint(every=given.every)
     expected = dg.pagerank(dg.rmat(scale=given.scale), tol=None, max_iter=given.supersteps).by_number("pagerank")
     lost, allowed = [], []
-    place: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0", "host": "127.0.0.1"}
-    with (
-        LocalCluster(n_workers=2, processes=True, **place) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with local_cluster(2, 1) as client:
         for trial in range(given.trials + 1):
             seconds = []
             for killed in (False, True):
@@ -44,11 +43,11 @@ def main() -> None:
                 graph = dg.rmat(scale=given.scale, client=client, parts=2)
                 graph.partitioned(("out", "incoming"))
                 dg.pagerank(graph, **how)
-                begun = time.perf_counter()
-                result = dg.pagerank(graph, **how, progress=_Kill(client, given.supersteps * 3 // 4, killed))
-                seconds.append(time.perf_counter() - begun)
+                kill = _Kill(client, given.supersteps * 3 // 4, killed)
+                elapsed, result = timed(partial(dg.pagerank, graph, **how, progress=kill))
+                seconds.append(elapsed)
                 if not np.allclose(result.by_number("pagerank"), expected, rtol=1e-9):
-                    raise Wrong("the ranks differ")
+                    raise AnswerError("the ranks differ")
             if trial:
                 lost.append(seconds[1] - seconds[0])
                 allowed.append(seconds[0] * given.every / given.supersteps + ALLOWED)
@@ -57,7 +56,7 @@ def main() -> None:
 
 
 class _Kill:
-    """A function for `progress`: a worker goes when so many supersteps are done."""
+    """A function for `progress` that kills a worker after a number of supersteps."""
 
     def __init__(self, client: Client, superstep: int, wanted: bool):
         self.client, self.superstep, self.wanted = client, superstep, wanted

@@ -1,12 +1,12 @@
-"""Recorded rounds replayed on up to 1,024 simulated workers, in rounds and without; and the model against real runs.
+"""Recorded rounds replayed on up to 1,024 simulated workers, with and without rounds; and the model against real runs.
 
     .venv/bin/python benchmarks/simulate.py
 
-A run is recorded as its report has it: seconds busy and bytes of each partition and round. More workers than partitions
-stand for a graph that is so much larger and rounds that look the same; a replay on four is held against four processes
-that wait and send instead of computing. Then `dgraph plan` is checked: what it says, from a quarter of the edges, of
-one and of two workers against runs on them, and of four against such processes. What a run takes to start, and a round
-without work, is measured there: by runs on a tiny graph, and by processes that hardly wait.
+The record of a run is its report: the busy seconds and bytes of each partition and round. More workers than partitions
+stand for a proportionally larger graph with similar rounds. A replay on four workers is compared with four processes
+that wait and send instead of computing. Then `dgraph plan` is checked: its predictions from a quarter of the edges are
+compared with runs on one and two workers, and with four such processes. The start-up time of a run, and the time of a
+round without work, are measured by runs on a tiny graph, and by processes that hardly wait.
 """
 
 from __future__ import annotations
@@ -19,24 +19,28 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import Claim, Wrong, worker_processes
+from harness import Claim
 
 import dgraph as dg
-from dgraph.estimates.forecast import ENOUGH, RUNS, Cluster, calibrate, forecast
+from dgraph.bench.local_cluster import local_cluster
+from dgraph.bench.turns import timed
+from dgraph.cli.forecast import ENOUGH, RUNS, Cluster, calibrate, forecast
+from dgraph.errors import AnswerError
 from dgraph.exchange.exchange import Exchange
 from dgraph.native.threads import cores
-from dgraph.supersteps.steps import Steps, run_steps
+from dgraph.supersteps.run_steps import run_steps
+from dgraph.supersteps.steps import Steps
 
 WITHIN = 0.25
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 REPLAYED = {"wcc": dg.wcc, "sssp": lambda graph, **how: dg.sssp(graph, graph.edges["source"].head(1).iloc[0], **how)}
-Run = Callable[[Any], Any]
-PLANNED: dict[str, Run] = {"pagerank": lambda graph: dg.pagerank(graph, tol=0, max_iter=20), "wcc": dg.wcc}
+Timed = Callable[[Any], Any]
+PLANNED: dict[str, Timed] = {"pagerank": lambda graph: dg.pagerank(graph, tol=0, max_iter=20), "wcc": dg.wcc}
 
 
 @dataclass(frozen=True)
 class Recording:
-    """By round and partition."""
+    """The record of a run, by round and partition."""
 
     busy: np.ndarray
     bytes: np.ndarray
@@ -48,8 +52,8 @@ class Recording:
         return cls(*(table.to_numpy(np.float64) for table in tables))
 
     def on(self, workers: int) -> Recording:
-        """What each worker does: neighbouring partitions are on one; with fewer partitions than workers, each of them
-        stands for several."""
+        """The work of each worker: neighbouring partitions share a worker; with fewer partitions than workers, each
+        partition stands for several."""
         parts = self.busy.shape[1]
         if workers >= parts:
             return Recording(*(np.tile(one, -(-workers // parts))[:, :workers] for one in (self.busy, self.bytes)))
@@ -60,14 +64,14 @@ class Recording:
 
 
 def in_rounds(recorded: Recording, cluster: Cluster) -> float:
-    """Every round waits for its slowest worker, and for the one that has most to send."""
+    """Every round waits for its slowest worker, and for the one that sends most."""
     sending = recorded.bytes.max(axis=1) / cluster.bandwidth
     return float((recorded.busy.max(axis=1) + sending + cluster.latency).sum())
 
 
 def without_rounds(recorded: Recording, cluster: Cluster) -> float:
-    """A worker begins its next turn when it has done the last one and any other's news of that turn is there: it never
-    waits for all. The end is found in two more exchanges."""
+    """A worker starts its next turn once it has finished the last one and has received a message of that turn from any
+    other: it never waits for all. Detecting the end takes two more exchanges."""
     free = np.zeros(recorded.busy.shape[1])
     news = 0.0
     for busy, sent in zip(recorded.busy, recorded.bytes, strict=True):
@@ -94,7 +98,7 @@ def main() -> None:
 
 
 def graphs(scale: int, names: list[str]) -> dict[str, Any]:
-    """What makes them, by their titles: all with about as many edges."""
+    """The graphs by title, all with about the same number of edges."""
     vertices, side = 1 << scale, 1 << (scale + 2) // 2
     made = {
         "rmat": (f"R-MAT scale {scale}", partial(dg.rmat, scale=scale)),
@@ -105,7 +109,7 @@ def graphs(scale: int, names: list[str]) -> dict[str, Any]:
 
 
 def replay(name: str, operation: Any, given: argparse.Namespace) -> None:
-    """A table: seconds in rounds and without, and how much longer rounds take."""
+    """Print a table: seconds with and without rounds, and their ratio."""
     graph = dg.rmat(scale=given.scale, parts=given.parts, weights=(1, 255))
     recordings = []
     for engine in ("gas", "bulk_async"):
@@ -120,18 +124,18 @@ def replay(name: str, operation: Any, given: argparse.Namespace) -> None:
 
 
 def check_plan(graphs: dict[str, Any], given: argparse.Namespace) -> None:
-    """What is told from a quarter of the edges, against runs on all: here, and on two workers; and against four workers
-    that wait for as long as partitions here were busy. Nothing else runs beside, not even workers of the next."""
+    """Compare predictions from a quarter of the edges with runs on all edges, in this process and on two workers, and
+    with four workers that wait as long as partitions here were busy. Nothing else runs at the same time."""
     for title, make in graphs.items():
         graph = make()
         alone = dict.fromkeys(PLANNED, Cluster(1, cores()))
-        compare(title, graph, alone, lambda run, graph=graph: timed(lambda: run(graph)), given.trials)
-    with worker_processes(2, silence_logs=50) as two:
+        compare(title, graph, alone, lambda run, graph=graph: quickest_of(lambda: run(graph)), given.trials)
+    with local_cluster(2, 1) as two:
         clusters = beside_work(two)
         for title, make in graphs.items():
             spread = make(client=two)
-            compare(title, make(), clusters, lambda run, spread=spread: timed(lambda: run(spread)), given.trials)
-    with worker_processes(4, silence_logs=50) as four:
+            compare(title, make(), clusters, lambda run, spread=spread: quickest_of(lambda: run(spread)), given.trials)
+    with local_cluster(4, 1) as four:
         clusters = dict.fromkeys(PLANNED, network(four))
         for title, make in graphs.items():
             recorded = make(parts=4)
@@ -139,10 +143,10 @@ def check_plan(graphs: dict[str, Any], given: argparse.Namespace) -> None:
 
 
 def compare(
-    title: str, graph: Any, clusters: dict[str, Cluster], measured: Callable[[Run], float], trials: int
+    title: str, graph: Any, clusters: dict[str, Cluster], measured: Callable[[Timed], float], trials: int
 ) -> None:
-    """A claim for each operation: what is told of it, over what a run takes. A machine that is slow for a while is slow
-    for both sides, as they take turns."""
+    """A claim for each operation: the prediction relative to the time of a run. Both sides take turns, so that a slow
+    phase of the machine affects both."""
     for name, run in PLANNED.items():
         told, took, cluster = [], [], clusters[name]
         for _ in range(trials + 1):
@@ -152,7 +156,7 @@ def compare(
             took.append(measured(run))
         what = f"seconds of {name} on {cluster.workers} worker{'s' * (cluster.workers > 1)}, {title}"
         against = "the run" if cluster.workers < 4 else "processes that wait and send"
-        claim_of(f"{what}, as `dgraph plan` tells them", against, told[1:], took[1:])  # the first one compiles
+        claim_of(f"{what}, as `dgraph plan` tells them", against, told[1:], took[1:])  # the first run compiles
 
 
 def claim_of(what: str, against: str, told: list[float], took: list[float]) -> None:
@@ -160,8 +164,8 @@ def claim_of(what: str, against: str, told: list[float], took: list[float]) -> N
 
 
 def network(client: Any) -> Cluster:
-    """What a run on a cluster takes beside its work: once, for each round, and for each byte. Measured with rounds of a
-    few milliseconds in which workers, as in most rounds, are done soon after one another."""
+    """The overhead of a run on a cluster: once, per round, and per byte. It is measured with rounds of a few
+    milliseconds in which, as in most rounds, workers finish shortly after one another."""
     workers, rounds, small, size = len(client.nthreads()), 40, 1 << 12, 1 << 20
     turn = 0.004 * (1 + np.arange(workers) / workers / 4)
 
@@ -176,27 +180,26 @@ def network(client: Any) -> Cluster:
 
 
 def beside_work(client: Any) -> dict[str, Cluster]:
-    """The same by operation, of runs that have hardly any work."""
+    """The overhead by operation, from runs with hardly any work."""
     known, graph, rounds = network(client), dg.rmat(scale=8, client=client), 40
-    few, many = (timed(partial(dg.pagerank, graph, tol=0, max_iter=count)) for count in (1, 1 + rounds))
+    few, many = (quickest_of(partial(dg.pagerank, graph, tol=0, max_iter=count)) for count in (1, 1 + rounds))
     known = replace(known, latency=max(0.0, many - few) / rounds)
-    beside = {name: timed(partial(run, graph)) - run(graph).rounds * known.latency for name, run in PLANNED.items()}
+    beside = {
+        name: quickest_of(partial(run, graph)) - run(graph).rounds * known.latency for name, run in PLANNED.items()
+    }
     return {name: replace(known, start=max(0.0, seconds)) for name, seconds in beside.items()}
 
 
-def timed(run: Any) -> float:
-    """The least of several runs, as of samples: a machine that is shared gives the same run half its speed for a
-    second at a time."""
+def quickest_of(run: Any) -> float:
+    """The minimum of several runs, because a shared machine can halve the speed of a run for a second at a time."""
     took: list[float] = []
     while len(took) < RUNS or sum(took) < ENOUGH:
-        begun = time.perf_counter()
-        run()
-        took.append(time.perf_counter() - begun)
+        took.append(timed(run)[0])
     return min(took)
 
 
-class Waiting:
-    """A worker that waits as long as it was busy when it was recorded, and sends as many bytes."""
+class WaitList:
+    """A worker that waits as long as the recorded worker was busy, and sends as many bytes."""
 
     def __init__(self, recorded: Recording):
         self.recorded = recorded
@@ -220,21 +223,20 @@ class Waiting:
 
 
 def replayed(client: Any, recorded: Recording) -> float:
-    """Seconds of the recorded rounds on workers that wait."""
-    waiting = Waiting(recorded)
+    """The seconds of the recorded rounds on workers that wait."""
+    waiting = WaitList(recorded)
     homes = list(client.nthreads())
     parts = [client.submit(int, part, workers=[home], pure=False) for part, home in enumerate(homes)]
     client.gather(parts)
-    begun = time.perf_counter()
-    outcome = run_steps(Steps(waiting.setup, waiting.step, waiting.finish), parts, client=client, homes=homes)
-    took = time.perf_counter() - begun
+    steps = Steps(waiting.setup, waiting.step, waiting.finish)
+    took, outcome = timed(lambda: run_steps(steps, parts, client=client, homes=homes))
     if outcome.steps < len(recorded.busy):
-        raise Wrong(f"{outcome.steps} rounds of {len(recorded.busy)} were replayed")
+        raise AnswerError(f"{outcome.steps} rounds of {len(recorded.busy)} were replayed")
     return took
 
 
-def waited(client: Any, graph: Any, run: Run) -> float:
-    """Seconds of workers that wait for as long as the partitions of a graph here are busy in the quickest of several
+def waited(client: Any, graph: Any, run: Timed) -> float:
+    """The seconds of workers that wait as long as the partitions of a graph were busy here in the fastest of several
     runs."""
     recordings = [Recording.of(run(graph).report) for _ in range(RUNS)]
     quickest = min(recordings, key=lambda one: one.busy.max(axis=1).sum())
@@ -242,13 +244,13 @@ def waited(client: Any, graph: Any, run: Run) -> float:
 
 
 def check_waiting(given: argparse.Namespace, workers: int = 4) -> None:
-    """A replay on four workers, against processes of which none has a core to itself, nor needs one."""
+    """A replay on four workers against processes that share cores; they only wait, so they do not need their own."""
     graph = dg.rmat(scale=given.scale, parts=workers)
     PLANNED["pagerank"](graph)
     recorded = Recording.of(PLANNED["pagerank"](graph).report)
-    with worker_processes(workers, silence_logs=50) as client:
+    with local_cluster(workers, 1) as client:
         here = network(client)
-        took = [timed(partial(replayed, client, recorded)) for _ in range(given.trials)]
+        took = [quickest_of(partial(replayed, client, recorded)) for _ in range(given.trials)]
     what = f"seconds of 20 rounds of PageRank on {workers} workers, R-MAT scale {given.scale}, replayed"
     told = here.start + in_rounds(recorded, here)
     claim_of(what, f"{workers} processes that wait and send", [told] * len(took), took)

@@ -1,8 +1,8 @@
-"""What a superstep costs by itself, in milliseconds: on two worker processes of one thread, and in this process.
+"""The overhead of a superstep in milliseconds, on two worker processes of one thread, and in this process.
 
     python benchmarks/superstep.py [--supersteps 1000] [--bytes 10000]
 
-The empty superstep has targets; with --bytes, all partitions also send so many bytes to all others (two a worker).
+The empty superstep has targets. With --bytes, every partition (two per worker) also sends bytes to all others.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from harness import Claim, worker_processes
+from harness import Claim
 
-from dgraph.supersteps.steps import Steps, run_steps
+from dgraph.bench.local_cluster import local_cluster
+from dgraph.supersteps.run_steps import run_steps
+from dgraph.supersteps.steps import Steps
 
 TARGETS = {"fused": 3.0, "own task": 7.0, "in process": 0.5}  # milliseconds, empty superstep, median
-SETTLED = 30  # supersteps, of which those before do not count
+SETTLED = 30  # the first supersteps, which do not count
 
 
 def steps(size: int, supersteps: int) -> Steps:
-    """So many steps that send `size` bytes from every partition to every other and check what comes."""
+    """Steps that send `size` bytes from every partition to every other, and check what arrives."""
 
     def setup(exchange: Any, partitions: dict) -> Any:
         return exchange, np.arange(size, dtype=np.int64).astype(np.uint8)
@@ -42,7 +44,7 @@ def steps(size: int, supersteps: int) -> Steps:
 
 
 def measure(size: int, supersteps: int, **where: Any) -> list[float]:
-    """Milliseconds a superstep, from the end of one chunk to the end of the next."""
+    """Milliseconds per superstep, from the end of one chunk to the end of the next."""
     ends: list[tuple[int, float]] = []
     note = lambda rounds, _: ends.append((rounds, time.perf_counter()))  # noqa: E731
     run_steps(steps(size, supersteps), [None] * 4, after_chunk=note, **where)
@@ -51,7 +53,7 @@ def measure(size: int, supersteps: int, **where: Any) -> list[float]:
 
 
 def report(name: str, size: int, times: list[float], target: float | None) -> None:
-    """Keep the record; a limit stands in the place of a peer."""
+    """Keep the record, with a limit in place of a peer."""
     sends = f"with {size:,} bytes from every partition to every other" if size else "empty"
     where = "in this process" if name == "in process" else f"on two worker processes, {name}"
     claim = Claim("superstep", f"a superstep {where}, {sends}", "a limit", None if target is None else 1.0, unit="ms")
@@ -63,7 +65,7 @@ def main() -> None:
     parser.add_argument("--supersteps", type=int, default=1000)
     parser.add_argument("--bytes", type=int, default=10_000)
     options = parser.parse_args()
-    with worker_processes() as client:
+    with local_cluster(2, 1) as client:
         places = {
             "fused": {"client": client, "fuse": True},
             "own task": {"client": client, "fuse": False},

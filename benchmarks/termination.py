@@ -1,9 +1,10 @@
-"""How the end of an asynchronous run is found: millions of random schedules, and what it costs for 2 to 1,024 workers.
+"""Termination detection of asynchronous runs: millions of random schedules, and its cost for 2 to 1,024 workers.
 
     python benchmarks/termination.py [--schedules 2000000]     # `make termination`
 
-Nothing is timed: a schedule is right if nobody is told of the end while there is work anywhere, and all are in the end.
-Messages, receipts and notes are delayed and reordered at random, and one kind of them, also drawn, as long as possible.
+Nothing is timed. A schedule is correct if no worker is told of the end while there is work anywhere, and every worker
+is told eventually. Messages, receipts and notes are delayed and reordered at random, and one kind, also chosen at
+random, is delayed as long as possible.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from harness import Claim
 from dgraph.native.threads import cores
 from dgraph.testing.schedules import Schedule, at_random, in_time, notes_of
 
-BATCH = 10_000  # schedules that a process plays before it is asked again
+BATCH = 10_000  # schedules per task of a process
 SIZES = [2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 HELD = ["", "mail", "receipt", "note", "rest", "work"]
 
 
 def play(first: int) -> int:
-    """A batch of schedules, each of its own seed; returns how many events they had. A wrong one raises."""
+    """Play a batch of schedules, each with its own seed; returns the number of events. A wrong one raises an error."""
     events = 0
     for seed in range(first, first + BATCH):
         draw = random.Random(seed)
@@ -38,7 +39,7 @@ def play(first: int) -> int:
 
 
 def other(workers: int, draw: random.Random):
-    """Another worker, any."""
+    """Any other worker."""
     return lambda worker: (worker + 1 + draw.randrange(workers - 1)) % workers
 
 
@@ -59,7 +60,7 @@ def record(schedules: int, events: int) -> None:
 
 
 def cost() -> None:
-    """Notes and steps, where mail, receipts and notes all take one step."""
+    """The notes and steps if messages, receipts and notes all take one step."""
     notes, limits, steps, depths = [], [], [], []
     for workers in SIZES:
         draw = random.Random(workers)

@@ -1,6 +1,6 @@
 """dgraph: graph algorithms on Dask.
 
-The public names are loaded when they are first used, so that `import dgraph` itself costs next to nothing.
+Public names are imported on first use, so that `import dgraph` itself is almost free.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.9.3"
 
 _NAMES = {
-    # a graph: from frames, files, generators and other libraries, and back
+    # graphs: from frames, files, generators and other libraries, and back
     "dgraph.graph": "Graph",
-    "dgraph.building.saved_graph": "open_graph",
-    "dgraph.io.graphs": "read_edges write_edges from_networkx from_igraph from_scipy to_networkx to_igraph to_scipy",
+    "dgraph.io.graphs": "open_graph read_edges write_edges from_networkx from_igraph from_scipy "
+    "to_networkx to_igraph to_scipy",
     "dgraph.io.generated_graphs": "rmat uniform grid ratings bipartite",
     # algorithms
     "dgraph.ops.pagerank": "pagerank",
@@ -33,34 +33,35 @@ _NAMES = {
     "dgraph.ops.cdlp": "cdlp",
     "dgraph.ops.matching": "matching",
     "dgraph.ops.factorize": "factorize",
-    # programs of your own: what they are made of, what became of them, and to run them
-    "dgraph.programs.program": "VertexProgram State Delta Message Parameter EdgeColumn VertexColumn Global Result "
-    "Phase vertex",
+    # your own programs: their parts, their generated kernels, and how to run them
+    "dgraph.programs.program": "VertexProgram State Delta Message Parameter EdgeColumn VertexColumn "
+    "Global Result Phase vertex",
     "dgraph.programs.monoid": "MIN MAX SUM PRODUCT AND OR Monoid MOST_FREQUENT HEAVIEST CHOOSE H_INDEX NONE UNREACHED",
     "dgraph.programs.syntax": "dot",
-    "dgraph.codegen.explanation": "explain",
+    "dgraph.runs.explanations": "explain",
     "dgraph.runs.execution": "run",
-    "dgraph.programs": "laws reference",
-    # where and how: placing edges, unlike workers, losses
+    "dgraph.runs.option_values": "BlockDescent BulkAsync Daemons Gpu Optimisations",
+    # where and how to run: policies, workers of unequal speed, lost workers
     "dgraph.partition.policies": "Policy",
-    "dgraph.estimates.calibration": "capacities",
+    "dgraph.cluster.calibration": "capacities",
     "dgraph.partition.balance": "daemons_for",
     "dgraph.checkpoint.checkpoint": "Checkpoint",
     "dgraph": "errors",
+    "dgraph.programs": "laws reference",
 }
-_MODULES = ("laws", "reference", "errors")  # among those names
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["__version__", *_HOME]
-# those that take any graph; `factorize` is for ratings of items by users
+# operations that take any graph; `factorize` takes ratings of items by users
 OPERATIONS = tuple(name for name, home in _HOME.items() if home.startswith("dgraph.ops.") and name != "factorize")
 
-if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for public
+if TYPE_CHECKING:  # type checkers consider only `name as name` public
     from dgraph import errors as errors
-    from dgraph.building.saved_graph import open_graph as open_graph
+    from dgraph.programs import laws as laws
+    from dgraph.programs import reference as reference
     from dgraph.checkpoint.checkpoint import Checkpoint as Checkpoint
-    from dgraph.codegen.explanation import explain as explain
-    from dgraph.estimates.calibration import capacities as capacities
+    from dgraph.cluster.calibration import capacities as capacities
+    from dgraph.runs.explanations import explain as explain
     from dgraph.graph import Graph as Graph
     from dgraph.io.generated_graphs import (
         bipartite as bipartite,
@@ -73,13 +74,13 @@ if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for pu
         from_igraph as from_igraph,
         from_networkx as from_networkx,
         from_scipy as from_scipy,
+        open_graph as open_graph,
         read_edges as read_edges,
         to_igraph as to_igraph,
         to_networkx as to_networkx,
         to_scipy as to_scipy,
         write_edges as write_edges,
     )
-    from dgraph.programs import laws as laws, reference as reference
     from dgraph.programs.monoid import (
         AND as AND,
         CHOOSE as CHOOSE,
@@ -127,20 +128,28 @@ if TYPE_CHECKING:  # `as` the same name: only so do type checkers take it for pu
         vertex as vertex,
     )
     from dgraph.runs.execution import run as run
+    from dgraph.runs.option_values import (
+        BlockDescent as BlockDescent,
+        BulkAsync as BulkAsync,
+        Daemons as Daemons,
+        Gpu as Gpu,
+        Optimisations as Optimisations,
+    )
     from dgraph.programs.syntax import dot as dot
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        from dgraph.phrases import nearest
+        from dgraph.phrases.suggestions import suggestion
 
-        near = nearest(name, [*__all__, "Graph.from_edges"])
-        raise AttributeError(f"module 'dgraph' has no attribute {name!r}{near and f'; did you mean {near}?'}")
-    from dgraph.native.garbage import defer_collection  # not before there is something to import
+        said = "" if name.startswith("_") else suggestion(name, [*__all__, "Graph.from_edges"], operations=True)
+        raise AttributeError(f"module 'dgraph' has no attribute {name!r}{said and f'; {said}'}")
+    from dgraph.native.garbage import defer_collection  # imported here to keep `import dgraph` cheap
 
     home = _HOME[name]
     with defer_collection():
-        value = import_module(f"{home}.{name}") if name in _MODULES else getattr(import_module(home), name)
+        is_module = home in ("dgraph", "dgraph.programs")
+        value = import_module(f"{home}.{name}") if is_module else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

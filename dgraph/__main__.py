@@ -1,4 +1,4 @@
-"""`python -m dgraph`: the command line, where the installed command is not on the path."""
+"""The command line as `python -m dgraph`, for environments where the command is not on the path."""
 
 from dgraph.cli.app import main
 

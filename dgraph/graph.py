@@ -1,59 +1,58 @@
-"""A graph: a user's edges, partitioned over the workers of a Dask cluster or kept in this process."""
+"""A graph: the user's edges, partitioned over the workers of a Dask cluster or kept in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dgraph.building import graph_frames
-from dgraph.building.division import Partitioning
 from dgraph.building.input_edges import EdgeRules, InputEdges
-from dgraph.building.partition_set import Partitions
-from dgraph.building.shares import MOST_PARTS, check_capacities
-from dgraph.cluster.pickling_refusal import NotPicklable
-from dgraph.cluster.retry import retry
+from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.cluster.shares import MOST_PARTS, check_capacities
 from dgraph.cluster.workers import Workers
-from dgraph.errors import ColumnError, InputError, OptionError
-from dgraph.estimates.footprints import FOOTPRINTS, footprint_of
-from dgraph.estimates.memory_check import check_build_memory
+from dgraph.errors import InputError, OptionError
+from dgraph.estimates.footprints import OPERATIONS
 from dgraph.frames.any_frame import column_of_numbers, is_lazy
 from dgraph.frames.sources import edge_source, vertex_source
 from dgraph.options import check_flag, check_integer, known_options
 from dgraph.partition import rules
 from dgraph.partition.ids.chunk import chunk_of_edges
-from dgraph.partition.ids.numbering import Numbering
-from dgraph.partition.placement import Placement
-from dgraph.partition.policies import PartitionOptions, Policy
-from dgraph.phrases import ALMOST, format_count, nearest
+from dgraph.partition.policies import PartitionOptions
+from dgraph.phrases.phrases import format_count
+from dgraph.phrases.suggestions import ALMOST, suggestion
 
 if TYPE_CHECKING:
-    import dask.dataframe as dd
-
     from dgraph.building.validation import Validation
     from dgraph.estimates.estimate import Estimate
+    from dgraph.runs.result import RunResult
 
 
-class Graph(NotPicklable):
-    """Edges between vertices, whatever the vertices are called.
+class Graph(PartitionedGraph):
+    """A graph with the user's own vertex ids.
 
-    Ids are numbered when the graph is made from a frame in memory, so that bad input is refused at once, and at first
-    use when the frame is lazy. Partitions are built when they are first asked for, with only what is asked for.
+    Make one with `Graph.from_edges` (frames), `dgraph.read_edges` (files), `dgraph.open_graph` (saved graphs), a
+    generator such as `dgraph.rmat`, or a converter such as `dgraph.from_networkx`.
+
+    Frames in memory are checked when the graph is made, lazy frames at first use. Partitions are built when an
+    operation first needs them, with only the columns that it reads.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": ["ann", "bob"], "dst": ["bob", "cat"]})
+    >>> G.num_vertices, G.num_edges
+    (3, 2)
     """
-
-    listed: InputEdges
-    division: Partitioning
 
     def __init__(self, *given: Any, **options: Any):
         raise InputError(
-            "Graph() is not called: Graph.from_edges makes one of a frame, dgraph.read_edges of a file, "
-            "dgraph.open_graph of a saved graph, dgraph.from_networkx and its like of other libraries' graphs"
+            "Graph() cannot be called: make a graph with Graph.from_edges (frames), dgraph.read_edges (files), "
+            "dgraph.open_graph (saved graphs), or dgraph.from_networkx and the like (graphs of other libraries)"
         )
 
     @classmethod
-    def of(cls, listed: InputEdges, asked: PartitionOptions, *, as_saved: bool = False) -> Graph:
-        """A graph of frames, divided as asked. With `as_saved` the partitions of a saved graph are used as they are."""
+    def of(cls, input_edges: InputEdges, asked: PartitionOptions, *, as_saved: bool = False) -> Graph:
+        """A graph from checked input. With `as_saved`, use the partitions of a saved graph unchanged."""
         graph = cls.__new__(cls)
-        graph.listed, graph.division = listed, Partitioning(listed, asked, as_saved=as_saved)
+        PartitionedGraph.__init__(graph, input_edges, asked, as_saved=as_saved)
         return graph
 
     @classmethod
@@ -64,7 +63,7 @@ class Graph(NotPicklable):
         *,
         source: str = "src",
         destination: str = "dst",
-        weight: str | None = None,
+        weight: str | None = "auto",
         directed: bool = True,
         vertices: Any = None,
         loops: str = "keep",
@@ -75,182 +74,208 @@ class Graph(NotPicklable):
         capacities: Any = None,
         client: Any = None,
     ) -> Graph:
-        """A graph from a pandas, Dask, Arrow or cuDF frame, or a dict of arrays, with a row for each edge.
+        """Make a graph from a frame with one row per edge.
 
-        source, destination: the columns that hold the ids of an edge's ends: whole numbers, strings or UUIDs.
-        weight:     the column that algorithms read as the edge's weight.
-        directed:   with False each listed edge stands for both directions; a self loop for one.
-        vertices:   vertices that no edge need name: a frame whose column `id` (or first column) lists their ids, other
-                    columns being attributes; a number n or a range, for the ids 0..n-1 or of the range.
-        loops:      "keep" edges from a vertex to itself, or "drop" them.
-        repeats:    "keep" every listed edge, or make those with the same ends one: the "first", or with the "sum", the
-                    "min" or the "max" of their values.
-        symmetrize: add the reverse of every edge to a directed graph (before `repeats` is applied).
-        policy:     which partition owns a vertex and holds an edge: "outgoing", "incoming", "cartesian", "hybrid",
-                    "metis", "auto", or a function of (ids, parts) or (source, destination, parts).
-        parts:      how many partitions; by default one for each worker, or several if a worker's memory is short.
-        capacities: how fast the workers are: {worker: number}, "measure", or None: equal; if unlike, measured.
-        client:     a distributed.Client; by default the current one, or this process if there is none.
+        Parameters
+        ----------
+        frame : frame or dict of arrays
+            The edges: a frame of pandas, Dask, Polars, Arrow or cuDF (experimental), or a dict of arrays.
+        source, destination : str, default "src" and "dst"
+            Columns with the ids of the edges' ends: integers, strings or UUIDs.
+        weight : str or None, default "auto"
+            Column with the edges' weights. ``"auto"`` takes a numeric column called ``weight``, if there is one; None
+            makes an unweighted graph.
+        directed : bool, default True
+            With False, each listed edge stands for both directions (a self loop for one).
+        vertices : frame, int or range, optional
+            Vertices that edges may leave out: a frame whose column ``id`` (or first column) lists their ids, with
+            attributes in the other columns; n for the ids 0 to n - 1; or a range of ids.
+        loops : {"keep", "drop"}, default "keep"
+            Whether to keep edges from a vertex to itself.
+        repeats : {"keep", "first", "sum", "min", "max"}, default "keep"
+            What to do with edges that have the same ends: keep all, keep the first, or merge them into one with the
+            sum, minimum or maximum of their values.
+        symmetrize : bool, default False
+            Add the reverse of every edge to a directed graph, before `repeats` is applied.
+        policy : str or callable, default "auto"
+            Which partition owns a vertex and holds an edge: ``"outgoing"``, ``"incoming"``, ``"cartesian"``,
+            ``"hybrid"``, ``"metis"``, ``"auto"``, or a function of (ids, parts) or (source, destination, parts).
+        parts : int, optional
+            Number of partitions. By default one per worker, or several if a worker is short of memory.
+        capacities : mapping, sequence or "measure", optional
+            Relative speeds of the workers, or ``"measure"``. By default they count as equal, unless the workers differ:
+            then they are measured.
+        client : distributed.Client, optional
+            The cluster to use. By default the current client, or this process if there is none.
+
+        Returns
+        -------
+        Graph
+
+        Examples
+        --------
+        >>> calls = pd.DataFrame({"who": ["ann", "ann", "bob"], "whom": ["bob", "cat", "cat"], "minutes": [3, 1, 4]})
+        >>> G = dg.Graph.from_edges(calls, source="who", destination="whom", weight="minutes", parts=1)
+        >>> G
+        <Graph: directed, 3 vertices, 3 edges, 1 partition by outgoing, weight='minutes'>
         """
         rules.check(loops, repeats)
         if check_flag("symmetrize", symmetrize) and not directed:
-            raise OptionError("symmetrize=True is for directed graphs; an undirected graph has both directions already")
+            raise OptionError(
+                "symmetrize=True is only for directed graphs; an undirected graph already has both directions"
+            )
         edges, workers = edge_source(frame, source, destination, weight), Workers.find(client)
         parts = check_integer("parts", parts, 1, MOST_PARTS, or_none=True)
         check_capacities(workers, capacities, parts or len(workers.addresses) or 1)
         kept = EdgeRules(check_flag("directed", directed), loops, repeats, symmetrize)
-        listed = InputEdges(edges, vertex_source(vertices), kept, workers)
-        graph = cls.of(listed, PartitionOptions(policy, parts, capacities))
+        input_edges = InputEdges(edges, vertex_source(vertices), kept, workers)
+        graph = cls.of(input_edges, PartitionOptions(policy, parts, capacities))
         if not is_lazy(edges.frame):
             if workers.client is not None:
-                chunk_of_edges(edges.frame, source, destination)  # here, where an error can tell the row
-            if weight is not None:
-                column_of_numbers(edges.frame, weight, is_weight=True)
-            if not is_lazy(listed.vertices.frame):
-                listed.number()  # refuses ids that cannot be used, now rather than later
+                chunk_of_edges(edges.frame, source, destination)  # checks ids here, where an error can name the row
+            if edges.weight is not None:
+                column_of_numbers(edges.frame, edges.weight, is_weight=True)
+            if not is_lazy(input_edges.vertices.frame):
+                input_edges.number()  # checks ids now rather than later
         return graph
 
-    def save(self, path: Any, *, columns: list[str] | None = None, overwrite: bool = False) -> None:
-        """Write the graph to a folder, whole or not at all, which `dgraph.open_graph` opens in no time.
+    @known_options()
+    def save(
+        self,
+        path: Any,
+        *,
+        columns: list[str] | None = None,
+        results: Mapping[str, RunResult] | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the graph to a folder, which `dgraph.open_graph` opens instantly (memory-mapped).
 
-        columns: the edge columns to save, numbers all; by default every one. overwrite: replace a saved graph."""
+        The folder appears complete or not at all. Columns of edges and vertices keep their pandas dtypes: numbers,
+        text, categories, times, booleans, and objects such as decimals and dates.
+
+        Parameters
+        ----------
+        path : path
+            The folder.
+        columns : list of str, optional
+            Edge columns to save; all by default.
+        results : mapping of str to RunResult, optional
+            Results to save with the graph, by name; the opened graph has them as `Graph.results`.
+        overwrite : bool, default False
+            Replace a graph that was saved there before.
+
+        Raises
+        ------
+        ColumnError
+            If a column has a type that cannot be restored exactly, such as lists.
+        StorageError
+            If the folder cannot be written. What was there before stays.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2], "note": ["a", "b"]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     G.save(f"{folder}/edges.dgraph", results={"hops": dg.bfs(G, 0)})
+        ...     H = dg.open_graph(f"{folder}/edges.dgraph")
+        ...     H.results["hops"].compute()
+           vertex  distance  predecessor
+        0       0       0.0         <NA>
+        1       1       1.0            0
+        2       2       2.0            1
+        """
         from dgraph.building.graph_writer import save
+        from dgraph.runs.saved_results import to_save
 
-        save(self, path, columns=columns, overwrite=overwrite)
-
-    # -- what there is -------------------------------------------------------------------------------------------------
-
-    @property
-    def num_vertices(self) -> int:
-        """Vertices that an edge names or that are listed beside them, each once."""
-        return self.listed.num_vertices
+        save(self, path, columns=columns, overwrite=overwrite, results=to_save(self, results))
 
     @property
-    def num_edges(self) -> int:
-        """Edges after the rules for loops, repeats and reverses; an undirected edge counts once."""
-        return self.listed.num_edges
+    def results(self) -> Mapping[str, RunResult]:
+        """The results that were saved with an opened graph, by name; empty for other graphs.
 
-    @property
-    def directed(self) -> bool:
-        """Whether an edge leads one way; else each stands for both."""
-        return self.listed.rules.directed
+        Looking one up opens it. It behaves like the result of a run: its columns can be input of later runs.
 
-    @property
-    def weight(self) -> str | None:
-        """The name of the weight column."""
-        return self.listed.edges.weight
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp() + "/saved"
+        >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]})
+        >>> G.save(folder, results={"ranks": dg.pagerank(G)})
+        >>> dg.open_graph(folder).results
+        <saved results: 'ranks'>
+        >>> dg.open_graph(folder).results["ranks"].by_number("pagerank").sum()
+        np.float64(1.0)
+        """
+        from dgraph.runs.saved_results import SavedResults
 
-    @property
-    def edge_columns(self) -> list[str]:
-        """The names of the edge columns beside the ends."""
-        return self.listed.edges.columns
+        return SavedResults(self)
 
-    @property
-    def numbering(self) -> Numbering:
-        """The user's ids to numbers and back."""
-        return self.listed.numbering
-
-    @property
-    def policy(self) -> str:
-        """The name of the policy that says which partition owns a vertex and holds an edge; of "auto" what it chose."""
-        return self.cut.name
-
-    @property
-    def cut(self) -> Policy:
-        """The policy itself."""
-        return self.division.cut
-
-    @property
-    def num_parts(self) -> int:
-        """How many partitions there are, or will be."""
-        return self.division.parts
-
-    @property
-    def placement(self) -> Placement:
-        """Which partition owns which vertices."""
-        return self.division.placement
-
-    @property
-    def workers(self) -> Workers:
-        """Where the graph is: on a cluster's workers, or in this process."""
-        return self.listed.workers
-
-    @property
-    def client(self) -> Any:
-        """The client whose workers hold the graph; None if this process does."""
-        return self.workers.client
-
-    @property
-    def edges(self) -> dd.DataFrame:
-        """The edges as a lazy Dask frame, a partition of it for each partition of the graph."""
-        return graph_frames.edges(self)
-
-    @property
-    def vertices(self) -> dd.DataFrame:
-        """The vertices and their attributes as a lazy Dask frame, a partition of it for each partition of the graph."""
-        return graph_frames.joinable(graph_frames.vertices(self), self.listed.vertices.id)
-
-    def _client(self) -> Any:
-        return self.client
-
-    if not TYPE_CHECKING:  # who checks types is told by what there is
+    if not TYPE_CHECKING:  # type checkers report unknown attributes themselves
 
         def __getattr__(self, name: str) -> NoReturn:
-            """The words that other libraries have for it, and operations, which they have as methods."""
-            operations = {one.removeprefix("weighted_") for one in FOOTPRINTS} - {"build"}
+            """Suggest a name for attributes of other libraries' graphs, which have operations as methods."""
             ours = {one for one in dir(Graph) if not one.startswith("_")}
-            near = "" if name.startswith("_") else nearest(name, sorted(ours | operations), ALMOST)
-            remedy = f"it is a function, dgraph.{near}(G)" if near in operations else f"did you mean {near}?"
-            raise AttributeError(f"a Graph has no {name!r}{near and f'; {remedy}'}")
+
+            def said(near: str) -> str:
+                return f"it is a function, dgraph.{near}(G)" if near in OPERATIONS else f"did you mean {near}?"
+
+            known = sorted(ours | OPERATIONS)
+            more = "" if name.startswith("_") else suggestion(name, known, ALMOST, said=said, operations=True)
+            raise AttributeError(f"a Graph has no {name!r}{more and f'; {more}'}")
 
     def __repr__(self) -> str:
-        parts = f", {format_count(self.num_parts, 'partition')} by {self.policy}" if self.listed.is_read else ""
-        return f"<Graph: {self.listed}{parts}>"
+        parts = f", {format_count(self.num_parts, 'partition')} by {self.policy}" if self.input_edges.is_read else ""
+        weight = f", weight={self.weight!r}" if self.weight is not None else ""
+        return f"<Graph: {self.input_edges}{parts}{weight}>"
 
+    @known_options()
     def validate(self) -> Validation:
-        """Count what can surprise: loops, repeats, isolated and dangling vertices, missing or negative weights. Say
-        what each operation does with it, and check every block of a graph that was opened from disk."""
+        """Count what may be unexpected, and say what each operation does with it.
+
+        Counts self loops, repeated edges, isolated and dangling vertices, and missing or negative weights. Also
+        verifies every block of a graph that was opened from disk.
+
+        Returns
+        -------
+        Validation
+            ``counts``, the graph's own ``rules``, and remarks on ``operations``; its repr lists them all.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1, 1], "dst": [0, 2, 2]})
+        >>> counts = G.validate().counts
+        >>> counts.loops, counts.repeats
+        (1, 1)
+        """
         from dgraph.building.validation import validate
 
         return validate(self)
 
+    @known_options()
     def estimate(self, op: str = "build", *, workers: int | None = None, memory: int | str | None = None) -> Estimate:
-        """Memory of each worker and bytes exchanged in a round, for every policy, before any work is done.
+        """Estimate memory per worker and bytes exchanged per round, for every policy, before any work is done.
 
-        op:      the operation to be run, "weighted_pagerank" say, or "build" for the partitions alone.
-        workers: how many workers there will be; by default as many as partitions were asked for, or those there are.
-        memory:  what each worker may use ("4 GiB"); policies that need more do not fit.
+        Parameters
+        ----------
+        op : str, default "build"
+            The operation to run, such as ``"pagerank"`` or ``"weighted_pagerank"``, or ``"build"`` for the partitions
+            alone.
+        workers : int, optional
+            Number of workers. By default the graph's `parts`, or the workers that it has now.
+        memory : int or str, optional
+            Memory of each worker, such as ``"4 GiB"``. Policies that need more do not fit.
+
+        Returns
+        -------
+        Estimate
+            ``frame`` has one row per policy, and ``policy`` is the name of the best.
+
+        Examples
+        --------
+        >>> G = dg.rmat(scale=8, edge_factor=8, seed=1)
+        >>> G.estimate("pagerank", workers=4, memory="4 GiB").policy
+        'cartesian'
         """
         from dgraph.estimates.estimate import estimate
 
         return estimate(self, op, workers, memory)
-
-    # -- partitions ----------------------------------------------------------------------------------------------------
-
-    @property
-    def partitions(self) -> Partitions:
-        """The partitions as they are now; built, with edges by source, if there are none yet."""
-        return self.division.built or self.partitioned()
-
-    def partitioned(self, orders: Sequence[str] = ("out",), columns: Sequence[str] = ()) -> Partitions:
-        """Partitions with edges in the orders "out" (by source) or "incoming" (by destination), and some columns.
-
-        What is there is kept: a second order is the first, transposed; one that lacks a column is built anew."""
-        orders, columns = ((one,) if isinstance(one, str) else tuple(one) for one in (orders, columns))
-        if not orders or not {"out", "incoming"}.issuperset(orders):
-            raise OptionError(f"orders={orders!r}: choose 'out', 'incoming' or both")
-        for name in columns:
-            if name not in self.edge_columns:
-                known = ", ".join(map(str, self.edge_columns)) or "none"
-                raise ColumnError(f"the edges have no column {name!r}; they have {known}")
-
-        def admit(order: str, names: Sequence[str]) -> None:
-            check_build_memory(self, "building the graph", footprint_of([order], names))
-
-        return retry(self.client, lambda: self.division.partitioned(orders, columns, admit), self.forget_lost)
-
-    def forget_lost(self) -> None:
-        """Let go of what went away with a worker; it is made again from the frames."""
-        self.listed.forget_lost()
-        self.workers.forget()
-        self.division.forget_lost()

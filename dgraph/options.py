@@ -1,146 +1,166 @@
-"""Options that users pass, checked in one way: numbers of NumPy count as numbers, and errors name the value and what it
-may be."""
+"""Checks of the options that users pass.
+
+NumPy's numbers count as numbers, and each error names the value and what is allowed.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from reprlib import repr as short
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from dgraph.errors import InputError, OptionError
-from dgraph.phrases import ALIKE, ALMOST, format_option, nearest
+from dgraph.phrases.phrases import format_option
+from dgraph.phrases.suggestions import ALIKE, ALMOST, choices, suggestion
 
-AUTO = "auto"  # as suits the rest
-# what is said of a graph when it is made, and of no operation on it
+AUTO = "auto"
+# Options of a graph, which no operation takes.
 OF_GRAPHS = (
-    "weight",
-    "directed",
-    "vertices",
-    "loops",
-    "repeats",
-    "symmetrize",
-    "policy",
-    "parts",
-    "capacities",
-    "client",
+    *("weight", "directed", "vertices", "loops", "repeats", "symmetrize", "policy", "parts", "capacities", "client"),
 )
+# Options of 0.9 that are now part of a value, and how to write them; this table goes with the next release.
+MOVED = {
+    **{name: f"engine=dgraph.BlockDescent({name}={{value}})" for name in ("block_size", "order", "mode", "operator")},
+    **{
+        name: f"optimisations=dgraph.Optimisations({name}={{value}})"
+        for name in (
+            *("direction", "active_only", "drop_weights", "changed_only", "skip_exchange", "lazy_upload", "exchange"),
+        )
+    },
+    "vertex_cache": 'daemons=dgraph.Daemons("own process", cache={value})',
+    "memory_budget": "device=dgraph.Gpu(memory_budget={value})",
+}
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def known_options(*more: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorates a function that takes the options of `more` as well: other options are refused, with the nearest name
-    there is."""
+def known_options(
+    *more: Callable[..., Any], by_engine: Mapping[str, Callable[..., Any]] = {}, without: Sequence[str] = ()
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function that also takes the options of the functions `more`: refuse unknown options, and suggest the
+    nearest known name. If the user chooses an engine listed in `by_engine`, call that function instead. `without` names
+    options of the functions `more` that are theirs alone."""
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
-        every = [one for each in (function, *more) for one in inspect.signature(each).parameters.values()]
-        known = list(dict.fromkeys(one.name for one in every if one.kind is not one.VAR_KEYWORD))
-        named = [name for name in known if name not in ("cls", "frame", "graph", "program")]
+        parameters = [one for each in (function, *more) for one in inspect.signature(each).parameters.values()]
+        names = (one.name for one in parameters if one.kind is not one.VAR_KEYWORD and one.name not in without)
+        known = list(dict.fromkeys(names))
+        title = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
         @wraps(function)
         def checked(*positional: P.args, **options: P.kwargs) -> R:
             if "graph" in known and positional and not hasattr(positional[0], "num_vertices"):
-                remedy = (
-                    "Graph.from_edges makes one of a frame, dgraph.read_edges of a file, dgraph.from_networkx and its "
-                    "like of another library's graph"
-                )
                 raise InputError(
-                    f"{function.__name__} takes a dgraph.Graph, not {type(positional[0]).__name__}; {remedy}"
+                    f"{title} expects a dgraph.Graph, got {type(positional[0]).__name__}; make one with "
+                    "Graph.from_edges (frames), dgraph.read_edges (files), or dgraph.from_networkx and the like"
                 )
             for name, value in options.items():
                 if name not in known:
-                    of_graph = "graph" in known and name in OF_GRAPHS
-                    if near := nearest(name, named, ALMOST if of_graph else ALIKE):
-                        remedy = f"did you mean {near}=?"
-                    elif of_graph:
-                        remedy = f"it is said when the graph is made: Graph.from_edges(frame, {name}=...)"
-                    else:
-                        remedy = f"it has {', '.join(named)}"
-                    raise OptionError(f"{format_option(name, value)}: {function.__name__} has no such option; {remedy}")
-            return function(*positional, **options)
+                    raise OptionError(_unknown(title, known, name, value))
+            engine = options.get("engine")
+            chosen = by_engine.get(engine, function) if isinstance(engine, str) else function
+            return chosen(*positional, **options)
 
         return checked
 
     return decorated
 
 
+def known_fields(cls: type[R]) -> type[R]:
+    """Decorate a class, so that its constructor refuses unknown options in the same way."""
+    setattr(cls, "__init__", known_options()(cls.__init__))  # noqa: B010  (mypy allows no assignment to a method)
+    return cls
+
+
+def _unknown(function: str, known: list[str], name: str, value: Any) -> str:
+    """What to say about an option that a function does not have."""
+    if "engine" in known and name in MOVED:
+        spelling = MOVED[name].format(value=short(value))
+        return f"{format_option(name, value)} is spelled differently since 0.10: write {spelling}"
+    named = [one for one in known if one not in ("self", "cls", "frame", "graph", "program")]
+    of_graph = "graph" in known and name in OF_GRAPHS
+    near = suggestion(name, named, ALMOST if of_graph else ALIKE, said="did you mean {}=?".format)
+    if of_graph:
+        remedy = near or f"set it when you make the graph: Graph.from_edges(frame, {name}=...)"
+    else:
+        remedy = near or (f"its options are {', '.join(named)}" if named else "it has none")
+    return f"{format_option(name, value)}: {function} has no such option; {remedy}"
+
+
 def check_integer(name: str, value: Any, low: int = 1, high: int | None = None, *, or_none: bool = False) -> Any:
-    """`value` as a Python int between the bounds, or None where that is allowed."""
+    """Return `value` as a Python int if it is within the bounds, or None where that is allowed."""
     if value is None and or_none:
         return None
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < low or (high is not None and value > high):
-        bounds = {0: ", zero or more", 1: " above zero"}.get(low, f" from {low} on")
-        bounds = bounds if high is None else f" from {low} to {high}"
-        raise OptionError(
-            f"{format_option(name, value)} must be a whole number{bounds}{', or None' if or_none else ''}"
-        )
+        bounds = f">= {low}" if high is None else f"from {low} to {high}"
+        raise OptionError(f"{format_option(name, value)} must be an integer {bounds}{', or None' if or_none else ''}")
     return int(value)
 
 
 def check_limits(max_iter: Any, tol: Any) -> None:
-    """Check the two limits of rounds that come ever nearer to an answer: `max_iter` of them, or a change below
-    `tol`."""
+    """Check the options that end an iteration: at most `max_iter` rounds, or a change below `tol`."""
     check_integer("max_iter", max_iter)
     if tol is not None and not (is_number(tol) and tol >= 0):
-        raise OptionError(f"{format_option('tol', tol)} must be above zero, or 0 for exactly max_iter= rounds")
+        raise OptionError(f"{format_option('tol', tol)} must be a number >= 0; 0 runs exactly max_iter= rounds")
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a real number, of Python or NumPy."""
+    """Whether `value` is a real number of Python or NumPy."""
     return isinstance(value, int | float | np.integer | np.floating)
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """`value`, which must be True or False: a word would count as True, whatever it says."""
+    """Return `value` if it is a boolean; a string such as "no" would otherwise count as True."""
     if not isinstance(value, bool | np.bool_):
-        raise OptionError(f"{format_option(name, value)} is a switch: give True or False")
+        raise OptionError(f"{format_option(name, value)} must be True or False")
     return bool(value)
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
-    """`value`, which must be one of some words."""
-    choices = list(choices)
-    if not (isinstance(value, str) and value in choices):
-        raise OptionError(f"{format_option(name, value)} is not known; choose one of {', '.join(choices)}")
+def check_choice(name: str, value: Any, known: Iterable[str], *, operations: bool = False) -> str:
+    """Return `value` if it is one of the known ones, which may be names of `operations`."""
+    known = list(known)
+    if not (isinstance(value, str) and value in known):
+        remedy = choices(value if isinstance(value, str) else "", known, operations=operations)
+        raise OptionError(f"{format_option(name, value)} is not known; {remedy}")
     return value
 
 
 def is_default(value: Any, usual: Any) -> bool:
-    """Whether a value is the usual one. Frames, arrays and pandas' NA never are: asked by ==, they answer with
-    something that is neither true nor false."""
+    """Whether a value is the usual one. Frames, arrays and pandas' NA never are: their == returns no boolean."""
     return value is usual or (isinstance(value, str | int | float | np.generic) and bool(value == usual))
 
 
 def vertex_list(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
-    """One vertex or several, of any collection, as a list."""
+    """Return one vertex, or a collection of vertices, as a list."""
     if hasattr(value, "columns"):
         raise OptionError(f"{name}= is a table with the columns {list(value.columns)}: pass one of its columns")
     if isinstance(value, np.ndarray):
-        value = value.tolist()  # of no dimensions: a vertex
+        value = value.tolist()  # an array without dimensions becomes a single vertex
     value = plain(value)
-    found = (
-        [plain(one) for one in value] if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
-    )
-    if len(found) < at_least:
-        raise OptionError(f"{name}={value!r} is empty: name a vertex, or several")
-    for one in found:
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    listed = [plain(one) for one in value] if several else [value]
+    if len(listed) < at_least:
+        raise OptionError(f"{name}={value!r} is empty: give at least one vertex")
+    for one in listed:
         if isinstance(one, Iterable) and not isinstance(one, str | bytes):
-            raise OptionError(f"{name}={value!r} lists {one!r}, which is no vertex: give one list of vertices")
-    return found
+            raise OptionError(
+                f"{name}={value!r} contains {one!r}, which is not a vertex: give one flat list of vertices"
+            )
+    return listed
 
 
 def plain(value: Any) -> Any:
-    """An item of an Arrow array as Python has it, anything else as it is."""
+    """Convert an Arrow scalar to a Python object; return anything else unchanged."""
     return value.as_py() if hasattr(value, "as_py") else value
 
 
 def by_vertex(name: str, values: Any) -> Mapping[Any, Any] | None:
-    """{vertex: value} of a mapping, of a Series by its index, or of a frame of vertices and their values; None if it is
-    neither."""
+    """Return {vertex: value} from a mapping, a Series (by its index), or a frame with two columns; otherwise None."""
     if isinstance(values, Mapping):
         return values
     is_table = hasattr(values, "columns")
@@ -152,15 +172,16 @@ def by_vertex(name: str, values: Any) -> Mapping[Any, Any] | None:
         values = values.to_pandas()
     if is_table and len(values.columns) != 2:
         raise OptionError(f"{name}= is a table with the columns {list(values.columns)}: give two, vertices and values")
-    named, each = (values.iloc[:, 0], values.iloc[:, 1]) if is_table else (values.index, values)
-    found = dict(zip(named.tolist(), each.tolist(), strict=True))
-    if len(found) < len(named):
-        twice = named[named.duplicated()].tolist()[0]
-        raise OptionError(f"{name}= lists vertex {twice!r} twice: give it one value")
-    return found
+    ids, each = (values.iloc[:, 0], values.iloc[:, 1]) if is_table else (values.index, values)
+    mapping = dict(zip(ids.tolist(), each.tolist(), strict=True))
+    if len(mapping) < len(ids):
+        raise OptionError(
+            f"{name}= lists vertex {ids[ids.duplicated()].tolist()[0]!r} more than once: give each vertex one value"
+        )
+    return mapping
 
 
 def refuse_columns(options: dict[str, Any], remedy: str) -> None:
-    """Refuse `columns=`, for an operation that gives its program's columns itself."""
+    """Refuse `columns=` in an operation that sets its program's columns itself."""
     if "columns" in options:
-        raise OptionError(f"columns= is for programs of your own, in dgraph.run; {remedy}")
+        raise OptionError(f"columns= is for your own programs, in dgraph.run; {remedy}")

@@ -1,4 +1,4 @@
-"""The plan of a run: engine, device, limits, and the optimisations that are on."""
+"""The plan of a run: engine, device, limits and optimisations."""
 
 from __future__ import annotations
 
@@ -24,40 +24,36 @@ from dgraph.vertex_state.switches import RoundOptions
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
 WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other
 DESCENT = "block_descent"
-UNCOUNTED = (*WITHOUT_ROUNDS, DESCENT)  # have no common rounds, and end when nothing is left to do
-CUGRAPH = "cugraph"  # not an engine of programs: operations are handed over before there is one
-LOCAL = "local"  # not an engine: the operation's own solver, where the graph is one partition
-DEVICES = (AUTO, CPU, CUDA)
+UNCOUNTED = (*WITHOUT_ROUNDS, DESCENT)  # engines without common rounds, which end when no work is left
+CUGRAPH = "cugraph"  # not an engine of programs: operations are handed to cuGraph instead
+LOCAL = "local"  # not an engine: the program's own solver, if the graph is one partition
 
 
 def refuse_uncounted(engine: str, why: str) -> NoReturn:
-    """Raise the error of an operation that needs rounds and was asked of an engine that is `UNCOUNTED`."""
-    raise OptionError(f"{engine=} cannot be had: {why}; choose one of bsp, gas")
+    """Raise the error of an operation that needs rounds, for an engine that is `UNCOUNTED`."""
+    raise OptionError(f"{engine=} is not available here: {why}; choose one of bsp, gas")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that was chosen for a run: a value that travels to the workers. `runs/choice.py` makes it of what a user
-    asked."""
+    """All choices of a run. `runs/choice.py` makes it from the user's options, and it is sent to the workers."""
 
     engine: str
-    device: str  # "auto": each worker takes what it has, and some have CUDA
+    device: str  # "auto": some workers use a GPU, the others their CPU
     max_rounds: int | None
     drop_weights: bool  # edge columns that the program never reads are neither stored nor sent (Falcon)
     switches: RoundOptions
-    local_rounds: int | None = None  # steps of a partition before others hear of it; None: as suits the program
-    settings: DaemonSettings = NO_DAEMONS  # of agents and daemons
-    exchange: str = AUTO  # how mail travels on a cluster
-    blocks: BlockOptions | None = None  # of block descent
+    local_rounds: int | None = None  # steps of a partition before it sends; None: chosen for the program
+    settings: DaemonSettings = NO_DAEMONS  # settings of agents and daemons
+    exchange: str = AUTO  # how messages travel on a cluster
+    blocks: BlockOptions | None = None  # options of block descent
     checkpoints: CheckpointSeries | None = None
     rebalance: bool = False  # whether edges may move between supersteps
-    local_method: LocalMethod | None = None  # how partitions go to their fixed points; None: by single steps
-    repartitioned: str = ""  # why the graph's partitions are not used as they are; empty if they are
+    local_method: LocalMethod | None = None  # how partitions reach their fixed points; None: single steps
+    repartitioned: str = ""  # how partitions differ from the graph's own; empty if they do not
 
     def options(self) -> dict[str, Any]:
-        """What the report says of the plan."""
-        if self.engine == LOCAL:
-            return {"engine": LOCAL, "device": self.device}
+        """What the report says about the plan."""
         return {
             "engine": self.engine,
             "device": self.device,
@@ -81,16 +77,16 @@ class Plan:
 
     @property
     def free(self) -> bool:
-        """Whether partitions never wait for each other's rounds: then all workers must run at once."""
+        """Whether partitions never wait for each other; then all workers must run at once."""
         return self.engine in WITHOUT_ROUNDS or (self.blocks is not None and self.blocks.free)
 
     @property
     def has_rounds(self) -> bool:
-        """Whether there are moments, between two rounds, when nothing is under way."""
+        """Whether there are moments between two rounds when no message is in flight."""
         return not (self.engine == LOCAL or self.free or self.blocks)
 
     def begun(self, rounds: Rounds) -> Superstep:
-        """The engine, as a generator that has not begun."""
+        """The engine as a generator that has not started."""
         if self.blocks is not None:
             return block_descent(rounds, self.blocks)
         if self.engine == "bulk_async":
@@ -103,16 +99,16 @@ class Plan:
         return (CPU,) if self.device == CPU else (CPU, CUDA)
 
     def orders(self, analysis: Analysis, directed: bool) -> tuple[str, ...]:
-        """The orders of edges that the run reads. A pull wants rows of the vertices that are sent to, a push rows of
-        those that send. Blocks that gather also tell others, so they want both; or only the first, where all of a
-        vertex's changes are alike."""
+        """The orders of edges that the run reads. A pull reads the rows of receiving vertices, a push those of sending
+        vertices. Blocks that gather also notify others, so they read both, or only the first if a vertex sends the same
+        change to all neighbours."""
         operator = self.blocks.operator if self.blocks else ""
         pushes_only = "push" in (operator, self.switches.direction)
         pulls_only = analysis.synchronous and operator in ("", "pull")
-        wanted: list[str] = []
+        orders: list[str] = []
         for phase in analysis.phases:
             along = phase.along if directed else "out"
             pushes = {"out": ["out"], "in": ["incoming"], "both": ["out", "incoming"]}[along]
             pulls = {"out": ["incoming"], "in": ["out"], "both": ["incoming", "out"]}[along]
-            wanted += pulls if pulls_only else pushes if pushes_only else [*pushes, *pulls]
-        return tuple(dict.fromkeys(wanted))
+            orders += pulls if pulls_only else pushes if pushes_only else [*pushes, *pulls]
+        return tuple(dict.fromkeys(orders))

@@ -1,5 +1,6 @@
-"""PageRank on whatever is here: an NVIDIA GPU, the CPU, or workers of both kinds together. It says which was taken, and
-what is missing for a GPU. Without one, `--mixed` has Numba simulate it: right, but thousands of times slower.
+"""PageRank on whatever is here: an NVIDIA GPU (experimental), the CPU, or workers of both kinds together. It says which
+was taken, and what is missing for a GPU. Without one, `--mixed` has Numba simulate it: right, but thousands of times
+slower.
 
     python examples/gpu.py [--scale 16] [--mixed | --cluster tcp://scheduler:8786]
 """

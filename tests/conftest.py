@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, settings
 
 from dgraph.native import team
 
-DATA = Path(os.environ.get("DGRAPH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+pytest_plugins = ["gpu_stand_ins"]  # fixtures of GPUs and packages that are not here
 
-# Graphs of tests are so small that one thread would do all the work, and nobody see what several do to each other.
-team.LOOKS = 1
+DATA = Path(os.environ.get("DGRAPH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 
 # A background job of a shell ignores Ctrl-C, and the tests of it would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -56,6 +55,20 @@ def dask_is_left_alone():
     if after != before:
         dask.config.set(scheduler=before)
         pytest.fail(f"Dask's setting `scheduler` was {before!r} and is now {after!r}: who entered a client and stayed?")
+
+
+@pytest.fixture
+def several_threads(monkeypatch):
+    """Solvers start a thread for each core even for a small graph, so that tests see what threads do to each other.
+    Without this fixture one thread does the work, as it does for users."""
+    monkeypatch.setattr(team, "LOOKS", 1)
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A cluster for tests that look at what is left on it, or connect clients of their own."""
+    with worker_processes() as client:
+        yield client.cluster
 
 
 @pytest.fixture(scope="session")

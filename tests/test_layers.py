@@ -1,6 +1,7 @@
 """Imports go down only, and Dask stays where the design puts it: proved from the source, without importing it."""
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -9,14 +10,14 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# The rooms from the ground up: a module may import its own room and those below. Rooms within a room (partition/ids,
-# solvers/paths, io/text ...) stand where the one around them stands.
-ROOMS = [
+# The rooms from the ground up: a module may import its own room and those above it in this list. Rooms within a room
+# (partition/ids, solvers/paths, io/text ...) stand where the one around them stands.
+ROOMS = (
     # what everything stands on
-    "dgraph.errors",
     "dgraph.phrases",
-    "dgraph.options",
+    "dgraph.errors",
     "dgraph.native",
+    "dgraph.options",
     # what a program is and means; edges at rest
     "dgraph.programs",
     "dgraph.frames",
@@ -38,65 +39,76 @@ ROOMS = [
     "dgraph.plan",
     # the workers, and a graph on them
     "dgraph.cluster",
-    "dgraph.building",
     "dgraph.estimates",
-    "dgraph.graph",
+    "dgraph.building",
     # a run
     "dgraph.supersteps",
     "dgraph.cugraph",
     "dgraph.runs",
     # what users call, and the public names, looked up when they are first used
-    "dgraph.testing",
+    "dgraph.graph",
     "dgraph.io",
     "dgraph.ops",
+    "dgraph.testing",
     "dgraph",
-    # the command line, which calls them, and benchmarks
+    # benchmarks and the command line, which call them
     "dgraph.bench",
     "dgraph.graphalytics",
     "dgraph.cli",
     "dgraph.__main__",
-]
-LAYERS = {room: layer for layer, room in enumerate(ROOMS, 1)}
-
-# Imports that still climb: a module, and what it imports from a room above. Pay one and strike it; add none.
-DEBTS = {
-    # pipeline and devices need agents for one number, BUFFERS: it belongs to the stages
-    ("dgraph.pipeline.stages", "dgraph.agents.daemon"),
-    ("dgraph.devices.edge_blocks", "dgraph.agents.daemon"),
-    # workers are asked how fast they are, by a run: `capacities`, imported when it is called
-    ("dgraph.cluster.abilities", "dgraph.estimates.calibration"),
-    # building and estimates need the Graph that is made of them: to open and to save one, and as the type of arguments
-    ("dgraph.building.saved_graph", "dgraph.graph"),
-    ("dgraph.building.graph_writer", "dgraph.graph"),
-    ("dgraph.building.graph_frames", "dgraph.graph"),  # a type
-    ("dgraph.building.validation", "dgraph.graph"),  # a type
-    ("dgraph.estimates.estimate", "dgraph.graph"),  # a type
-    ("dgraph.estimates.memory_check", "dgraph.graph"),  # a type
-    ("dgraph.estimates.sample", "dgraph.graph"),  # a type
-    ("dgraph.estimates.forecast", "dgraph.graph"),
-}
+)
+NUMBERS = {room: number for number, room in enumerate(ROOMS, 1)}
 
 DASK = {"dask", "distributed"}
 MAY_IMPORT_DASK = {
+    "dgraph.io",
+    "dgraph.cli.forecast",
+    "dgraph.cli.place",  # clients for --cluster and --workers
+    "dgraph.bench.local_cluster",  # those of benchmarks
+    "dgraph.testing",  # clusters for tests
+    "dgraph.exchange.dask",
+    "dgraph.cluster.scheduler_calls",
+    "dgraph.exchange.run_registry",  # the half of that transport on the scheduler
     "dgraph.cluster",
-    "dgraph.building",
     "dgraph.estimates",
-    "dgraph.graph",
+    "dgraph.building",
     "dgraph.supersteps",
     "dgraph.cugraph",
     "dgraph.runs",
-    "dgraph.io",
-    "dgraph.testing",  # clusters for tests
-    "dgraph.bench.local_cluster",  # those of benchmarks
-    "dgraph.cli.place",  # clients for --cluster and --workers
-    "dgraph.exchange.dask",
-    "dgraph.exchange.wire_format",  # the parts of that transport: messages as frames,
-    "dgraph.exchange.run_registry",  # and its half on the scheduler
+    "dgraph.graph",
 }
-
-
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+# Imports that wait inside a function, below the command line: for what they cost, never to hide a circle.
+DEFERRED = {
+    # `import dgraph` itself loads nothing
+    ("dgraph", "dgraph.phrases.suggestions"),
+    ("dgraph", "dgraph.native.garbage"),
+    # distributed: a quarter of a second where there is no cluster
+    ("dgraph.building.partition_set", "dgraph.cluster.scheduler_calls"),
+    ("dgraph.cluster.retry", "dgraph.cluster.scheduler_calls"),
+    ("dgraph.cluster.waits", "dgraph.cluster.scheduler_calls"),
+    ("dgraph.cluster.workers", "dgraph.cluster.homes"),
+    ("dgraph.cluster.workers", "dgraph.cluster.scheduler_calls"),
+    ("dgraph.estimates.memory_check", "dgraph.cluster.scheduler_calls"),
+    ("dgraph.supersteps.run_steps", "dgraph.cluster.scheduler_calls"),
+    ("dgraph.supersteps.run_steps", "dgraph.supersteps.mail_graph"),
+    ("dgraph.supersteps.run_steps", "dgraph.supersteps.step_graph"),
+    ("dgraph.testing", "dgraph.testing.clusters"),
+    # the laws of programs that have not been tried
+    ("dgraph.programs.sends", "dgraph.programs.law_trials"),
+    ("dgraph.runs.law_checks", "dgraph.programs.fixed_point"),
+    ("dgraph.runs.law_checks", "dgraph.programs.law_trials"),
+    # readers, writers and reports that most runs do not use
+    ("dgraph.graph", "dgraph.building.graph_writer"),
+    ("dgraph.graph", "dgraph.building.validation"),
+    ("dgraph.graph", "dgraph.estimates.estimate"),
+    ("dgraph.graph", "dgraph.runs.saved_results"),
+    ("dgraph.io.graphs", "dgraph.io.cudf_reader"),
+    ("dgraph.io.graphs", "dgraph.io.declared_sizes"),
+    ("dgraph.io.graphs", "dgraph.io.paths"),
+    ("dgraph.io.graphs", "dgraph.io.lazy_edges"),
+    ("dgraph.io.graphs", "dgraph.io.formats"),
+}
+COMMAND_LINE = {"dgraph.cli", "dgraph.bench", "dgraph.graphalytics"}
 
 
 def module_name(path: Path) -> str:
@@ -111,11 +123,10 @@ def within(name: str, folders: set[str]) -> bool:
     return any(name == folder or name.startswith(f"{folder}.") for folder in folders)
 
 
-def layer_of(name: str) -> int | None:
-    """The layer of the module or of the folder it is in; none for a module that is not listed."""
-    if name == "dgraph":
-        return LAYERS[name]
-    return next((layer for folder, layer in LAYERS.items() if folder != "dgraph" and within(name, {folder})), None)
+def number_of(name: str) -> int | None:
+    """The number of the room that a module is in; None if that room is not listed."""
+    rooms = [room for room in ROOMS if room == name or (room != "dgraph" and name.startswith(f"{room}."))]
+    return NUMBERS[max(rooms, key=len)] if rooms else None
 
 
 def imported(nodes: Iterator[ast.AST]) -> Iterator[tuple[str, int]]:
@@ -141,24 +152,60 @@ def at_load(node: ast.AST) -> Iterator[ast.AST]:
         yield from at_load(child)
 
 
+def for_types(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements that only a type checker reads."""
+    for child in ast.walk(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            yield from child.body
+
+
+def at_run_time(text: str) -> Iterator[ast.AST]:
+    """Every node of a module but those for types."""
+    tree = ast.parse(text)
+    types = set(for_types(tree))
+    return (node for node in ast.walk(tree) if node not in types)
+
+
 def climbs(name: str, text: str) -> list[str]:
     """The imports of a module that go up, or to Dask where Dask is not allowed."""
-    here, found = layer_of(name), []
-    assert here is not None, f"{name} has no layer: list it in ROOMS"
-    for target, line in imported(ast.walk(ast.parse(text))):
+    here, found = number_of(name), []
+    assert here is not None, f"{name} is in no room: list it in ROOMS"
+    for target, line in imported(at_run_time(text)):
         top = target.split(".")[0]
         if top == "dgraph":
-            there = layer_of(target)
-            if (there is None or there > here) and (name, target) not in DEBTS:
-                found.append(f"{name}, line {line}: layer {here} imports {target} of layer {there}")
+            there = number_of(target) if target in MODULES else None
+            if there is None or there > here:
+                found.append(f"{name}, line {line}: room {here} imports {target} of room {there}")
         elif top in DASK and not within(name, MAY_IMPORT_DASK):
-            found.append(f"{name}, line {line}: imports {target}; MAY_IMPORT_DASK says who may")
+            found.append(f"{name}, line {line}: imports {target}; Dask lives in dgraph.cluster and the rooms above it")
     return found
 
 
+def deferred(text: str) -> set[str]:
+    """The modules that are imported inside functions."""
+    tree = ast.parse(text)
+    elsewhere = {*at_load(tree), *for_types(tree)}
+    return {target for target, _ in imported(node for node in ast.walk(tree) if node not in elsewhere)}
+
+
 @pytest.mark.tiny
-def test_every_module_has_a_layer():
-    assert [name for name in MODULES if layer_of(name) is None] == [], "list these in ROOMS"
+def test_every_module_is_in_a_room():
+    assert [name for name in MODULES if number_of(name) is None] == [], "list these in ROOMS"
+
+
+@pytest.mark.tiny
+def test_the_root_holds_at_most_eight_modules():
+    root = [name for name in MODULES if name.count(".") == 1 and MODULES[name].name != "__init__.py"]
+    assert len(root) + 1 <= 8, root
+
+
+@pytest.mark.tiny
+def test_every_room_says_what_it_is_for():
+    folders = {path.parent for path in MODULES.values()}
+    silent = [
+        folder.name for folder in folders if not ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    ]
+    assert silent == []
 
 
 @pytest.mark.tiny
@@ -166,10 +213,65 @@ def test_imports_go_down_and_dask_stays_in_its_place():
     assert [line for name, path in MODULES.items() for line in climbs(name, path.read_text())] == []
 
 
+def rows_of_the_table() -> list[set[str]]:
+    """The folders in each row of the table in docs/how_it_works.md, the lowest row first."""
+    page = (ROOT / "docs" / "how_it_works.md").read_text()
+    section = page[page.index("## Where things are") :].partition("\n## ")[0]
+    rows = [set(re.findall(r"`(\w+)/`", line)) for line in section.splitlines() if line.startswith("|")]
+    return [row for row in reversed(rows) if row]
+
+
+def row_of(name: str) -> int | None:
+    """The row of the table that a module's folder is in; None for the modules of the root, which are in no row."""
+    folder = [*name.split("."), ""][1]
+    return next((number for number, row in enumerate(rows_of_the_table()) if folder in row), None)
+
+
 @pytest.mark.tiny
-def test_debts_are_still_owed():
-    owed = {(name, target) for name, path in MODULES.items() for target, _ in imported(ast.walk(parsed(path)))}
-    assert [debt for debt in DEBTS if debt not in owed] == [], "these are paid: strike them"
+def test_how_it_works_lists_every_folder_once():
+    listed = sorted(folder for row in rows_of_the_table() for folder in row)
+    rooms = {room.split(".")[1] for room in ROOMS if "." in room}
+    assert listed == sorted(room for room in rooms if (ROOT / "dgraph" / room).is_dir())
+    assert set(listed) == {path.parent.name for path in (ROOT / "dgraph").glob("*/__init__.py")}
+
+
+def test_imports_go_down_the_table_of_how_it_works():
+    rows = {name: row_of(name) for name in MODULES}
+    up = [
+        f"{name}, line {line}: imports {target}"
+        for name, path in MODULES.items()
+        for target, line in imported(at_run_time(path.read_text()))
+        if target in MODULES and None not in (rows[name], rows[target]) and rows[name] < rows[target]
+    ]
+    assert up == []
+
+
+def test_how_it_works_says_where_dask_is_known():
+    """To all folders of the second and third row, but to none of the lower ones except a part of `exchange/`."""
+    *lower, graph, run, _ = rows_of_the_table()
+    assert {f"dgraph.{folder}" for folder in run | graph} <= MAY_IMPORT_DASK
+    others = {room.split(".")[1] for room in MAY_IMPORT_DASK} & set.union(*lower)
+    assert others == {"exchange"} and "dgraph.exchange" not in MAY_IMPORT_DASK
+
+
+def test_imports_inside_functions_are_listed():
+    found = {
+        (name, target)
+        for name, path in MODULES.items()
+        if not within(name, COMMAND_LINE)
+        for target in deferred(path.read_text())
+        if target in MODULES
+    }
+    assert found == DEFERRED
+
+
+def test_no_two_modules_need_each_other():
+    """Imports inside functions count as well; those for types alone do not."""
+    graph = {
+        name: {target for target, _ in imported(at_run_time(path.read_text())) if target in MODULES} - {name}
+        for name, path in MODULES.items()
+    }
+    assert list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
 def type_names(text: str) -> Iterator[tuple[str, str]]:
@@ -203,21 +305,13 @@ def test_a_name_that_means_two_things_is_found():
     assert twice({"a": "Columns = dict[str, int]\nclass Other: ...", "b": "Columns = dict[str, int]\nMAIL = 1"}) == {}
 
 
-def test_no_module_needs_itself_to_load():
-    graph = {
-        name: {target for target, _ in imported(at_load(parsed(path))) if target in MODULES} - {name}
-        for name, path in MODULES.items()
-    }
-    assert list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the cycle
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
         ("dgraph.partition.ids.bitmaps", "from dgraph.graph import Graph"),
         ("dgraph.partition.ids.bitmaps", "from dgraph import graph"),
         ("dgraph.errors", "def f():\n    import dgraph"),
-        ("dgraph.programs.program", "if TYPE_CHECKING:\n    from dgraph.partition import build_kernels"),
+        ("dgraph.programs.program", "from dgraph.partition import build_kernels as kernels"),
         ("dgraph.graph", "from dgraph.io.generate import Rmat"),
         ("dgraph.graph", "import dgraph.nowhere"),
         ("dgraph.frames.sources", "import dask.dataframe as dd"),
@@ -232,8 +326,9 @@ def test_an_import_that_climbs_is_found(name, text):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("dgraph.graph", "from dgraph import errors, plan"),
+        ("dgraph.graph", "from dgraph import errors, options"),
         ("dgraph.graph", "import dask.dataframe, numpy"),
+        ("dgraph.programs.program", "if TYPE_CHECKING:\n    from dgraph.partition import build_kernels as kernels"),
         ("dgraph.io.lazy_edges", "from dgraph.graph import Graph\nimport dask"),
         ("dgraph.exchange.dask", "import distributed\nfrom dgraph.partition.partition import Partition"),
     ],

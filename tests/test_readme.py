@@ -3,21 +3,20 @@
 import ast
 import importlib.util
 import linecache
+import pkgutil
 import re
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from dgraph.io.formats import FORMATS
-from dgraph.partition.policies import NAMES
-
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PLAIN = [*ROOT.glob("*.md"), ROOT / "changelog.d" / "README.md", *sorted((ROOT / "benchmarks").rglob("*.md"))]
 README = (ROOT / "README.md").read_text()
-GRAPHS = (ROOT / "docs" / "graphs.md").read_text()
 
 
 def code_blocks(page: Path) -> list[str]:
@@ -25,15 +24,19 @@ def code_blocks(page: Path) -> list[str]:
 
 
 def run(block: str, names: dict[str, object]) -> int:
-    """Run a block; a line `value  # -> text` must print as that text. How many such lines there were."""
+    """Run a block and return how many values it checked: `value  # -> text` must print as that text, and `value` with
+    lines `# -> text` under it as those lines."""
     told, lines, file = 0, block.splitlines(keepends=True), f"<code {hash(block)}>"
     linecache.cache[file] = len(block), None, lines, file  # so that functions in the block have a source
     for statement in ast.parse(block).body:
-        said = re.search(r"# -> (.*)$", lines[(statement.end_lineno or 0) - 1])
+        end = statement.end_lineno or 0
+        said = re.findall(r"# -> (.*)$", lines[end - 1])
+        below = takewhile(lambda line: line.startswith("# -> "), lines[end:])
+        said = said or [line.removeprefix("# -> ").rstrip() for line in below]
         if said:
             assert isinstance(statement, ast.Expr), f"{said[0]}: stands behind a statement, which has no value"
             value = eval(compile(ast.Expression(statement.value), file, "eval"), names)
-            assert repr(value) == said[1].strip()
+            assert [line.rstrip() for line in repr(value).splitlines()] == [line.rstrip() for line in said]
             told += 1
         else:
             exec(compile(ast.Module([statement], []), file, "exec"), names)
@@ -51,22 +54,26 @@ def test_code_runs_and_gives_what_it_says(page, tmp_path, monkeypatch):
 
 def test_a_wrong_answer_in_the_code_is_found():
     assert run("x = 2\nx + 1  # -> 3", {}) == 1
-    with pytest.raises(AssertionError):
-        run("1 + 1  # -> 3", {})
+    assert run("pd.Series([1])\n# -> 0    1\n# -> dtype: int64\n", {"pd": pd}) == 1
+    for wrong in ("1 + 1  # -> 3", "1 + 1\n# -> 3", "1 + 1\n# -> 2\n# -> 2"):
+        with pytest.raises(AssertionError):
+            run(wrong, {})
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", sorted({*PAGES, *PLAIN}), ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     links = [link for link in re.findall(r"\]\(([^)#]+)", page.read_text()) if "://" not in link]
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 @pytest.mark.tiny
-def test_every_format_and_policy_is_listed():
-    listed = set(re.findall(r"`(\.\w+)`", GRAPHS.split("## Formats")[1].split("## Policies")[0]))
-    assert {suffix for module in FORMATS.values() for suffix in module.SUFFIXES} <= listed
-    policies = GRAPHS.split("## Policies")[1]
-    assert [name for name in (*NAMES, "auto") if f"| `{name}` |" not in policies] == []
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_modules_and_files_exist_by_the_names_used(page):
+    text = re.sub(r"`[^`\n]*NAME[^`\n]*`", "", page.read_text())  # NAME stands for any
+    for name in re.findall(r"`(?:dg|dgraph)((?:\.\w+)+)", text):
+        pkgutil.resolve_name(f"dgraph{name}")
+    paths = set(re.findall(r"`((?:dgraph|tests|docs|examples|benchmarks)/[\w./]+)`", text))
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.tiny
@@ -112,46 +119,115 @@ ROW = {
 }  # fmt: skip
 
 
+def seconds(title, peer, column, ours=0.25, theirs=1.5, **facts):
+    """A record of `operations.py`."""
+    row = ROW | {"title": title, "peer": peer, "column": column, "ours": ours, "theirs": theirs, "ratio": ours / theirs}
+    return row | {"name": "operations", "detail": True, "graph": "a graph", "notes": ["exact", "rough"]} | facts
+
+
 @pytest.mark.tiny
 def test_a_measurement_becomes_a_row(readme):
     slow = ROW | {"what": "more", "ratio": 2.0, "met": False}
     plain = ROW | {"what": "for information", "target": None, "met": None}
-    lines = readme.table([ROW, slow, plain]).splitlines()
+    lines = readme.table([ROW, slow, plain])
     assert lines[2] == r"| 16 M edges | a\|b | 250 ms | 1.5 s | 0.17 | ≤ 0.5, met |"
     assert lines[3].endswith("| 2.00 | ≤ 0.5, **not met** |")
     assert lines[4].endswith("| 0.17 |  |")
-    assert lines[5:] == ["", "Measured 2020-02-02 on two cores; dgraph 1."]
+    written = readme.full([ROW, slow, plain])
+    assert "\n".join(lines) in written
+    assert "\nMeasured 2020-02-02 on two cores; dgraph 1.\n" in written
+    assert "1 of 2 targets are met, 1 are not." in written
     later = [
         ROW | {"date": f"2020-02-{day:02}", "versions": {"dgraph": f"1.{day}", "numpy": "2"}} for day in (11, 3, 9)
     ]
-    assert (
-        readme.table(later).splitlines()[-1]
-        == "Measured 2020-02-03 to 2020-02-11 on two cores; dgraph 1.3 to 1.11, numpy 2."
-    )
+    assert "Measured 2020-02-03 to 2020-02-11 on two cores; dgraph 1.3 to 1.11, numpy 2." in readme.full(later)
+
+
+@pytest.mark.tiny
+def test_the_readme_gets_ratios_of_one_run(readme):
+    found = [
+        seconds("BFS", "slow", "alone", ours=0.5, theirs=2.0),
+        seconds("BFS", "slow", "end to end", ours=1.0, theirs=3.0),
+        seconds("BFS", "quick", "alone", ours=0.25, theirs=0.125),
+        seconds("WCC", "stopped", "alone", ours=1.0, theirs=40.0, over=True),
+        seconds("BFS", "elsewhere", "alone", graph="one with fewer records"),
+        seconds("SCC", "slow", "alone"),
+    ]
+    lines = readme.short(found).splitlines()
+    assert [line for line in lines if line.startswith("|")] == [
+        "| a graph | BFS | WCC |",
+        "| --- | ---: | ---: |",
+        "| quick | **0.5** |  |",
+        "| slow | 4 (3) |  |",
+        "| stopped |  | > 40 |",
+    ]
+    assert "dgraph on two cores: BFS 0.25, WCC 1 s." in lines
+    workers = [seconds("BFS", "slow", "workers", 1.0, 2.0), seconds("WCC", "stopped", "workers", 3.0, 40.0)]
+    elsewhere = seconds("BFS", "quick", "workers", 9.0, 0.5)  # not in a run with one process
+    assert "dgraph takes 2.0 to 3.0 times as long." in readme.short([*found, *workers, elsewhere])
+    assert readme.short([ROW]) == "Nothing is measured yet."
+
+
+@pytest.mark.tiny
+def test_seconds_stand_beside_ours_of_the_same_run(readme):
+    found = [
+        seconds("BFS", "one", "alone", ours=0.5),
+        seconds("BFS", "one", "end to end", ours=0.75, theirs=0.625),
+        seconds("BFS", "another", "alone", ours=1.0, theirs=0.5),
+        seconds("BFS", "another", "workers", ours=2.0, theirs=0.5),
+    ]
+    lines = readme.full(found).splitlines()
+    alone, whole = lines.index("Operation alone:"), lines.index("End to end:")
+    assert lines[alone + 4 : alone + 7] == [
+        "| one | 1.5 / **0.5** |",
+        "| another | **0.5** / 1 |",
+        "| another / dgraph on two Dask workers | **0.5** / 2 |",
+    ]
+    assert lines[whole + 4] == "| one | **0.625** / 0.75 |"
+    assert "* dgraph. BFS: exact." in lines and "* one. BFS: rough." in lines
 
 
 @pytest.mark.tiny
 def test_operations_and_peers_without_a_number_have_no_place(readme):
-    def row(title, peer, column):
-        seconds = {"title": title, "peer": peer, "column": column}
-        return ROW | seconds | {"detail": True, "graph": "a graph", "notes": ["", ""]}
+    found = [
+        seconds("BFS", "one", "alone"),
+        seconds("cores", "dgraph", "with a frame"),
+        seconds("BFS", "two", "memory"),
+    ]
+    lines = readme.full(found).splitlines()
+    assert "|  | BFS |" in lines and "| one | 1.5 / **0.25** |" in lines
+    assert not [line for line in lines if line.startswith("|") and ("cores" in line or "two" in line)]
+    found.append(seconds("cores", "dgraph", "with a frame", graph="an empty graph"))
+    assert "an empty graph" not in readme.full(found)
 
-    found = [row("BFS", "one", "alone"), row("cores", "dgraph", "with a frame"), row("BFS", "another", "memory")]
-    lines = readme.table(found).splitlines()
-    assert "| a graph | BFS |" in lines and "| one | 1.5 |" in lines
-    assert not [line for line in lines if line.startswith("|") and ("cores" in line or "another" in line)]
-    found.append(row("cores", "dgraph", "with a frame") | {"graph": "an empty graph"})
-    assert "an empty graph" not in readme.table(found)
+
+def test_nothing_takes_longer_alone_than_end_to_end(readme):
+    """In what one run recorded, which are the numbers that the tables show side by side."""
+    found = {}
+    for row in readme.read(ROOT / "benchmarks" / "results"):
+        if row.get("detail") and row["ratio"] is not None:
+            found.setdefault((row["graph"], row["title"], row["peer"]), {})[row["column"]] = row
+    both = [one for one in found.values() if {"alone", "end to end"} <= one.keys()]
+    assert both
+    for one in both:
+        alone, whole = one["alone"], one["end to end"]
+        assert alone["ours"] <= whole["ours"] and alone["theirs"] <= whole["theirs"], whole["what"]
 
 
 @pytest.mark.tiny
 def test_only_the_table_is_rewritten(readme):
-    once = readme.replaced(README, readme.table([ROW]))
+    once = readme.replaced(README, readme.short([ROW]))
     assert readme.replaced(once, "new") == readme.replaced(README, "new")
     assert once.startswith(README.split(readme.START)[0])
     assert once.endswith(README.split(readme.END)[1])
     with pytest.raises(SystemExit, match="lacks the marks"):
         readme.replaced("no marks", "new")
+
+
+def test_the_tables_are_those_of_the_results(readme):
+    rows = readme.read(ROOT / "benchmarks" / "results")
+    assert readme.replaced(README, readme.short(rows)) == README
+    assert readme.MEASURED.read_text().endswith(f"\n\n{readme.full(rows)}\n")
 
 
 def test_results_are_kept_in_the_form_that_the_table_reads(readme):

@@ -39,7 +39,8 @@ from dgraph.devices import probe
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 PACKAGES = (
-    *("dgraph", "numba", "numba-cuda", "cuda-core", "cuda-bindings", "cupy-cuda12x", "cupy-cuda13x", "numpy", "dask"),
+    *("dask-dgraph", "numpy", "dask", "numba", "numba-cuda"),
+    *("cuda-core", "cuda-bindings", "cupy-cuda12x", "cupy-cuda13x"),
     *("cudf-cu12", "cudf-cu13", "dask-cuda", "pylibcugraph-cu12", "pylibcugraph-cu13"),
     *("distributed-ucxx-cu12", "distributed-ucxx-cu13", "libucx-cu12", "libucx-cu13", "rmm-cu12", "rmm-cu13"),
 )

@@ -113,10 +113,10 @@ def memory_rates(count: int) -> str:
 def building(graph: dg.Graph, **rules: Any) -> list[Finding]:
     """Partitions from arrays that lie on the GPU: the same as the CPU's from the same arrays here, and how long both
     take."""
-    here = {name: np.asarray(graph.listed.edges.frame[name]) for name in graph.listed.edges.frame}
+    here = {name: np.asarray(graph.input_edges.edges.frame[name]) for name in graph.input_edges.edges.frame}
     there = {name: own_memory().xp.asarray(array) for name, array in here.items()}
     source, destination, *others = here
-    how = {"source": source, "destination": destination, "directed": graph.directed, **rules}
+    how = {"source": source, "destination": destination, "weight": None, "directed": graph.directed, **rules}
 
     def built(edges: dict[str, Any]) -> dg.Graph:
         made = dg.Graph.from_edges(edges, **how)
@@ -143,7 +143,7 @@ def superstep(length: int) -> list[Finding]:
     path = dg.Graph.from_edges({"src": np.arange(length), "dst": np.arange(1, length + 1)})
 
     def run() -> float:
-        result = dg.sssp(path, 0, predecessors=False, device="cuda", direction="push")
+        result = dg.sssp(path, 0, predecessors=False, device="cuda", optimisations=dg.Optimisations(direction="push"))
         return elapsed(result) / result.rounds
 
     run()  # compiles
@@ -194,7 +194,7 @@ def streaming(graph: dg.Graph) -> list[Finding]:
     """Edges that pass through in every round: the rate beside that of one large pinned copy, and without a pipeline."""
     edges, vertices = 4 * graph.num_edges, 100 * graph.num_vertices + (1 << 14)
     memory, rounds = own_memory(), 3
-    how = {"max_iter": rounds, "tol": 0, "device": "cuda", "memory_budget": memory.used + vertices + edges // 2}
+    how = {"max_iter": rounds, "tol": 0, "device": dg.Gpu(memory_budget=memory.used + vertices + edges // 2)}
 
     def run(block: Any) -> tuple[float, Any]:
         found = dg.pagerank(graph, pipeline_block=block, **how)

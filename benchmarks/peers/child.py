@@ -5,12 +5,10 @@ python -m peers.child networkit
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import resource
 import sys
-import time
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dgraph.bench.turns import timed
 from peers.library import Arrays, Library
 from peers.memory import Needs
 
@@ -60,13 +59,6 @@ class Bench:
         self.arrays.clear()
         self.graphs.clear()
         return {}
-
-
-def timed(run: Any) -> tuple[float, Any]:
-    gc.collect()
-    start = time.perf_counter()
-    result = run()
-    return time.perf_counter() - start, result
 
 
 def main() -> None:

@@ -110,15 +110,15 @@ def facts(operation: str, workload: Any) -> dict[str, float]:
     """What its programs print, and what that should be."""
     edges = workload.edges
     if operation == "bfs":
-        rows = edges.remembered("rows", edges.matrix)
+        rows = edges.cached("rows", edges.matrix)
         return {r"found_vertices = (\d+)": len(breadth_first_order(rows, workload.start, return_predecessors=False))}
     if operation == "wcc":
-        return {r"components = (\d+)": edges.remembered("components", lambda: number_of_components(edges))}
+        return {r"components = (\d+)": edges.cached("components", lambda: number_of_components(edges))}
     if operation == "sssp":
 
         def furthest() -> float:
             distance = dijkstra(edges.matrix(edges.arcs[2]), indices=workload.start)
             return float(distance[np.isfinite(distance)].max())
 
-        return {r"distance\[\d+\]=([\d.]+)": edges.remembered("furthest", furthest)}
+        return {r"distance\[\d+\]=([\d.]+)": edges.cached("furthest", furthest)}
     return {r"pr_sum=([\d.]+)": edges.vertices * float(after(edges, 20, dangling="none").sum())}

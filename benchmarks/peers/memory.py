@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
+
+from dgraph.bench.peak_memory import reset, resident
 
 PAGE = 4096
 
 
 def grown(run: Callable[[], Any]) -> tuple[Any, int, int]:
     """What `run` returns, the bytes that the process had more at the most meanwhile, and those that it has kept."""
-    before = _bytes("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak is what it is now
+    before = resident("VmRSS")
+    reset()
     result = run()
-    return result, max(PAGE, _bytes("VmHWM") - before), max(0, _bytes("VmRSS") - before)
-
-
-def _bytes(name: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
+    return result, max(PAGE, resident("VmHWM") - before), max(0, resident("VmRSS") - before)
 
 
 class Needs:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
 from typing import Any
 
 import dgraph as dg
+from dgraph.bench.turns import timed
 from peers.memory import Needs
 from peers.peer import Lacks, Trial
 from peers.workloads import Workload
@@ -141,10 +141,3 @@ class Ours:
             options["restless"] = result.totals["restless"] / len(result.by_number("label"))
         names = COLUMNS[operation][: 1 if self.options.get("predecessors") is False else None]
         return Trial(seconds, {name: result.by_number(name) for name in names}, options)
-
-
-def timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    gc.collect()
-    start = time.perf_counter()
-    result = run()
-    return time.perf_counter() - start, result

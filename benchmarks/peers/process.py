@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import shutil
 import subprocess
@@ -73,8 +74,9 @@ class Process:
             self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
             arguments = [self.python, "-m", "peers.child", self.module]
             pipe = subprocess.PIPE
+            here = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}  # `dgraph.bench` times it, on Python alone
             self.child = subprocess.Popen(
-                arguments, cwd=BENCHMARKS, stdin=pipe, stdout=pipe, stderr=self.errors, text=True
+                arguments, cwd=BENCHMARKS, env=here, stdin=pipe, stdout=pipe, stderr=self.errors, text=True
             )
         stdin, stdout = self.child.stdin, self.child.stdout
         assert stdin is not None and stdout is not None

@@ -1,9 +1,10 @@
-"""An agent: one for each worker, as long as the worker lives. It keeps the worker's daemons, and connects States to
-them.
+"""Agents: each worker has one for as long as it lives. The agent keeps the worker's daemons and connects partition
+states to them.
 
-In GX-Plug's words: *connect* is `Agent.connect`. A *request* is a kernel by its name; it gens (push, pull, emit),
-merges (receive, and on the way push and pull) or applies (fire). The *updates* before and after a request are the first
-and last stage of the pipeline (`triplets.py`). *Disconnect* is that of a Connection.
+In the terms of GX-Plug (Zou et al. 2022): *connect* is `Agent.connect`; a *request* is the name of a kernel, which
+generates messages (push, pull, emit), merges them (receive, and also push and pull) or applies them (fire); the
+*updates* before and after a request are the first and last stage of the pipeline (`triplets.py`); *disconnect* is
+`Connection.disconnect`.
 """
 
 from __future__ import annotations
@@ -24,37 +25,37 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.devices.cpu import Cpu
 from dgraph.devices.cuda import Cuda
 from dgraph.devices.probe import require_cuda
-from dgraph.pipeline.block_size import BlockTimings
+from dgraph.pipeline.block_size import CostFit
 from dgraph.tables.vertex_arrays import VertexArrays
 
-MOST_COSTS = 1024  # programs and daemons whose costs are known: classes may be made in a loop
+MOST_COSTS = 1024  # limit of measured programs times daemons, since classes may be created in a loop
 
 
 class Connection(Protocol):
-    """What an agent gives to a PartitionState: kernels over arrays, which are found by name. The agent sees the same
-    arrays, so it need not be told when they change."""
+    """How a PartitionState runs kernels over arrays, both by name. The agent sees the same arrays, so it notices when
+    they change."""
 
-    arrays: VertexArrays  # where kernels run, and what else is done to them there
-    one_thread: bool  # whether the tables are those of a single thread
+    arrays: VertexArrays  # operations on arrays where kernels run
+    one_thread: bool  # whether kernels run over the tables on a single thread
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
-        """Run a kernel over rows 0 to `count` in one call, for kernels that want one thread a partition."""
+        """Run a kernel over rows 0 to `count` in one call, for kernels that need one thread per partition."""
 
     def rows(
         self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
     ) -> list[tuple[int, Any]]:
-        """Run a kernel over ranges of the rows `first` to `count`, in any order, each of `block` rows if that is given.
-        Returns where each range begins and what the kernel returned for it."""
+        """Run a kernel over ranges of the rows `first` to `count`, in any order; each has `block` rows unless that is
+        None. Returns where each range begins and what the kernel returned for it."""
 
     def counted(self) -> dict[str, Any]:
-        """Columns of the report, since this was last called."""
+        """Columns of the report, counted since the last call."""
 
     def disconnect(self) -> None:
-        """Have the daemons let go of what they hold for this connection; they live on."""
+        """Release what the daemons hold for this connection; they keep running."""
 
 
-class DirectConnection:
-    """No blocks: kernels of the worker's own device run over the tables themselves."""
+class DirectAgent:
+    """A connection without daemons: kernels of the worker's own device run over the tables themselves."""
 
     lanes: Sequence[Lane] = ()
 
@@ -69,12 +70,7 @@ class DirectConnection:
         self.device.close()
 
 
-DaemonKey = tuple[DaemonKind, int, int]  # a kind of daemon, how many such are before it, and its threads
-
-
-def places(kinds: Sequence[DaemonKind], threads: int) -> list[DaemonKey]:
-    """The daemons of some kinds: two of one kind are two daemons."""
-    return [(kind, kinds[:i].count(kind), threads) for i, kind in enumerate(kinds)]
+DaemonKey = tuple[DaemonKind, int, int]  # the kind, the number of daemons of this kind before it, and its threads
 
 
 class Agent:
@@ -82,7 +78,7 @@ class Agent:
 
     def __init__(self) -> None:
         self.daemons: dict[DaemonKey, Daemon] = {}
-        self.costs: defaultdict[tuple[DaemonKey, str], Costs] = defaultdict(lambda: defaultdict(BlockTimings))
+        self.costs: defaultdict[tuple[DaemonKey, str], Costs] = defaultdict(lambda: defaultdict(CostFit))
         self.lock = threading.Lock()
 
     def connect(
@@ -97,30 +93,28 @@ class Agent:
         lazy: bool = True,
     ) -> Connection:
         """A connection for one partition of `vertices` local vertices, with kernels generated for `device`. With
-        `lazy`, what daemons find comes back when it is needed, not after each block."""
+        `lazy`, results of daemons come back when they are needed rather than after each block."""
         kinds = settings.of(worker)
         if device == "cuda":
             require_cuda()
-            return DirectConnection(
+            return DirectAgent(
                 Cuda(recipe.source, folded(recipe.analysis), settings.memory_budget, settings.pipeline_block)
             )
         if not kinds:
-            return DirectConnection(Cpu(recipe.kernels, threads))
+            return DirectAgent(Cpu(recipe.kernels, threads))
         with self.lock:
             while len(self.costs) > MOST_COSTS:
                 self.costs.pop(next(iter(self.costs)))
-            plugs = [
-                DaemonHandle(self.started(place), place[0], self.costs[place, recipe.source.digest])
-                for place in places(kinds, threads)
-            ]
+            keys = [(kind, kinds[:i].count(kind), threads) for i, kind in enumerate(kinds)]
+            plugs = [DaemonHandle(self.started(key), key[0], self.costs[key, recipe.source.digest]) for key in keys]
         return StreamingConnection(recipe, vertices, settings, plugs, threads, lazy)
 
-    def started(self, place: DaemonKey) -> Daemon:
-        """A daemon, started if it does not run. Call it under the lock."""
-        if place not in self.daemons:
-            kind, _, threads = place
-            self.daemons[place] = kind.start(threads)
-        return self.daemons[place]
+    def started(self, key: DaemonKey) -> Daemon:
+        """A daemon, started if it is not running. The caller holds the lock."""
+        if key not in self.daemons:
+            kind, _, threads = key
+            self.daemons[key] = kind.start(threads)
+        return self.daemons[key]
 
     def close(self) -> None:
         with self.lock:
@@ -135,13 +129,13 @@ _lock = threading.Lock()
 
 
 def agent_of(worker: str) -> Agent:
-    """The agent of a worker in this process, by the worker's name. A forked process has agents of its own."""
+    """The agent of a worker of this process, by the worker's name. A forked process has its own agents."""
     with _lock:
         return _agents.setdefault((os.getpid(), worker), Agent())
 
 
 def close_agent(worker: str) -> None:
-    """Called when a worker ends: its daemons end too."""
+    """End the daemons of a worker that ends."""
     with _lock:
         agent = _agents.pop((os.getpid(), worker), None)
     if agent is not None:

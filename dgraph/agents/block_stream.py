@@ -1,4 +1,4 @@
-"""A connection that hands kernels over edges to daemons, in blocks. It chooses the blocks, and measures."""
+"""A connection that has daemons run the edge kernels in blocks. It chooses the blocks and measures their cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dgraph.tables.vertex_arrays import IN_PROCESS
 
 
 class StreamingConnection:
-    """For one partition. Kernels over vertices alone run in this process, because to move a vertex costs more."""
+    """The connection of one partition. Kernels over vertices run in this process: moving a vertex would cost more."""
 
     arrays, one_thread = IN_PROCESS, False
 
@@ -37,16 +37,16 @@ class StreamingConnection:
         threads: int,
         lazy: bool,
     ):
-        self.device, self.asked, self.lazy = Cpu(recipe.kernels, threads), settings.pipeline_block, lazy
+        self.device, self.block, self.lazy = Cpu(recipe.kernels, threads), settings.pipeline_block, lazy
         self.receives = {name_in(phase, "push"): name_in(phase, "receive") for phase in recipe.analysis.phases}
         self.tally = Counters()
-        self.lanes = [  # devices other than the CPU get all that a block needs
-            Lane(plug, recipe, vertices, settings.vertex_cache if plug.device == CPU else 0, self.tally)
+        self.lanes = [  # other devices get all vertices with each block
+            Lane(plug, recipe, vertices, settings.vertex_cache if plug.kind.device == CPU else 0, self.tally)
             for plug in plugs
         ]
-        self.devices = " and ".join(sorted({plug.device for plug in plugs}))
-        self.size = 0  # edges a block, of the last request
-        self.cost: Cost | None = None  # of the first daemon, then
+        self.devices = " and ".join(sorted({plug.kind.device for plug in plugs}))
+        self.size = 0  # edges per block of the last request
+        self.cost: Cost | None = None  # of the first daemon in that request
         self._let_go = weakref.finalize(self, _close, self.lanes)
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
@@ -80,11 +80,11 @@ class StreamingConnection:
         self._let_go()
 
     def _stream(self, name: str, ends: np.ndarray, request: Callable[[Lane], BlockRequest], first: int = 0) -> None:
-        """Send blocks through the pipelines of all daemons. Row i of the request has the edges ends[i]:ends[i + 1], and
+        """Send blocks through the pipelines of all daemons. Row i of the request has the edges ends[i]:ends[i + 1] and
         is row `first` + i of its table."""
         edges, costs = int(ends[-1] - ends[0]), [lane.costs[name].fit() for lane in self.lanes]
-        self.size = size_for(self.asked, edges, costs)
-        blocks = [Block(a + first, b + first, e) for a, b, e in cut(ends, self.size, taper=self.asked == "auto")]
+        self.size = size_for(self.block, edges, costs)
+        blocks = [Block(a + first, b + first, e) for a, b, e in cut(ends, self.size, taper=self.block == "auto")]
         for lane in self.lanes:
             lane.make_room(blocks)
         _, seconds = timed(_run, self.lanes, request, blocks)
@@ -95,7 +95,7 @@ class StreamingConnection:
 
 
 def _run(lanes: Sequence[Lane], request: Callable[[Lane], BlockRequest], blocks: Sequence[Block]) -> None:
-    """Run a request to its end. A single block needs no threads."""
+    """Run a request to completion. A single block needs no threads."""
     requests = [request(lane) for lane in lanes]
     if len(blocks) == len(requests) == 1:
         in_turn(requests[0], blocks)
@@ -106,7 +106,7 @@ def _run(lanes: Sequence[Lane], request: Callable[[Lane], BlockRequest], blocks:
 
 
 def _together(times: Sequence[float]) -> float:
-    """Seconds that daemons take together, from the seconds that each would take alone."""
+    """The time that daemons take together, from the time that each would take alone."""
     return 1 / sum(1 / time for time in times) if min(times) > 0 else 0.0
 
 

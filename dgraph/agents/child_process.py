@@ -1,5 +1,5 @@
 """The process of a daemon: it waits for blocks in shared memory, runs kernels over them, and ends when its agent
-does."""
+ends."""
 
 from __future__ import annotations
 
@@ -15,50 +15,51 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.cuda_daemon import CudaBlockRunner
-from dgraph.agents.daemon import BlockRunner, BufferSpec
+from dgraph.agents.cuda_daemon import CudaWorkspace
+from dgraph.agents.daemon import CpuWorkspace, Workspace, WorkspaceSpec
 from dgraph.agents.shared_memory import arrays_in, mapped
 from dgraph.devices.probe import require_cuda
 
-BEAT = 0.05  # seconds between two signs of life
+BEAT = 0.05  # seconds between two heartbeats
 
 
 def main(descriptor: int, threads: int) -> None:
     """Serve until the agent closes its end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the agent's to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the agent handles Ctrl-C
     connection, side = Connection(descriptor), socket.socket(fileno=os.dup(descriptor))
     beat = np.frombuffer(_received(side), np.int64)
     threading.Thread(target=_beat, args=(beat, os.getppid()), daemon=True).start()
-    desks: dict[str, Any] = {}
+    workspaces: dict[str, Workspace] = {}
     while True:
         try:
             what, table, value = connection.recv()
         except (EOFError, OSError):
             return
+        answer: Any = None
         try:
-            if what == "open":
-                desks.pop(table, None)
-                desks[table] = _desk(value, arrays_in(_received(side), value.spaces), threads)
-                answer: Any = None
-            elif what == "shut":
-                desks.pop(table, None)
-                answer = None
+            if what == "compute":
+                workspace = workspaces[table]
+                workspace.download(value)
+                answer = workspace.run(value)
+                workspace.upload(value)
             else:
-                answer = desks[table].compute(value)
+                workspaces.pop(table, None)
+            if what == "open":
+                workspaces[table] = _workspace(value, arrays_in(_received(side), value.arrays), threads)
             connection.send((True, answer))
         except Exception as error:
             connection.send((False, error))
 
 
-def _desk(room: BufferSpec, arrays: dict[str, np.ndarray], threads: int) -> BlockRunner | CudaBlockRunner:
-    if room.device == "cpu":
-        return BlockRunner(room, arrays, threads)
+def _workspace(spec: WorkspaceSpec, arrays: dict[str, np.ndarray], threads: int) -> Workspace:
+    if spec.device == "cpu":
+        return CpuWorkspace(spec, arrays, threads)
     require_cuda()
-    return CudaBlockRunner(room, arrays)
+    return CudaWorkspace(spec, arrays)
 
 
 def _received(side: socket.socket) -> mmap:
-    """Memory whose descriptor the agent has sent after a message: it is gone when nobody has it mapped any more."""
+    """Memory whose descriptor the agent has sent after a message. It is freed when no process maps it any more."""
     _, (descriptor,), _, _ = socket.recv_fds(side, 1, 1)
     try:
         return mapped(descriptor)
@@ -67,7 +68,7 @@ def _received(side: socket.socket) -> mmap:
 
 
 def _beat(beat: np.ndarray, parent: int) -> None:
-    """Show that this process runs, also while a kernel does; end it when the agent's is gone."""
+    """Send heartbeats, even while a kernel runs; end this process when the agent's has ended."""
     while True:
         beat[0] += 1
         if os.getppid() != parent:

@@ -1,6 +1,7 @@
-"""A CUDA device as a daemon: blocks go there and come back by three streams, one for each stage of the pipeline.
+"""A CUDA device as a daemon (experimental): blocks travel to it and back on three streams, one per pipeline stage.
 
-A block brings all that its kernel reads, vertices too, so a GPU serves a worker whose tables are elsewhere.
+A block brings everything that its kernel reads, including vertices, so a GPU can serve a worker whose tables are in
+main memory.
 """
 
 from __future__ import annotations
@@ -10,66 +11,48 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.daemon import BUFFERS, BlockCall, BufferSpec, is_push
+from dgraph.agents.daemon import BlockCall, LocalDaemon, Workspace, WorkspaceSpec, is_push
 from dgraph.devices.cuda import Cuda, RowList
 from dgraph.devices.device_memory import DeviceArray
+from dgraph.pipeline.stages import BUFFERS
 
 DOWN, COMPUTE, UP = range(3)  # the stages, and the numbers of their streams
 
 
-class CudaDaemon:
+class CudaDaemon(LocalDaemon):
     """The GPU of this process."""
 
-    def __init__(self) -> None:
-        self.desks: dict[str, CudaBlockRunner] = {}
-
-    def open(self, table: str, room: BufferSpec) -> dict[str, np.ndarray]:
-        self.shut(table)
-        self.desks[table] = desk = CudaBlockRunner(room)
-        return desk.arrays
-
-    def download(self, table: str, call: BlockCall) -> None:
-        self.desks[table].download(call)
-
-    def compute(self, table: str, call: BlockCall) -> Any:
-        return self.desks[table].run(call)
-
-    def upload(self, table: str, call: BlockCall) -> None:
-        self.desks[table].upload(call)
-
-    def shut(self, table: str) -> None:
-        self.desks.pop(table, None)
-
-    def close(self) -> None:
-        self.desks.clear()
+    def workspace(self, spec: WorkspaceSpec) -> CudaWorkspace:
+        return CudaWorkspace(spec)
 
 
-class CudaBlockRunner:
-    """Buffers of one table on a device, each the image of an array of the host that the agent writes and reads."""
+class CudaWorkspace(Workspace):
+    """Arrays of one table on a device, each a copy of an array of the host that the agent writes and reads."""
 
-    def __init__(self, room: BufferSpec, arrays: Mapping[str, np.ndarray] | None = None):
-        self.room, self.cuda = room, Cuda(room.source)
+    def __init__(self, spec: WorkspaceSpec, arrays: Mapping[str, np.ndarray] | None = None):
+        self.spec, self.cuda = spec, Cuda(spec.source)
         self.memory = self.cuda.memory
-        asked: dict[str, Any] = {one.name: one for name in room.kernels for one in room.source.kernels[name]}
-        self.arrays = dict(arrays) if arrays is not None else self._pinned()
-        spaces = {name: (space.shape, asked.get(name, space).dtype) for name, space in room.spaces.items()}
-        self.images = {name: self.memory.empty(shape, dtype) for name, (shape, dtype) in spaces.items()}
-        self.constants = {name: self.memory.moved(np.asarray(value)) for name, value in room.constants.items()}
-        self.values = [self._buffer(buffer) for buffer in range(BUFFERS)]
-        self.memory.wait()  # what follows goes by streams of its own
-
-    def compute(self, call: BlockCall) -> Any:
-        """All three stages, where the agent leaves them to us: in a process of our own."""
-        self.download(call)
-        answer = self.run(call)
-        self.upload(call)
-        return answer
+        arguments = {one.name: one for name in spec.kernels for one in spec.source.kernels[name]}
+        self.arrays = self._pinned() if arrays is None else arrays
+        self.images = {
+            name: self.memory.empty(array.shape, arguments[name].dtype if name in arguments else array.dtype)
+            for name, array in spec.arrays.items()
+        }
+        constants = {name: self.memory.moved(np.asarray(value)) for name, value in spec.constants.items()}
+        self.values: list[dict[str, Any]] = [
+            {
+                **constants,
+                **{n: image[buffer] if spec.arrays[n].per_buffer else image for n, image in self.images.items()},
+            }
+            for buffer in range(BUFFERS)
+        ]
+        self.memory.wait()  # because stages use streams of their own
 
     def download(self, call: BlockCall) -> None:
         with self.memory.stage(DOWN):
-            for name, here, there in self._parts(call):
+            for name, host, image in self._parts(call):
                 if name != "queue":
-                    self.memory.put(there, here.astype(there.dtype, copy=False))
+                    self.memory.put(image, host.astype(image.dtype, copy=False))
 
     def run(self, call: BlockCall) -> Any:
         cuda, values = self.cuda, {**self.values[call.buffer], "queued": 0, **call.scalars}
@@ -77,40 +60,33 @@ class CudaBlockRunner:
             if is_push(call.kernel):
                 return int(cuda.once(call.kernel, call.hi, values))
             lists = cuda.by_degree(self.arrays["indptr"][call.lo : call.hi + 1], call.lo)
-            there = [RowList(size, rows, cuda.arrays.given(f"rows {i}", rows)) for i, (size, rows) in enumerate(lists)]
-            cuda.gather(call.kernel, there, values, call.lo, call.hi)
+            rows = [RowList(size, ids, cuda.arrays.copied(f"rows {i}", ids)) for i, (size, ids) in enumerate(lists)]
+            cuda.gather(call.kernel, rows, values, call.lo, call.hi)
             return None
 
     def upload(self, call: BlockCall) -> None:
-        written = {argument.name for argument in self.room.source.kernels[call.kernel] if argument.written}
+        written = {argument.name for argument in self.spec.source.kernels[call.kernel] if argument.written}
         with self.memory.stage(UP):
-            for name, here, there in self._parts(call):
-                if name in written and here.dtype == there.dtype:
-                    self.memory.get(there, here)
+            for name, host, image in self._parts(call):
+                if name in written and host.dtype == image.dtype:
+                    self.memory.get(image, host)
                 elif name in written:
-                    here[...] = self.memory.get(there)
+                    host[...] = self.memory.get(image)
 
     def _parts(self, call: BlockCall) -> Iterator[tuple[str, np.ndarray, DeviceArray]]:
-        """What a block has of each array, here and there."""
+        """The part of each array that a block uses, on the host and on the device."""
         first, last = call.places
-        heads = {"senders": call.hi, "queue": last - first}
-        for name in {argument.name for argument in self.room.source.kernels[call.kernel]} & set(self.arrays):
+        lengths = {"senders": call.hi, "queue": last - first}
+        for name in {argument.name for argument in self.spec.source.kernels[call.kernel]} & set(self.arrays):
             part: Any = slice(first, last + (name == "indptr"))
-            if self.room.spaces[name].each:
-                part = call.buffer, slice(0, heads.get(name, call.edges))
+            if self.spec.arrays[name].per_buffer:
+                part = call.buffer, slice(0, lengths.get(name, call.edges))
             yield name, self.arrays[name][part], self.images[name][part]
 
     def _pinned(self) -> dict[str, np.ndarray]:
         """Memory that the device reads and writes by itself, while the host does something else."""
-        found = {}
-        for name, space in self.room.spaces.items():
-            size = int(np.prod(space.shape)) * np.dtype(space.dtype).itemsize
-            found[name] = self.memory.pinned(size).view(space.dtype).reshape(space.shape)
-            found[name][...] = 0
-        return found
-
-    def _buffer(self, buffer: int) -> dict[str, Any]:
-        """Arguments of kernels over a buffer."""
-        each = {name for name, space in self.room.spaces.items() if space.each}
-        images = {name: image[buffer] if name in each else image for name, image in self.images.items()}
-        return {**self.constants, **images}
+        result = {}
+        for name, array in self.spec.arrays.items():
+            result[name] = self.memory.pinned(array.nbytes).view(array.dtype).reshape(array.shape)
+            result[name][...] = 0
+        return result

@@ -1,9 +1,13 @@
-"""A daemon: a device at work. It starts once and serves all later runs. The agent writes blocks of edges into arrays
-that the daemon makes room for, has it compute, and reads the results from the same arrays."""
+"""A daemon: a device at work. It starts once and serves all later runs.
+
+The agent writes blocks of edges into arrays that the daemon has allocated, calls `compute`, and reads the results from
+the same arrays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,33 +15,36 @@ import numpy as np
 from dgraph.codegen.compiler import load
 from dgraph.codegen.kernel_source import Source
 from dgraph.devices.cpu import Cpu
+from dgraph.pipeline.stages import BUFFERS
 
-BUFFERS = 3  # a block in each: one being downloaded, one computed, one uploaded
-LOST: Any = object()  # in place of a kernel's answer: the device had to be started anew
+LOST: Any = object()  # in place of a kernel's answer: the device had to be restarted
 
 
 class ArraySpec(NamedTuple):
-    """One array of the room that a daemon makes: with `each`, one for each buffer, along its first dimension; else one
-    for all."""
+    """An array of a workspace. With `per_buffer`, its first dimension is the buffer; otherwise all buffers share it."""
 
     dtype: str
     shape: tuple[int, ...]
-    each: bool = False
+    per_buffer: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        return int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
 
 
-class BufferSpec(NamedTuple):
+class WorkspaceSpec(NamedTuple):
     """What a daemon must hold to compute the blocks of one table with the kernels of one program."""
 
     source: Source
     kernels: tuple[str, ...]
-    spaces: Mapping[str, ArraySpec]
+    arrays: Mapping[str, ArraySpec]
     constants: Mapping[str, Any]  # small: the program's parameters
     device: str = "cpu"
 
 
 class BlockCall(NamedTuple):
-    """A kernel to run over the block in a buffer. For `push`, lo:hi are senders, else rows. `places`: between which
-    places of the arrays all vertices of the block lie, if there is no cache."""
+    """A kernel to run over the block in a buffer. For `push`, lo:hi are senders, otherwise rows. Without a cache, all
+    vertices of the block lie between the two `places` of the arrays."""
 
     kernel: str
     lo: int
@@ -49,67 +56,95 @@ class BlockCall(NamedTuple):
 
 
 class Daemon(Protocol):
-    """All that a device must do. `table` is a name of the agent's choice for one partition and program."""
+    """The interface of a daemon. `table` is a name that the agent gives to one partition and program."""
 
-    def open(self, table: str, room: BufferSpec) -> dict[str, np.ndarray]:
-        """Make room for a table, in place of the room it had; returns the arrays that the agent writes and reads."""
+    def open(self, table: str, spec: WorkspaceSpec) -> Mapping[str, np.ndarray]:
+        """Replace the workspace of a table; returns the arrays that the agent writes and reads."""
 
     def download(self, table: str, call: BlockCall) -> None:
-        """Bring to the device what the agent has written to a buffer."""
+        """Copy to the device what the agent has written to a buffer."""
 
     def compute(self, table: str, call: BlockCall) -> Any:
-        """Run the kernel; returns its answer, or LOST: then the agent writes the block once more."""
+        """Run the kernel. Returns its answer, or LOST: then the agent writes the block again."""
 
     def upload(self, table: str, call: BlockCall) -> None:
-        """Bring back to where the agent reads what the kernel has written."""
+        """Copy what the kernel has written to the arrays that the agent reads."""
 
     def shut(self, table: str) -> None:
-        """Let go of a table's room."""
+        """Release the workspace of a table."""
 
     def close(self) -> None:
         """End, and leave nothing behind."""
 
 
-class CpuDaemon:
+class Workspace:
+    """The arrays of one table and the kernels of one program, on some device. Where the device uses the arrays of the
+    agent itself, `download` and `upload` have nothing to do."""
+
+    arrays: Mapping[str, np.ndarray]
+
+    def download(self, call: BlockCall) -> None: ...
+
+    def run(self, call: BlockCall) -> Any: ...
+
+    def upload(self, call: BlockCall) -> None: ...
+
+
+class LocalDaemon(ABC):
+    """A daemon on a device of this process."""
+
+    def __init__(self) -> None:
+        self.workspaces: dict[str, Workspace] = {}
+
+    @abstractmethod
+    def workspace(self, spec: WorkspaceSpec) -> Workspace: ...
+
+    def open(self, table: str, spec: WorkspaceSpec) -> Mapping[str, np.ndarray]:
+        self.shut(table)  # first, because there may be no memory for both
+        self.workspaces[table] = self.workspace(spec)
+        return self.workspaces[table].arrays
+
+    def download(self, table: str, call: BlockCall) -> None:
+        self.workspaces[table].download(call)
+
+    def compute(self, table: str, call: BlockCall) -> Any:
+        return self.workspaces[table].run(call)
+
+    def upload(self, table: str, call: BlockCall) -> None:
+        self.workspaces[table].upload(call)
+
+    def shut(self, table: str) -> None:
+        self.workspaces.pop(table, None)
+
+    def close(self) -> None:
+        self.workspaces.clear()
+
+
+class CpuDaemon(LocalDaemon):
     """The CPU of this process, on blocks."""
 
     def __init__(self, threads: int = 1):
+        super().__init__()
         self.threads = threads
-        self.desks: dict[str, BlockRunner] = {}
 
-    def open(self, table: str, room: BufferSpec) -> dict[str, np.ndarray]:
-        arrays = {name: np.zeros(space.shape, space.dtype) for name, space in room.spaces.items()}
-        self.desks[table] = BlockRunner(room, arrays, self.threads)
-        return arrays
-
-    def download(self, table: str, call: BlockCall) -> None:
-        """The block lies where kernels read it."""
-
-    def compute(self, table: str, call: BlockCall) -> Any:
-        return self.desks[table].compute(call)
-
-    def upload(self, table: str, call: BlockCall) -> None:
-        """The agent reads where kernels wrote."""
-
-    def shut(self, table: str) -> None:
-        self.desks.pop(table, None)
-
-    def close(self) -> None:
-        self.desks.clear()
+    def workspace(self, spec: WorkspaceSpec) -> CpuWorkspace:
+        arrays = {name: np.zeros(array.shape, array.dtype) for name, array in spec.arrays.items()}
+        return CpuWorkspace(spec, arrays, self.threads)
 
 
-class BlockRunner:
-    """The kernels of one program over the buffers of one table, wherever these lie."""
+class CpuWorkspace(Workspace):
+    """Kernels on the CPU, over arrays of this process or in shared memory."""
 
-    def __init__(self, room: BufferSpec, arrays: Mapping[str, np.ndarray], threads: int):
-        self.cpu = Cpu(load(room.source), threads)
-        for name in room.kernels:  # now, so that no block is measured while compilers work
+    def __init__(self, spec: WorkspaceSpec, arrays: Mapping[str, np.ndarray], threads: int):
+        self.arrays, self.cpu = arrays, Cpu(load(spec.source), threads)
+        for name in spec.kernels:  # now, so that no measured time includes compilation
             self.cpu.kernels[name].compile()
-        shared = {**room.constants, **{name: arrays[name] for name, space in room.spaces.items() if not space.each}}
-        each = [name for name, space in room.spaces.items() if space.each]
-        self.values = [{**shared, **{name: arrays[name][buffer] for name in each}} for buffer in range(BUFFERS)]
+        self.values = [
+            {**spec.constants, **{n: arrays[n][buffer] if s.per_buffer else arrays[n] for n, s in spec.arrays.items()}}
+            for buffer in range(BUFFERS)
+        ]
 
-    def compute(self, call: BlockCall) -> Any:
+    def run(self, call: BlockCall) -> Any:
         values = {**self.values[call.buffer], **call.scalars}
         if is_push(call.kernel):
             return self.cpu.once(call.kernel, call.hi, values)
@@ -122,8 +157,3 @@ def is_push(kernel: str) -> bool:
 
 def is_pull(kernel: str) -> bool:
     return kernel.partition("_")[0] == "pull"
-
-
-def over_edges(kernels: Iterable[str]) -> tuple[str, ...]:
-    """The kernels in which messages cross edges: these run in blocks, on daemons."""
-    return tuple(name for name in kernels if is_push(name) or is_pull(name))

@@ -1,4 +1,4 @@
-"""What a user may say of daemons: which ones a worker has, how long blocks are, and what daemons keep."""
+"""The user's settings for daemons: which ones a worker has, how long blocks are, and how much daemons cache."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from dgraph.agents.own_process_daemon import PATIENCE, ProcessDaemon
 from dgraph.devices.probe import CPU, CUDA, require_cuda
 from dgraph.errors import OptionError
 from dgraph.options import AUTO, is_default
-from dgraph.phrases import format_option
+from dgraph.phrases.phrases import format_option
 
-CACHE = 64 << 20  # bytes of vertices that a daemon keeps, a partition
+CACHE = 64 << 20  # bytes of vertices that a daemon caches per partition
 IN_PROCESS, OWN_PROCESS = "in process", "own process"
 
 
 class DaemonKind(ABC):
-    """A kind of daemon: a small value that travels to workers and starts a daemon there. Equal kinds share one."""
+    """A kind of daemon: a small value that is sent to workers and starts a daemon there. Equal kinds share one."""
 
-    device: str = CPU  # whose kernels it runs
+    device: str = CPU  # the device whose kernels it runs
 
     @abstractmethod
     def start(self, threads: int) -> Daemon:
-        """A new daemon, on a worker."""
+        """Start a daemon, on a worker."""
 
 
 @dataclass(frozen=True)
 class InProcess(DaemonKind):
-    """A device in the worker's own process, on blocks; the CPU too, to work beside others on one queue."""
+    """A device in the process of the worker: a GPU (experimental) or the CPU, which may share a queue of blocks."""
 
     device: str = CPU
 
@@ -46,7 +46,7 @@ class InProcess(DaemonKind):
 
 @dataclass(frozen=True)
 class OwnProcess(DaemonKind):
-    """A device in a process of its own. `patience`: seconds without a sign of life, after which it counts as hung."""
+    """A device in a process of its own, which counts as hung after `patience` seconds without a heartbeat."""
 
     patience: float = PATIENCE
     device: str = CPU
@@ -61,17 +61,17 @@ KINDS: dict[str, DaemonKind] = {
     CUDA: InProcess(CUDA),
     f"{CUDA} {OWN_PROCESS}": OwnProcess(device=CUDA),
 }
-BESIDE = KINDS[IN_PROCESS], KINDS[CUDA]  # a GPU and the CPU, on one queue
+BESIDE = KINDS[IN_PROCESS], KINDS[CUDA]  # the CPU and a GPU, on one queue
 
 
 @dataclass(frozen=True)
 class DaemonSettings:
-    """`daemons`: kinds for all workers, or for each by its number; none: kernels run over the tables themselves."""
+    """The checked settings. Without daemons, kernels run over the tables themselves."""
 
-    daemons: tuple[DaemonKind, ...] | Mapping[int, tuple[DaemonKind, ...]] = ()
-    pipeline_block: int | str | None = AUTO  # edges; None: no pipeline, all edges are one block
-    vertex_cache: int = CACHE  # bytes; 0: none
-    memory_budget: int | None = None  # bytes of a GPU; edges that do not fit pass through it in blocks
+    daemons: tuple[DaemonKind, ...] | Mapping[int, tuple[DaemonKind, ...]] = ()  # for all workers, or by worker number
+    pipeline_block: int | str | None = AUTO  # edges; None: all edges are one block, without a pipeline
+    vertex_cache: int = CACHE  # bytes; 0 turns it off
+    memory_budget: int | None = None  # bytes of GPU memory; edges that do not fit are streamed in blocks
 
     @property
     def direct(self) -> bool:
@@ -88,7 +88,7 @@ class DaemonSettings:
         return tuple({kind.device for kinds in every for kind in kinds} - {CPU})
 
     def options(self) -> dict[str, Any]:
-        """What the report says."""
+        """The entries of the report."""
         if self.direct:
             budget = {} if self.memory_budget is None else {"memory budget": f"{self.memory_budget:,} bytes"}
             return {"daemons": IN_PROCESS, **budget}
@@ -105,59 +105,60 @@ NO_DAEMONS = DaemonSettings()
 def settings(
     daemons: Any, pipeline_block: Any, vertex_cache: Any, memory_budget: Any = None, workers: int | None = None
 ) -> DaemonSettings:
-    """Check what a user asked for; with `workers`, also that there are no more of them than that."""
-    if not _is_one(pipeline_block, AUTO, None) and not _whole(pipeline_block, 1):
-        raise OptionError(
-            f'{format_option("pipeline_block", pipeline_block)} must be a number of edges, "auto", or None: no pipeline'
-        )
-    if not is_default(vertex_cache, AUTO) and not _whole(vertex_cache, 0):
-        raise OptionError(
-            f'{format_option("vertex_cache", vertex_cache)} must be a number of bytes, 0 for none, or "auto"'
-        )
-    kinds: Any = _kinds_of_each(daemons, workers) if isinstance(daemons, Mapping) else _kinds(daemons)
-    if memory_budget is not None and not _whole(memory_budget, 1):
-        raise OptionError(
-            f"{format_option('memory_budget', memory_budget)} must be a number of bytes, or None: what the GPU has"
-        )
+    """Check the user's options; with `workers` (how many there are), also the numbers of workers that they name."""
+    check_block("pipeline_block", pipeline_block)
+    check_cache("cache", vertex_cache)
+    kinds = kinds_of(daemons, workers)
     if memory_budget is not None and kinds:
-        raise OptionError(f"memory_budget={memory_budget!r} is for a GPU that holds tables, not for {daemons=}")
-    if not kinds:
-        for name, value, usual in (
-            ("pipeline_block", pipeline_block if memory_budget is None else AUTO, AUTO),
-            ("vertex_cache", vertex_cache, AUTO),
-        ):
-            if not is_default(value, usual):
-                raise OptionError(
-                    f"{name}={value!r} is for daemons that take blocks, not for daemons={daemons!r}: choose "
-                    f'daemons="{OWN_PROCESS}" or daemons=["{IN_PROCESS}"]'
-                )
+        raise OptionError(
+            f"memory_budget={memory_budget!r} and {daemons=} are mutually exclusive: the budget applies to a GPU that "
+            "runs without daemons"
+        )
+    if not kinds and memory_budget is None and not is_default(pipeline_block, AUTO):
+        raise OptionError(
+            f"pipeline_block={pipeline_block!r} needs daemons that compute blocks, which daemons={daemons!r} does not "
+            f'start: use daemons="{OWN_PROCESS}" or daemons=["{IN_PROCESS}"]'
+        )
     block = pipeline_block if pipeline_block in (AUTO, None) else int(pipeline_block)
     return DaemonSettings(kinds, block, CACHE if vertex_cache == AUTO else int(vertex_cache), memory_budget)
 
 
-def _kinds_of_each(daemons: Mapping[Any, Any], workers: int | None) -> dict[int, tuple[DaemonKind, ...]]:
+def check_block(name: str, value: Any) -> None:
+    """Check the length of a block."""
+    if value is not None and not is_default(value, AUTO) and not _whole(value, 1):
+        raise OptionError(
+            f'{format_option(name, value)} must be a positive number of edges, "auto", or None for no pipeline'
+        )
+
+
+def check_cache(name: str, value: Any) -> None:
+    """Check the size of a vertex cache."""
+    if not is_default(value, AUTO) and not _whole(value, 0):
+        raise OptionError(f'{format_option(name, value)} must be a number of bytes (0 turns the cache off), or "auto"')
+
+
+def kinds_of(daemons: Any, workers: int | None = None) -> Any:
+    """The kinds of daemons of all workers, or a dict by worker number. Empty if kernels run over the tables."""
+    if not isinstance(daemons, Mapping):
+        return _kinds(daemons)
     for worker in daemons:
         if not _whole(worker, 0) or (workers is not None and worker >= workers):
-            those = "from 0 on" if workers is None else f"from 0 to {workers - 1}: a graph has no more than partitions"
-            raise OptionError(f"daemons= names {worker!r}, which is no worker; they are numbered {those}")
-    return {int(worker): _kinds(asked) for worker, asked in daemons.items()}
+            numbers = "from 0 up" if workers is None else f"from 0 to {workers - 1}, at most one per partition"
+            raise OptionError(f"daemons= has the key {worker!r}, which is not a worker; workers are numbered {numbers}")
+    return {int(worker): _kinds(value) for worker, value in daemons.items()}
 
 
-def _kinds(asked: Any) -> tuple[DaemonKind, ...]:
-    if _is_one(asked, AUTO, IN_PROCESS, None):
-        return ()  # alone in its process, the CPU needs no blocks
-    several = list(asked) if isinstance(asked, Sequence) and not isinstance(asked, str) else [asked]
-    found: list[Any] = [KINDS.get(one) if isinstance(one, str) else one for one in several]
-    if not found or not all(isinstance(one, DaemonKind) for one in found):
+def _kinds(value: Any) -> tuple[DaemonKind, ...]:
+    if value is None or is_default(value, AUTO) or is_default(value, IN_PROCESS):
+        return ()  # the CPU alone needs no blocks
+    several = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    kinds: list[Any] = [KINDS.get(one) if isinstance(one, str) else one for one in several]
+    if not kinds or not all(isinstance(kind, DaemonKind) for kind in kinds):
         raise OptionError(
-            f"{format_option('daemons', asked)} is not known; the kinds are {', '.join(map(repr, KINDS))}: "
-            "choose one, or a list of them, which take blocks from one queue"
+            f"{format_option('daemons', value)} is not known; choose one of {', '.join(map(repr, KINDS))}, or a list "
+            "of them, which share one queue of blocks"
         )
-    return tuple(found)
-
-
-def _is_one(value: Any, *words: str | None) -> bool:
-    return any(is_default(value, one) for one in words)
+    return tuple(kinds)
 
 
 def _whole(value: Any, least: int) -> bool:
@@ -165,5 +166,5 @@ def _whole(value: Any, least: int) -> bool:
 
 
 def title_of(kind: DaemonKind) -> str:
-    """What the report calls a kind of daemon."""
+    """The name of a kind of daemon in the report."""
     return next((name for name, known in KINDS.items() if known == kind), type(kind).__name__)

@@ -1,5 +1,5 @@
-"""A daemon in a process of its own, over shared memory: whatever happens to a device's runtime happens there. The agent
-notices when the process dies or hangs, starts another, and has the block in flight computed again."""
+"""A daemon in a process of its own, over shared memory, so that a failure of the device's runtime stays there. When the
+process dies or hangs, the agent starts another and has the block in flight computed again."""
 
 from __future__ import annotations
 
@@ -9,51 +9,52 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
-from dgraph.agents.daemon import LOST, BlockCall, BufferSpec
+from dgraph.agents.daemon import LOST, BlockCall, WorkspaceSpec
 from dgraph.agents.shared_memory import arrays_in, mapped, memory_file, size_of
 from dgraph.errors import OptionError, RunError
 
-PATIENCE = 5.0  # seconds without a sign of life, after which a process counts as hung
-START = 60.0  # seconds that a process may take to begin: it loads Numba, maybe while others do
-LIMIT = 300.0  # seconds that a block may take, in case a device hangs while its process shows life
-LOOK = 0.1  # seconds between two looks for signs of life
+PATIENCE = 5.0  # seconds without a heartbeat after which a process counts as hung
+START = 60.0  # seconds that a process may take to start: it loads Numba, perhaps while others do the same
+LIMIT = 300.0  # seconds that a block may take, in case the device hangs while its process still sends heartbeats
+LOOK = 0.1  # seconds between two checks of the heartbeat
 ATTEMPTS = 3  # to compute one block
 
 
 class ProcessDaemon:
-    """The agent's end. Blocks lie in memory that both map, so transfers cost nothing beyond the agent's own writing."""
+    """The agent's end. Both processes map the same memory, so the agent's own writes are the only transfers."""
 
     def __init__(self, threads: int = 1, patience: float = PATIENCE):
         if not hasattr(socket, "send_fds"):
-            raise OptionError("a daemon in a process of its own needs a POSIX system; leave out daemons=")
+            raise OptionError('daemons="own process" needs a POSIX system; use daemons=["in process"] or omit daemons=')
         self.threads, self.patience = threads, patience
-        self.tables: dict[str, tuple[BufferSpec, int]] = {}  # and the descriptor of their memory
+        self.tables: dict[str, tuple[WorkspaceSpec, int]] = {}  # with the descriptor of their memory
         self.process: subprocess.Popen | None = None
         self.connection: Connection | None = None
         self.beat = np.zeros(1, np.int64)
         self.starts = 0
-        self.failures = 0  # in a row
-        self.lock = threading.Lock()  # one question at a time
+        self.failures = 0  # consecutive ones
+        self.lock = threading.Lock()  # one request at a time
 
-    # -- what agents ask -----------------------------------------------------------------------------------------------
+    # -- the interface of daemons --------------------------------------------------------------------------------------
 
-    def open(self, table: str, room: BufferSpec) -> dict[str, np.ndarray]:
+    def open(self, table: str, spec: WorkspaceSpec) -> dict[str, np.ndarray]:
         with self.lock:
             self._forget(table)
-            descriptor = memory_file(size_of(room.spaces))
-            self.tables[table] = room, descriptor
+            descriptor = memory_file(size_of(spec.arrays))
+            self.tables[table] = spec, descriptor
             while not (self._begin() if self.process is None else self._open(table)):
                 self._lose()
             self.failures = 0
-        return arrays_in(mapped(descriptor), room.spaces)
+        return arrays_in(mapped(descriptor), spec.arrays)
 
     def download(self, table: str, call: BlockCall) -> None:
-        """The memory is shared."""
+        """Nothing to do: the memory is shared."""
 
     def compute(self, table: str, call: BlockCall) -> Any:
         with self.lock:
@@ -67,7 +68,7 @@ class ProcessDaemon:
             return answer
 
     def upload(self, table: str, call: BlockCall) -> None:
-        """The memory is shared."""
+        """Nothing to do: the memory is shared."""
 
     def shut(self, table: str) -> None:
         with self.lock:
@@ -88,16 +89,16 @@ class ProcessDaemon:
     # -- the process ---------------------------------------------------------------------------------------------------
 
     def _begin(self) -> bool:
-        """Start the process, and open all tables there."""
-        here, there = socket.socketpair()
-        command = [sys.executable, "-m", "dgraph.agents.child_process", str(there.fileno()), str(self.threads)]
-        paths = os.pathsep.join(path for path in sys.path if path)
-        with there:
+        """Start the process and open all tables there."""
+        own_end, child_end = socket.socketpair()
+        arguments = ["-m", "dgraph.agents.child_process", str(child_end.fileno()), str(self.threads)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        with child_end:
             self.process = subprocess.Popen(
-                command, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": paths}
+                [sys.executable, *arguments], pass_fds=[child_end.fileno()], stdin=subprocess.DEVNULL, env=environment
             )
         self.starts += 1
-        self.connection = Connection(here.detach())
+        self.connection = Connection(own_end.detach())
         beat = memory_file(8)
         self.beat = np.frombuffer(mapped(beat), np.int64)
         sent = self._pass(beat)
@@ -105,39 +106,36 @@ class ProcessDaemon:
         return sent and all(self._open(table) for table in self.tables)
 
     def _open(self, table: str) -> bool:
-        room, descriptor = self.tables[table]
-        return self._ask("open", table, room, descriptor) is not LOST
+        spec, descriptor = self.tables[table]
+        return self._ask("open", table, spec, descriptor) is not LOST
 
     def _lose(self) -> None:
-        """The process is dead or hangs: see that it is dead."""
+        """Kill a process that is dead or hangs, and give up after several failures."""
         self._end()
         self.failures += 1
         if self.failures >= ATTEMPTS:
             failures, self.failures = self.failures, 0
             raise RunError(
-                f"a daemon died or hung {failures} times on one block; run without it: leave out daemons=, or look at "
-                "what its process printed"
+                f"a daemon process died or hung {failures} times on one block; see what it printed, or run without "
+                "daemons by omitting daemons="
             )
 
     def _end(self, politely: bool = False) -> None:
         if self.connection is not None:
-            self.connection.close()  # which it takes for the end
+            self.connection.close()  # which ends the process
             self.connection = None
         if self.process is not None:
             if politely:
-                try:
+                with suppress(subprocess.TimeoutExpired):
                     self.process.wait(1)
-                except subprocess.TimeoutExpired:
-                    self.process.kill()
-            else:
-                self.process.kill()
+            self.process.kill()  # no effect if it has ended
             self.process.wait()
             self.process = None
 
-    # -- questions and answers -----------------------------------------------------------------------------------------
+    # -- requests and answers ------------------------------------------------------------------------------------------
 
     def _ask(self, what: str, table: str, value: Any = None, descriptor: int | None = None) -> Any:
-        """The answer, or LOST if there will be none. What was raised there is raised here."""
+        """The answer, or LOST if there will be none. An exception raised there is raised here."""
         if self.connection is None:
             return LOST
         try:
@@ -147,7 +145,7 @@ class ProcessDaemon:
             fine, answer = self.connection.recv()
         except (EOFError, OSError):
             return LOST
-        except BaseException:  # Ctrl-C, say: the answer would be taken for that of the next question
+        except BaseException:  # such as Ctrl-C: the late answer would be taken for that of the next request
             self._end()
             raise
         if not fine:
@@ -155,7 +153,7 @@ class ProcessDaemon:
         return answer
 
     def _wait(self) -> bool:
-        """For an answer; False when the process shows no life for too long. A dead one closes the connection."""
+        """Wait for an answer; False if heartbeats stop for too long. A dead process closes the connection."""
         assert self.connection is not None
         begun = since = time.monotonic()
         last = -1

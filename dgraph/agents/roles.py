@@ -1,18 +1,20 @@
-"""What a kernel that crosses edges reads and writes, and at which end of an edge: all that a block must bring and take
+"""What an edge kernel reads and writes, and at which end of an edge: what a block must bring to a daemon and take
 back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dgraph.agents.daemon import BUFFERS, ArraySpec, BufferSpec, over_edges
+from dgraph.agents.daemon import ArraySpec, WorkspaceSpec, is_pull, is_push
+from dgraph.codegen.message_sums import EXCESS
 from dgraph.codegen.neighbourhood_merges import SCRATCH
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import FIXED, Argument
+from dgraph.pipeline.stages import BUFFERS
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
 from dgraph.programs.kernel_names import inbox, key, name_in
 
-LISTS = {"indptr", "neighbours", "senders", "queue", *SCRATCH}
+LISTS = {"indptr", "neighbours", "senders", "queue", EXCESS, *SCRATCH}
 
 
 @dataclass(frozen=True)
@@ -20,27 +22,29 @@ class KernelRoles:
     """The arrays of one kernel by their role, and its scalars."""
 
     phase: PhaseAnalysis
-    sources: tuple[str, ...]  # read at the end that sends
-    rows: tuple[str, ...]  # read at the end that is sent to, or written there
+    sources: tuple[str, ...]  # read at the sending end
+    rows: tuple[str, ...]  # read or written at the receiving end
     written: tuple[str, ...]
-    edges: tuple[str, ...]  # columns
+    edges: tuple[str, ...]  # edge columns, and the ordinals of edges
     scalars: tuple[str, ...]
-    identities: dict[str, object]  # of the inboxes
+    identities: dict[str, object]  # the initial value of each inbox
 
 
 def roles_of(recipe: Recipe) -> dict[str, KernelRoles]:
-    """The roles of each kernel of a program, by name."""
-    analysis, found = recipe.analysis, {}
-    columns = {key(column.name) for column in analysis.edge_columns}
+    """The roles of each edge kernel of a program, by name. These kernels run in blocks, on daemons."""
+    analysis, result = recipe.analysis, {}
+    columns = set(recipe.source.edge_columns)
     vectors = {key(parameter.name) for parameter in analysis.parameters if parameter.shape is not None}
     phases = {name_in(phase, what): phase for phase in analysis.phases for what in ("push", "pull")}
-    for name in over_edges(recipe.source.kernels):
-        phase, arguments = phases[name], recipe.source.kernels[name]
+    for name, arguments in recipe.source.kernels.items():
+        if not (is_push(name) or is_pull(name)):
+            continue
+        phase = phases[name]
         arrays = [a for a in arguments if a.dims and a.name not in LISTS | columns | vectors]
         written = {a.name for a in arrays if a.written}
         rows = written | _at_target(analysis, phase)
         sources = ({a.name for a in arrays} - rows) | (_at_source(phase) - written)
-        found[name] = KernelRoles(
+        result[name] = KernelRoles(
             phase,
             tuple(a.name for a in arrays if a.name in sources),
             tuple(a.name for a in arrays if a.name in rows),
@@ -49,42 +53,44 @@ def roles_of(recipe: Recipe) -> dict[str, KernelRoles]:
             tuple(a.name for a in arguments if not a.dims and a.name not in ("lo", "hi", "queued")),
             {inbox(phase, message): message.identity for message in phase.messages},
         )
-    return found
+    return result
 
 
 def _at_source(phase: PhaseAnalysis) -> set[str]:
-    """Arrays that are read at the vertex that sends."""
+    """Arrays that are read at the sending vertex."""
     if phase.hoisted:
         return set()
-    reads, arrays = phase.send, {"id": "number", "random": "number", "degree": "degree"}
+    reads, arrays = phase.send, {"id": "number", "random": "number", "vertex_random": "number", "degree": "degree"}
     return {*map(key, reads.of("state", "column")), *(array for name, array in arrays.items() if name in reads)}
 
 
 def _at_target(analysis: Analysis, phase: PhaseAnalysis) -> set[str]:
-    """Arrays that are read at the vertex that is sent to."""
+    """Arrays that are read at the receiving vertex."""
     names = {name.removeprefix("target_") for name in phase.send.of("target", "ahead")}
     declared = names & {field.name for field in (*analysis.states, *analysis.columns)}
-    found = {*map(key, declared), *("number" if name == "id" else name for name in names - declared)}
-    return found | (set() if phase.combines else {"number"})
+    arrays = {*map(key, declared), *("number" if name == "id" else name for name in names - declared)}
+    return arrays | ({"number"} if phase.draws or not phase.combines else set())
 
 
-def buffer_spec_for(
+def workspace_for(
     recipe: Recipe, device: str, roles: dict[str, KernelRoles], slots: int, area: int, edges: int
-) -> BufferSpec:
-    """What a daemon must hold: arrays over the cache's slots and over the areas of three buffers, and each buffer's
-    edges."""
-    asked: dict[str, Argument] = {}
+) -> WorkspaceSpec:
+    """What a daemon must hold: arrays over the cache's slots and the areas of three buffers, and the edges of
+    each buffer."""
+    arguments: dict[str, Argument] = {}
     for name in roles:
-        asked |= {argument.name: argument for argument in recipe.source.kernels[name] if argument.dims}
+        arguments |= {argument.name: argument for argument in recipe.source.kernels[name] if argument.dims}
     columns = {column for one in roles.values() for column in one.edges}
     vectors = {key(p.name): p.name for p in recipe.analysis.parameters if p.shape is not None}
-    spaces = {}
-    for name, argument in asked.items():
+    arrays = {}
+    for name, argument in arguments.items():
         if name in columns or name in ("neighbours", "senders", "queue"):
             length = area if name in ("senders", "queue") else edges
-            spaces[name] = ArraySpec(argument.dtype, (BUFFERS, length), True)
+            arrays[name] = ArraySpec(argument.dtype, (BUFFERS, length), True)
         elif name not in vectors and name not in SCRATCH:
-            spaces[name] = ArraySpec(argument.dtype, (slots + BUFFERS * area, recipe.analysis.width)[: argument.dims])
-    spaces["indptr"] = ArraySpec(FIXED["indptr"].dtype, (slots + BUFFERS * area,))
+            arrays[name] = ArraySpec(argument.dtype, (slots + BUFFERS * area, recipe.analysis.width)[: argument.dims])
+    arrays["indptr"] = ArraySpec(FIXED["indptr"].dtype, (slots + BUFFERS * area,))
+    if EXCESS in arrays:
+        arrays[EXCESS] = ArraySpec(FIXED[EXCESS].dtype, (1,))
     constants = {array: recipe.values[name] for array, name in vectors.items()}
-    return BufferSpec(recipe.source_for(device), tuple(roles), spaces, constants, device)
+    return WorkspaceSpec(recipe.source_for(device), tuple(roles), arrays, constants, device)

@@ -1,4 +1,4 @@
-"""Memory that an agent and its daemon's process both see. It has no name, so nothing is left when both are gone,
+"""Memory shared by an agent and the process of its daemon. It has no name, so it is freed when both have ended,
 however they ended; `multiprocessing.shared_memory` leaves a file behind when its owner is killed."""
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from dgraph.agents.daemon import ArraySpec
 ALIGNED = 64  # bytes: a cache line
 
 
-def size_of(spaces: Mapping[str, ArraySpec]) -> int:
+def size_of(specs: Mapping[str, ArraySpec]) -> int:
     """Bytes that arrays take, each on cache lines of its own."""
-    return max(ALIGNED, sum(_aligned(space) for space in spaces.values()))
+    return max(ALIGNED, sum(map(_aligned, specs.values())))
 
 
-def arrays_in(memory: mmap.mmap, spaces: Mapping[str, ArraySpec]) -> dict[str, np.ndarray]:
-    """The arrays, one after the other: both processes find them by the same spaces."""
-    found, begin = {}, 0
-    for name, space in spaces.items():
-        count = int(np.prod(space.shape))
-        found[name] = np.frombuffer(memory, space.dtype, count, begin).reshape(space.shape)
-        begin += _aligned(space)
-    return found
+def arrays_in(memory: mmap.mmap, specs: Mapping[str, ArraySpec]) -> dict[str, np.ndarray]:
+    """The arrays, one after the other. Both processes derive their places from the same specs."""
+    result, begin = {}, 0
+    for name, spec in specs.items():
+        count = int(np.prod(spec.shape))
+        result[name] = np.frombuffer(memory, spec.dtype, count, begin).reshape(spec.shape)
+        begin += _aligned(spec)
+    return result
 
 
 def memory_file(size: int) -> int:
-    """A descriptor of new memory, zero all over; it can be passed to another process."""
+    """A descriptor of new, zeroed memory; it can be passed to another process."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("dgraph")
-    else:  # a file whose name is gone at once
+    else:  # a file whose name is removed at once
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
     os.ftruncate(descriptor, size)
@@ -46,6 +46,5 @@ def mapped(descriptor: int) -> mmap.mmap:
     return mmap.mmap(descriptor, os.fstat(descriptor).st_size)
 
 
-def _aligned(space: ArraySpec) -> int:
-    size = int(np.prod(space.shape)) * np.dtype(space.dtype).itemsize
-    return -(-size // ALIGNED) * ALIGNED
+def _aligned(spec: ArraySpec) -> int:
+    return -(-spec.nbytes // ALIGNED) * ALIGNED

@@ -1,8 +1,8 @@
-"""Two runs of a suite: what got slower or larger, and what may be noise.
+"""Compares two runs of a suite: what got slower or larger, and what may be noise.
 
-The noise of a median is the notch of its box plot (McGill, Tukey and Larsen, 1978): 1.57 times the range of the middle
-half of the trials over the root of their number. Two medians differ if their notches do not overlap. Of seconds that
-were measured once nobody knows the noise: what they were is told, and not judged.
+The noise of a median is the notch of its box plot (McGill, Tukey and Larsen, 1978): 1.57 times the interquartile range
+of the trials, divided by the square root of their number. Two medians differ if their notches do not overlap. The noise
+of seconds that were measured once is unknown, so they are shown without a verdict.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from dgraph.bench.table import shown
 from dgraph.errors import OptionError
 
 FIGURES = ("run", "build", "load", "collect", "peak", "bytes", "rounds")
-ONCE = ("load", "build")  # for all trials of a case
-KEPT = 5  # trials from which the middle half is known; of fewer all count
+ONCE = ("load", "build")  # measured once for all trials of a case
+KEPT = 5  # trials needed for an interquartile range; with fewer, the full range counts
 
 
 def compare(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], least: float) -> list[dict[str, Any]]:
-    """Records of how two runs differ, one for each figure of each case that both have: both medians, their ratio, the
-    noise as a share of the first, and the verdict. A change below the share `least` has none."""
+    """Records of how two runs differ, one for each figure of each common case: both medians, their ratio, the noise
+    relative to the first, and the verdict. A relative change below `least` has no verdict."""
     one, other = (pd.DataFrame([row for row in rows if row["kind"] == "trial"]) for rows in (before, after))
     if one.empty or other.empty:
-        raise OptionError("one of the two runs has no trials: there is nothing to compare")
+        raise OptionError("one of the two runs has no trials, so there is nothing to compare")
     keys = ["suite", *AXES]
     groups = dict(list(other.groupby(keys, sort=False)))
-    found = []
+    rows = []
     for key, group in one.groupby(keys, sort=False):
         if key in groups:
-            named = dict(zip(keys, key, strict=True))
-            found += [{**named, **row} for row in _figures(group, groups[key], least)]
-    if not found:
-        raise OptionError("the two runs have no case in common: compare runs of the same suite")
-    return found
+            labels = dict(zip(keys, key, strict=True))
+            rows += [{**labels, **row} for row in _figures(group, groups[key], least)]
+    if not rows:
+        raise OptionError("the two runs have no case in common; compare runs of the same suite")
+    return rows
 
 
 def in_one_alone(*runs: Sequence[dict[str, Any]]) -> int:
-    """How many cases only one of two runs has."""
+    """The number of cases that only one of two runs has."""
     one, other = (
         {tuple(str(row.get(axis)) for axis in ("suite", *AXES)) for row in run if row["kind"] == "trial"}
         for run in runs
@@ -52,7 +52,7 @@ def in_one_alone(*runs: Sequence[dict[str, Any]]) -> int:
 
 def _figures(one: pd.DataFrame, other: pd.DataFrame, least: float) -> list[dict[str, Any]]:
     """The records of one case, from its trials in both runs."""
-    found = []
+    changes = []
     for figure in FIGURES:
         if figure in one and figure in other and one[figure].notna().all() and other[figure].notna().all():
             (a, low_a, high_a), (b, low_b, high_b) = (_median(rows[figure].to_numpy(float)) for rows in (one, other))
@@ -62,10 +62,10 @@ def _figures(one: pd.DataFrame, other: pd.DataFrame, least: float) -> list[dict[
             slower = not once and low_b > high_a and ratio > 1 + least
             faster = not once and high_b < low_a and ratio < 1 - least
             verdict = "slower" if slower else "faster" if faster else ""
-            found.append(
+            changes.append(
                 {"figure": figure, "before": a, "after": b, "ratio": ratio, "noise": noise, "verdict": verdict}
             )
-    return found
+    return changes
 
 
 def _median(values: np.ndarray) -> tuple[float, float, float]:
@@ -77,7 +77,7 @@ def _median(values: np.ndarray) -> tuple[float, float, float]:
 
 
 def comparison_cells(rows: Sequence[dict[str, Any]], *, everything: bool) -> list[list[str]]:
-    """Cells of a table with a row for each change, the worst first; with `everything`, also for what did not change."""
+    """Cells of a table with a row for each change, worst first; with `everything`, also for unchanged figures."""
     frame = pd.DataFrame(rows)
     axes = [axis for axis in AXES if axis == "operation" or frame[axis].nunique() > 1]
     cells = [[*axes, "figure", "before", "after", "ratio", "noise", ""]]

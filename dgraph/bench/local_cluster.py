@@ -1,4 +1,4 @@
-"""Where the cases of a suite run: on worker processes that are started for them, or on the user's own cluster."""
+"""Where the cases of a suite run: on worker processes started for them, or on the user's own cluster."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dgraph.native.threads import cores
 
 
 @contextmanager
-def local_cluster(workers: int, threads: int | None = None) -> Iterator[Any]:
-    """A client of so many worker processes, which are started on this machine and end with the block; None where
-    `workers` is 0. By default the workers share out the cores as threads."""
+def local_cluster(workers: int, threads: int | None = None, **options: Any) -> Iterator[Any]:
+    """A client of `workers` local worker processes, which end with the block; None if `workers` is 0. By default the
+    workers divide the cores among them as threads. `options` are those of Dask's `LocalCluster`."""
     if not workers:
         yield None
         return
@@ -25,15 +25,15 @@ def local_cluster(workers: int, threads: int | None = None) -> Iterator[Any]:
     threads = threads or max(1, cores() // workers)
     quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50}
     with shield_workers_from_ctrl_c():
-        cluster = LocalCluster(n_workers=workers, threads_per_worker=threads, host="127.0.0.1", **quiet)
+        cluster = LocalCluster(n_workers=workers, threads_per_worker=threads, host="127.0.0.1", **quiet, **options)
     with cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
 
 @contextmanager
 def shield_workers_from_ctrl_c() -> Iterator[None]:
-    """Have processes that are started in the block ignore Ctrl-C, which a terminal sends to all of them: this process
-    ends them, in silence."""
+    """Make processes started in the block ignore Ctrl-C, which a terminal sends to all of them, so that this process
+    can end them quietly."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -45,7 +45,7 @@ def shield_workers_from_ctrl_c() -> Iterator[None]:
 
 
 def moved(suite: Suite, workers: int) -> Suite:
-    """The suite as it runs on a cluster of so many workers, whatever it says of workers itself."""
+    """The suite for a cluster of `workers` workers, whatever it says about workers itself."""
     settings = {
         name: replace(one, case={axis: value for axis, value in one.case.items() if axis != "workers"})
         for name, one in suite.settings.items()

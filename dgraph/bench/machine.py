@@ -1,4 +1,4 @@
-"""What a record says of the machine and of the versions, so that figures of two runs can be told apart."""
+"""The machine and the versions in a record, which explain differences between two runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "dask", "distributed
 
 
 def machine() -> str:
-    """The processor, its threads and the memory, as the operating system names them."""
+    """The processor, its cores and the memory, as the operating system reports them."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
@@ -23,7 +23,7 @@ def machine() -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of dgraph as it runs, and of the packages that matter and are installed."""
+    """The versions of dgraph and of the relevant packages that are installed."""
     found = {"dgraph": __version__}
     for name in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""What is measured of one trial: seconds, memory, traffic, and the throughput that others publish."""
+"""The figures of a trial: seconds, memory, traffic, and throughput as others publish it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from dgraph.testing.verify import Edges
 
-# what a figure is called in tables, and its unit; columns of the report have their own names
+# the title of each figure in tables, and its unit; columns of the report keep their names
 TITLES = {
     "load": ("load", "s"),
     "build": ("build", "s"),
@@ -29,7 +29,7 @@ TITLES = {
     "idle": ("idle", "s"),
     "imbalance": ("max/mean busy", ""),
     "idle_share": ("idle share", "%"),
-    "edges": ("edges looked at", ""),
+    "edges": ("edges read", ""),
     "epochs": ("epochs", ""),
     "rmse": ("RMSE", ""),
     "held_out": ("RMSE held out", ""),
@@ -38,7 +38,7 @@ TITLES = {
 
 
 def of_graph(graph: Any) -> dict[str, Any]:
-    """The figures of a graph's partitions as they are now; `build` are the seconds of all steps that led to them."""
+    """The figures of a graph's current partitions; `build` is the total seconds of the steps that built them."""
     report = graph.partitions.report
     return {
         "build": sum(report.seconds.values()),
@@ -51,13 +51,13 @@ def of_graph(graph: Any) -> dict[str, Any]:
 
 
 def of_run(result: Any, seconds: float, graph: Any, edges: Edges, operation: str) -> dict[str, Any]:
-    """The figures of a run that took so many seconds; numbers in its report are added up over rounds and partitions."""
+    """The figures of a run; numbers in its report are summed over rounds and partitions."""
     report = pd.DataFrame(result.report)
     numbers = report.drop(columns=["superstep", "partition"]).select_dtypes(["number", "bool"])
+    totals = numbers.drop(columns=["rmse", "held_out"], errors="ignore").sum()
+    errors = report.iloc[-1].reindex(["rmse", "held_out"]).dropna()  # of `factorize`, after the last epoch
     found: dict[str, Any] = {"run": seconds, "engine_used": result.report.options["engine"], "rounds": result.rounds}
-    found |= {name: _plain(value) for name, value in numbers.sum().items()}
-    errors = report.iloc[-1].reindex(["rmse", "held_out"]).dropna()  # of factors: those after the last epoch
-    found = {name: value for name, value in found.items() if name not in ("rmse", "held_out")} | errors.to_dict()
+    found |= {name: _plain(value) for name, value in totals.items()} | errors.to_dict()
     busy, idle = (report.groupby("partition")[name].sum() for name in ("busy", "idle"))
     found["imbalance"] = float(busy.max() / busy.mean()) if len(busy) and busy.mean() else 1.0
     found["idle_share"] = float(idle.sum() / (idle.sum() + busy.sum())) if busy.sum() else 0.0
@@ -71,5 +71,5 @@ def of_run(result: Any, seconds: float, graph: Any, edges: Edges, operation: str
 
 
 def _plain(value: Any) -> int | float:
-    """A number of NumPy as one of Python, whole if it is."""
+    """A NumPy number as a Python number: an int if it is whole."""
     return int(value) if float(value).is_integer() else float(value)

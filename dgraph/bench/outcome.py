@@ -1,4 +1,4 @@
-"""The folder of a run: its records, the supersteps of every run's last trial, PNG files, and the HTML report."""
+"""The output folder of a suite: records, supersteps of the last trials, PNG files, and the HTML report."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from dgraph.bench.cases import rows_of
+from dgraph.bench.drawing import plot
 from dgraph.bench.page import page
-from dgraph.bench.plots import plot
 from dgraph.bench.suite import Suite
 
 REPORT, SUPERSTEPS = "report.html", "supersteps.csv"
@@ -24,8 +24,8 @@ def write(
     outcomes: Sequence[dict[str, Any]],
     reports: Sequence[pd.DataFrame],
 ) -> str:
-    """Write the supersteps, the plots and the HTML report of a run to its folder; the records are there already.
-    Returns why there are no plots, or "" if there are."""
+    """Write the supersteps, the plots and the HTML report to the folder, which already has the records. Returns the
+    reason if there are no plots, otherwise ""."""
     supersteps = pd.concat(reports, ignore_index=True)
     supersteps.to_csv(folder / SUPERSTEPS, index=False)
     pictures, note = draw(folder, suite, pd.DataFrame(trials), supersteps)
@@ -34,12 +34,12 @@ def write(
 
 
 def draw(folder: Path, suite: Suite, trials: pd.DataFrame, supersteps: pd.DataFrame) -> tuple[list[str], str]:
-    """Draw the suite's plots to PNG files in the folder. Returns them as texts of SVG, and ""; without matplotlib none,
-    and what to install."""
+    """Draw the suite's plots to PNG files in the folder. Returns them as SVG, and a note on what to install if
+    matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        return [], "Without plots: pip install 'dgraph[bench]' brings matplotlib, which draws them."
+        return [], "No plots were drawn, because matplotlib is not installed: pip install 'dask-dgraph[bench]'"
     pictures = []
     for i, spec in enumerate(suite.plots, 1):
         function, reads = plot(spec.plot)

@@ -1,4 +1,4 @@
-"""The report of a run as one page of HTML that needs nothing beside it."""
+"""The report of a run as a single, self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def page(
     pictures: Sequence[str],
     note: str = "",
 ) -> str:
-    """The report of a run as a text of HTML.
+    """The report of a run as HTML.
 
-    heading: the first record. trials, outcomes: those of trials and of targets. pictures: texts of SVG; note: why there
-    are none.
+    `heading` is the first record; `trials` and `outcomes` are the records of trials and targets. `pictures` are SVG
+    texts, and `note` says why there are none.
     """
     parts = [f"<h1>{escape(suite.title)}</h1>", f'<p class="aside">{escape(_where(suite, heading))}</p>']
     if suite.about:
@@ -46,7 +46,7 @@ def page(
         parts.append(f"<blockquote><p>{escape(suite.paper['says'])}</p><p>{escape(suite.paper['cite'])}{place}</p>")
         parts.append("</blockquote>")
     if outcomes:
-        parts += ["<h2>What comes of it</h2>", _table(target_cells(outcomes)), *_details(outcomes)]
+        parts += ["<h2>Targets</h2>", _table(target_cells(outcomes)), *_details(outcomes)]
     parts += [f"<figure>{picture}</figure>" for picture in pictures]
     if note:
         parts.append(f'<p class="aside">{escape(note)}</p>')
@@ -58,24 +58,24 @@ def page(
 
 
 def _where(suite: Suite, heading: Mapping[str, Any]) -> str:
-    """What was measured when, on which machine, with which versions."""
+    """The suite, the date, the machine and the versions."""
     versions = ", ".join(f"{name} {version}" for name, version in heading["versions"].items())
     date = heading["date"].replace("T", " ").replace("+00:00", " UTC")
     return f"dgraph bench {suite.name}, {date} on {heading['machine']}; {versions}"
 
 
 def _legend(trials: Sequence[dict[str, Any]]) -> str:
-    """What the columns of the table of cases mean."""
+    """A legend for the columns of the table of cases."""
     seconds = shown(trials[-1]["elapsed"], "s")
     return (
-        f"Medians of {len(trials)} trials in all, every one verified, in {seconds}. Load: until the edges are in "
-        "frames; build: the steps to partitions; run: the operation alone. Sent: between partitions. Peak memory: of "
-        "all processes together. EVPS: vertices and edges a second; TEPS: edges among those reached, a second."
+        f"Medians of {len(trials)} trials in total, all verified, in {seconds}. Load: reading edges into frames; "
+        "build: building partitions; run: the operation alone. Sent: between partitions. Peak memory: of all processes "
+        "together. EVPS: vertices and edges per second; TEPS: edges of reached vertices per second."
     )
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    """A table of HTML from cells, of which the first row has the titles."""
+    """An HTML table from cells; the first row holds the titles."""
     numbers = [all(cell[:1].isdigit() or not cell for cell in column) for column in zip(*rows[1:], strict=True)]
 
     def line(tag: str, row: Sequence[str]) -> str:
@@ -91,10 +91,10 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _details(outcomes: Sequence[dict[str, Any]]) -> list[str]:
-    """Each target by its cases, folded away."""
-    found = []
+    """The figures of each target by case, in collapsible sections."""
+    sections = []
     for one in outcomes:
         if len(one["each"]) > 1 and one["figure"] != "elapsed":
             rows = [["case", one["what"]], *([name, shown(value)] for name, value in one["each"].items())]
-            found.append(f"<details><summary>{escape(one['what'])}, by case</summary>{_table(rows)}</details>")
-    return found
+            sections.append(f"<details><summary>{escape(one['what'])}, by case</summary>{_table(rows)}</details>")
+    return sections

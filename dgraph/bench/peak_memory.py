@@ -1,7 +1,9 @@
-"""The most memory that this process and the workers of a cluster have had since the last `reset`."""
+"""The memory of processes as the Linux kernel records it: current use, and the peak since the last `reset`."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import resource
 import sys
 from contextlib import suppress
@@ -9,26 +11,43 @@ from pathlib import Path
 from typing import Any
 
 
+def resident(field: str, process: int | str = "self") -> int:
+    """The resident bytes of a process: "VmRSS" now, "VmHWM" at the peak since `reset`."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))
+
+
+def restart_peak() -> int:
+    """Reset the peak of this process, and return its current bytes. Freed memory is returned to the system first;
+    otherwise a step that reused it would seem to need less."""
+    import pyarrow as pa
+
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    ctypes.CDLL(None).malloc_trim(0)
+    _reset()
+    return resident("VmRSS")
+
+
 def reset(client: Any = None) -> None:
-    """Forget the peaks so far, of this process and of the client's workers."""
+    """Reset the peaks of this process and of the client's workers."""
     _reset()
     if client is not None:
         client.run(_reset)
 
 
 def peak(client: Any = None) -> int:
-    """The most bytes resident in each process since `reset`, added up over this one and the client's workers."""
+    """The peak resident bytes since `reset`, summed over this process and the client's workers."""
     return _peak() + (0 if client is None else sum(client.run(_peak).values()))
 
 
 def _reset() -> None:
-    with suppress(OSError):  # no Linux, or not allowed: then the peak is that of the whole process
+    gc.collect()
+    with suppress(OSError):  # not Linux, or not permitted: the peak is then that of the whole process
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def _peak() -> int:
     with suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) << 10
+        return resident("VmHWM")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << (0 if sys.platform == "darwin" else 10)

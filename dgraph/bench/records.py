@@ -1,4 +1,4 @@
-"""Results as JSON Lines: first the suite, the machine and the versions, then a line a trial, then a line a target."""
+"""Results as JSON Lines: the suite with machine and versions, then a line per trial, then a line per target."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ NAME = "trials.jsonl"  # in the folder of a run
 
 
 def heading(suite: Suite) -> dict[str, Any]:
-    """The record that comes first: the suite, this machine, the versions and the date."""
+    """The first record: the suite, the machine, the versions and the date."""
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    told = {"title": suite.title, "trials": suite.trials, "warmups": suite.warmups, "paper": suite.paper}
-    return {"kind": "suite", "suite": suite.name, **told, "machine": machine(), "versions": versions(), "date": when}
+    facts = {"title": suite.title, "trials": suite.trials, "warmups": suite.warmups, "paper": suite.paper}
+    return {"kind": "suite", "suite": suite.name, **facts, "machine": machine(), "versions": versions(), "date": when}
 
 
 @contextmanager
 def writing(folder: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """The function that keeps a record. If there is a folder each record is written as soon as it is known, because a
-    suite may take hours and then fail; else nothing is kept."""
+    """A function that writes a record to the folder, if there is one. It writes each record at once, because a suite
+    may fail after hours."""
     if folder is None:
         yield lambda record: None
         return
@@ -40,17 +40,17 @@ def writing(folder: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]
 
 
 def read(path: str) -> list[dict[str, Any]]:
-    """The records of a run, from its folder or from the file itself."""
+    """The records of a run, read from its folder or from the file itself."""
     file = Path(path) / NAME if Path(path).is_dir() else Path(path)
     if not file.is_file():
-        raise FileError("there are no results", path=file, remedy="`dgraph bench SUITE -o FOLDER` writes them")
+        raise FileError("no results found", path=file, remedy="`dgraph bench SUITE -o FOLDER` writes them")
     records = []
     for number, text in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         try:
             record = json.loads(text)
         except json.JSONDecodeError as error:
-            raise FileError(f"is no JSON: {error}", path=file, line=number) from error
+            raise FileError(f"is not JSON: {error}", path=file, line=number) from error
         if not isinstance(record, dict) or "kind" not in record:
-            raise FileError("is no record of a run", path=file, line=number, remedy="take one of `dgraph bench`")
+            raise FileError("is not a record of a run", path=file, line=number, remedy="pass output of `dgraph bench`")
         records.append(record)
     return records

@@ -1,7 +1,5 @@
-"""Runs a suite: load, build and run are timed apart, the cases of an operation take turns, every trial is verified.
-
-Taking turns is what makes a ratio robust: a machine that is slow for a while is slow for both sides.
-"""
+"""Runs a suite. Load, build and run are timed separately, the cases of an operation take turns, and every trial is
+verified."""
 
 from __future__ import annotations
 
@@ -20,17 +18,18 @@ import dgraph as dg
 from dgraph.bench import measurements, peak_memory
 from dgraph.bench.cases import WITHOUT_ENGINE, Case, cases_of
 from dgraph.bench.suite import GraphSpec, OperationSpec, Suite
+from dgraph.bench.turns import timed
 from dgraph.bench.verification import check
 from dgraph.errors import OptionError
 from dgraph.testing.verify import Edges
 
-SEED = 27  # of the vertices that paths begin at, as in GAP's benchmark
+SEED = 27  # for the sources of paths, as in GAP's benchmark
 Clusters = Callable[[int, int | None], AbstractContextManager[Any]]  # workers, threads of each -> a client
 
 
 @dataclass
 class LoadedGraph:
-    """A graph that is loaded, the seconds that took, and the client that has it."""
+    """A loaded graph, the seconds that loading took, and its client."""
 
     graph: Any
     load: float
@@ -39,7 +38,7 @@ class LoadedGraph:
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a case: its figures as a record, and the report with the case's labels."""
+    """One run of a case: its figures as a record, and its report with the labels of the case."""
 
     case: Case
     record: dict[str, Any]
@@ -48,9 +47,8 @@ class Trial:
 
 @dataclass
 class Runner:
-    """Iterate over it to run a suite: it yields each `Trial` when that is verified. `clusters` starts workers; `only`
-    (as in `cases_of`) and `trials` (so many of each case at most) make a shorter run; `tell` is given a line before
-    each case."""
+    """Runs a suite when iterated: yields each `Trial` once it is verified. `clusters` starts workers; `only` (see
+    `cases_of`) and `trials` (at most so many per case) shorten the run; `tell` receives a line before each case."""
 
     suite: Suite
     clusters: Clusters
@@ -66,13 +64,13 @@ class Runner:
 
     @cached_property
     def count(self) -> int:
-        """How many trials there will be."""
+        """The number of trials."""
         return sum(self._trials(case.operation) for case in self.cases)
 
     def __iter__(self) -> Iterator[Trial]:
         with ExitStack() as stack:
-            wanted = dict.fromkeys(case.workers for case in self.cases)
-            clients = {n: stack.enter_context(self.clusters(n, self.suite.threads)) for n in wanted}
+            sizes = dict.fromkeys(case.workers for case in self.cases)
+            clients = {n: stack.enter_context(self.clusters(n, self.suite.threads)) for n in sizes}
             for graph in self.suite.graphs.values():
                 self.edges = None
                 for operation in self.suite.operations.values():
@@ -84,7 +82,7 @@ class Runner:
                 self._release()
 
     def _operation(self, operation: OperationSpec, cases: list[Case], clients: Mapping[int, Any]) -> Iterator[Trial]:
-        """The trials of one operation on one graph, its cases in turn."""
+        """The trials of one operation on one graph; its cases take turns."""
         standing = {case: self._stand(case, clients[case.workers]) for case in cases}
         sources = self._sources(operation)
         for case, where in standing.items():
@@ -96,19 +94,14 @@ class Runner:
                 yield self._trial(case, where, trial, sources[trial % len(sources)])
 
     def _trial(self, case: Case, where: LoadedGraph, trial: int, source: Any) -> Trial:
-        gc.collect()
         peak_memory.reset(where.client)
-        begun = time.perf_counter()
-        result = self._call(case, where.graph, source)
-        seconds = time.perf_counter() - begun
+        seconds, result = timed(lambda: self._call(case, where.graph, source))
         record: dict[str, Any] = {**case.setting.options, "kind": "trial", "suite": self.suite.name, **case.labels}
         record["trial"] = trial
         if source is not None:
             record["source"] = source
         if self.suite.collect:
-            begun = time.perf_counter()
-            result.compute()
-            record["collect"] = time.perf_counter() - begun
+            record["collect"], _ = timed(result.compute)
         record["peak"] = peak_memory.peak(where.client)
         assert self.edges is not None
         options = {**case.options, **({} if source is None else {"source": source})}
@@ -120,33 +113,31 @@ class Runner:
 
     def _call(self, case: Case, graph: Any, source: Any) -> Any:
         function = getattr(dg, case.operation.operation)
-        given = {name: value for name, value in case.options.items() if value != "auto"}
+        options = {name: value for name, value in case.options.items() if value != "auto"}
         if case.operation.operation not in WITHOUT_ENGINE:
-            given["progress"] = False  # a suite has a line of its own
+            options["progress"] = False  # a suite has its own progress line
         try:
             if case.operation.operation in ("bfs", "sssp"):
-                given.pop("source", None)
-                return function(graph, source, **given)
-            return function(graph, **given)
+                options.pop("source", None)
+                return function(graph, source, **options)
+            return function(graph, **options)
         except OptionError as refused:
             raise OptionError(f"{_named(case)}: {refused}") from refused
 
     def _stand(self, case: Case, client: Any) -> LoadedGraph:
-        """The graph of a case, loaded unless an earlier case has left it, and brought to this process as verifiers read
-        it."""
+        """The graph of a case, loaded unless an earlier case left it; its edges are fetched for the verifiers."""
         key = case.place if self.suite.build == "once" else (case.place, case.setting.name, *case.labels.values())
         if key not in self.standing:
-            begun = time.perf_counter()
             place = {"policy": case.policy, "parts": case.partitions or None, "capacities": case.capacities}
-            graph = load(case.graph, **place, client=client)
-            self.standing[key] = LoadedGraph(graph, time.perf_counter() - begun, client)
+            seconds, graph = timed(lambda: load(case.graph, **place, client=client))
+            self.standing[key] = LoadedGraph(graph, seconds, client)
         if self.edges is None:
             self.edges = Edges.of(self.standing[key].graph)
         return self.standing[key]
 
     def _sources(self, operation: OperationSpec) -> list[Any]:
-        """The vertices at which trials begin, in turn: with an edge that leads elsewhere, drawn by chance, the same in
-        every run; or the one that the suite names, None where the operation begins nowhere."""
+        """The source vertices of the trials, in turn: drawn at random, but the same in every run, from those with an
+        edge to another vertex; or the source that the suite names; or None if the operation has no source."""
         if not operation.sources:
             return [operation.options.get("source")]
         assert self.edges is not None
@@ -156,8 +147,8 @@ class Runner:
         return [one.item() if isinstance(one, np.generic) else one for one in ids]
 
     def _trials(self, operation: OperationSpec) -> int:
-        wanted = operation.trials or (operation.sources if operation.sources > 1 else self.suite.trials)
-        return min(wanted, self.trials or wanted)
+        trials = operation.trials or (operation.sources if operation.sources > 1 else self.suite.trials)
+        return min(trials, self.trials or trials)
 
     def _release(self) -> None:
         self.standing.clear()
@@ -165,7 +156,7 @@ class Runner:
 
 
 def load(spec: GraphSpec, **place: Any) -> Any:
-    """A graph of a suite, generated or read."""
+    """Generate or read a graph of a suite."""
     options = dict(spec.options)
     if "weights" in options:
         options["weights"] = tuple(options["weights"])

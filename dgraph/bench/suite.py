@@ -1,15 +1,16 @@
-"""A suite: a TOML file that says what runs on what, how often, and what must come of it.
+"""A suite: a TOML file that says which operations run on which graphs, how often, and with which targets.
 
-title, about        a line, and as many as you like
-operations.NAME     options of an operation; `operation` where NAME is another, `graphs` for some graphs only,
-                    `sources` for trials from so many vertices, `trials`
+title, about        a line, and any number of lines
+operations.NAME     options of an operation and of `dgraph.run`, whose values are flat keys here: `block_size = 64` for
+                    `engine=BlockDescent(block_size=64)`; `operation` if NAME is not its name, `graphs` to use only some
+                    graphs, `sources` for the number of source vertices, `trials`
 graphs.NAME         `generate` or `file`, and the options of the generator or of `dgraph.read_edges`
-settings.NAME       what is compared: options for every operation, or an engine, policy ... of its own
-engines, policies, devices, partitions, workers: lists; every combination is a case. 0 workers are this process
-capacities          how fast each partition's worker is: a list, or "measure"; edges are split in proportion
+settings.NAME       what to compare: options for every operation, or a different engine, policy and so on
+engines, policies, devices, partitions, workers: lists; every combination is a case. 0 workers means this process
+capacities          the speed of each partition's worker: a list, or "measure"; edges are split in proportion
 threads, trials, warmups, build, collect
 paper               `cite`, `where`, `says`
-targets, plots      lists of tables; the last target is what the suite is about, and its figure the last line
+targets, plots      lists of tables; the last target is the main one, and its figure is the last line of output
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from pathlib import Path
 from statistics import harmonic_mean, median
 from typing import Any
 
+from dgraph.bench.drawing import plot
 from dgraph.bench.toml_table import TomlTable
 from dgraph.errors import FileError, OptionError
 
 SHIPPED = Path(__file__).parent / "suites"
 AXES = ("operation", "graph", "engine", "policy", "device", "partitions", "workers", "setting")
-LEAST = "least"  # in a ratio: the other value of the axis that has the least figure
+LEAST = "least"  # in a ratio: among the other values of the axis, the one with the smallest figure
 OVERS = ("mean", "worst", "best")
 STATISTICS: dict[str, Callable[[list[float]], float]] = {
     "median": median,
@@ -38,7 +40,7 @@ STATISTICS: dict[str, Callable[[list[float]], float]] = {
 
 @dataclass(frozen=True)
 class GraphSpec:
-    """`make` is a generator's name, or "file"; `options` are its own."""
+    """`make` is the name of a generator, or "file"; `options` are its options."""
 
     name: str
     make: str
@@ -48,11 +50,12 @@ class GraphSpec:
 
 @dataclass(frozen=True)
 class OperationSpec:
-    """`name` is what the suite calls it; `sources` is how many vertices paths begin at, one a trial."""
+    """`name` is its name in the suite; `sources` is the number of source vertices, one per trial."""
 
     name: str
     operation: str
     options: dict[str, Any]
+    table: TomlTable
     graphs: tuple[str, ...] = ()
     sources: int = 0
     trials: int | None = None
@@ -60,8 +63,9 @@ class OperationSpec:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is compared with others; `case` replaces the engine, policy, capacities ... of the suite."""
+    """One of the choices to compare; `case` replaces the engine, policy, capacities and so on of the suite."""
 
+    table: TomlTable
     name: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     case: dict[str, Any] = field(default_factory=dict)
@@ -69,15 +73,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class Target:
-    """`figure` of the cases that are `where`, or the ratio of it between two values of `axis`; `over` those cases."""
+    """The `figure` of the cases selected by `where`, or its ratio between two values of `axis`, combined by `over`."""
 
     figure: str
     what: str
     ratio: tuple[str, str] | None = None
     axis: str = "setting"
     where: dict[str, list[Any]] = field(default_factory=dict)
-    over: str = "mean"  # of the cases: the geometric mean, the worst or the best
-    statistic: str = "median"  # of a case's trials
+    over: str = "mean"  # how cases are combined: the geometric mean, the worst or the best
+    statistic: str = "median"  # how the trials of a case are combined
     at_least: float | None = None
     at_most: float | None = None
     paper: str = ""
@@ -85,7 +89,7 @@ class Target:
 
 @dataclass(frozen=True)
 class PlotSpec:
-    """A file of `plots/`, the trials that it draws, and its options."""
+    """A plot of `plots/`, the trials to draw, and its options."""
 
     plot: str
     where: dict[str, list[Any]]
@@ -94,7 +98,7 @@ class PlotSpec:
 
 @dataclass(frozen=True)
 class Suite:
-    """A TOML file, checked: every combination of what it lists is a case."""
+    """A checked TOML file; every combination of what it lists is a case."""
 
     name: str
     path: Path
@@ -106,33 +110,33 @@ class Suite:
     settings: dict[str, Setting]
     axes: dict[str, list[Any]]  # engines, policies, devices, partitions, workers
     capacities: Any
-    threads: int | None  # of each worker process; by default the cores are shared out
+    threads: int | None  # of each worker process; by default the workers divide the cores
     trials: int
     warmups: int
     build: str  # "once" for all cases on the same partitions, or "each"
-    collect: bool  # time also how long it takes until the values are in a pandas frame
+    collect: bool  # also time fetching the values into a pandas frame
     targets: list[Target]
     plots: list[PlotSpec]
 
     @property
     def replaced(self) -> set[str]:
-        """The axes on which settings have values of their own."""
+        """The axes that settings replace."""
         return {axis for setting in self.settings.values() for axis in setting.case if axis in AXES}
 
 
 def shipped() -> dict[str, str]:
-    """The title of each suite of the package, by its name."""
+    """The titles of the suites in the package, by name."""
     return {path.stem: tomllib.loads(path.read_text())["title"] for path in sorted(SHIPPED.glob("*.toml"))}
 
 
 def open_suite(name: str) -> Suite:
-    """A suite of the package by its name, or that of a TOML file by its path."""
+    """A suite of the package by name, or of a TOML file by path."""
     path = SHIPPED / f"{name}.toml"
     if not path.exists():
         path = Path(name)
     if not path.is_file():
         known = ", ".join(one.stem for one in sorted(SHIPPED.glob("*.toml")))
-        raise FileError("is neither a suite nor a TOML file", path=name, remedy=f"the suites are {known}")
+        raise FileError("is neither the name of a suite nor a TOML file", path=name, remedy=f"the suites are {known}")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -144,7 +148,7 @@ def _suite(path: Path, content: Mapping[str, Any]) -> Suite:
     top = TomlTable(path, "", content)
     graphs = {one.name: _graph(one) for one in top.tables("graphs", needed=True)}
     operations = {one.name: _operation(one, graphs) for one in top.tables("operations", needed=True)}
-    settings = {one.name: _setting(one, operations) for one in top.tables("settings")} or {"": Setting()}
+    settings = {one.name: _setting(one, operations) for one in top.tables("settings")} or {"": Setting(top)}
     axes = {
         "engine": top.listed("engines", str, ["auto"]),
         "policy": top.listed("policies", str, ["auto"]),
@@ -181,12 +185,16 @@ def _graph(table: TomlTable) -> GraphSpec:
 
     make, file = table.take("generate", str, "", among=("", *GENERATORS)), table.take("file", str, "")
     if bool(make) == bool(file):
-        table.refuse("generate", "says where edges come from", f"one of {', '.join(GENERATORS)}, or a `file` instead")
+        table.refuse(
+            "generate", "needs exactly one of `generate` and `file`", f"generators are {', '.join(GENERATORS)}"
+        )
     title = table.take("title", str, table.name)
     options = table.rest()
     for name in ("policy", "parts", "client", "capacities"):
         if name in options:
-            table.refuse(name, "is said for all graphs", "`policies`, `partitions` or `workers` at the top")
+            table.refuse(
+                name, "cannot be set for a single graph", "set `policies`, `partitions` or `workers` at the top"
+            )
     if not make:
         options = {**options, "path": str(table.path.parent / file)}
     return GraphSpec(table.name, make or "file", options, title)
@@ -205,8 +213,8 @@ def _operation(table: TomlTable, graphs: Mapping[str, Any]) -> OperationSpec:
     options = table.options()
     table.check_options(operation, options)
     if operation in ("bfs", "sssp") and not sources and "source" not in options:
-        table.refuse("sources", f"{operation} begins at a vertex", "`sources = 1` draws one, `source = 7` names it")
-    return OperationSpec(table.name, operation, options, tuple(chosen), sources, trials)
+        table.refuse("sources", f"{operation} needs a source vertex", "`sources = 1` draws one, `source = 7` names it")
+    return OperationSpec(table.name, operation, options, table, tuple(chosen), sources, trials)
 
 
 def _setting(table: TomlTable, operations: Mapping[str, OperationSpec]) -> Setting:
@@ -217,13 +225,12 @@ def _setting(table: TomlTable, operations: Mapping[str, OperationSpec]) -> Setti
     options = table.options()
     for one in operations.values():
         table.check_options(one.operation, options)
-    return Setting(table.name, options, case)
+    return Setting(table, table.name, options, case)
 
 
 def _capacities(table: TomlTable) -> Any:
-    """What the suite says of capacities: nothing (None), "measure", or a tuple of numbers."""
-    given = table.content.get("capacities")
-    if given is None or isinstance(given, str):
+    """The capacities in a table: None, "measure", or a tuple of numbers."""
+    if isinstance(table.content.get("capacities", ""), str):
         return table.take("capacities", str, None, among=(None, "measure"))
     return tuple(table.listed("capacities", float, []))
 
@@ -235,7 +242,7 @@ def _target(table: TomlTable, known: Mapping[str, Any]) -> Target:
         ratio = tuple(part.strip() for part in text.split("/"))
         values = [*(str(one) for one in known[axis]), LEAST]
         if len(ratio) != 2 or not set(ratio) <= set(values):
-            table.refuse("ratio", f"{text!r} names no two of {axis}", f'"A / B" of {", ".join(values)}')
+            table.refuse("ratio", f"{text!r} must name two values of {axis}", f'"A / B" of {", ".join(values)}')
     figure = table.take("figure", str)
     target = Target(
         figure=figure,
@@ -254,8 +261,6 @@ def _target(table: TomlTable, known: Mapping[str, Any]) -> Target:
 
 
 def _plot(table: TomlTable, known: Mapping[str, Any]) -> PlotSpec:
-    from dgraph.bench.plots import plot
-
     name = table.take("plot", str)
     try:
         plot(name)
@@ -266,11 +271,11 @@ def _plot(table: TomlTable, known: Mapping[str, Any]) -> PlotSpec:
 
 
 def _where(table: TomlTable, known: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Which cases a target or a plot is about: {axis: values}."""
+    """The cases of a target or a plot: {axis: values}."""
     where = table.table("where")
     where.refuse_others(AXES)
-    found = {axis: wanted if isinstance(wanted, list) else [wanted] for axis, wanted in where.content.items()}
-    for axis, values in found.items():
+    cases = {axis: values if isinstance(values, list) else [values] for axis, values in where.content.items()}
+    for axis, values in cases.items():
         if missing := [one for one in values if one not in known[axis]]:
-            where.refuse(axis, f"{missing[0]!r} is none of this suite", ", ".join(map(str, known[axis])))
-    return found
+            where.refuse(axis, f"{missing[0]!r} is not in this suite", f"it has {', '.join(map(str, known[axis]))}")
+    return cases

@@ -1,4 +1,4 @@
-"""Tables: what is shown of each case and each target, as cells of text, for the terminal and for the HTML report."""
+"""Tables of cases and targets as cells of text, for the terminal and the HTML report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def shown(value: Any, unit: str = "") -> str:
-    """A number as text, in three digits and with its unit; "" for None and NaN."""
+    """A number with three significant digits and its unit; "" for None and NaN."""
     if value is None or value != value:
         return ""
     if isinstance(value, str):
@@ -33,16 +33,16 @@ def shown(value: Any, unit: str = "") -> str:
 
 
 def _digits(value: float) -> str:
-    """A number in three digits, or in all that are before the point."""
+    """A number with three significant digits, or all digits before the decimal point."""
     return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
 
 
 def case_cells(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Cells of a table with a row of titles and one for each case: the medians of its trials, and from the least to the
-    most of `run`."""
+    """Cells of a table with a row of titles and a row for each case: the medians of its trials, and the range of
+    `run`."""
     frame = pd.DataFrame(trials)
-    told = [target.figure for target in suite.targets if target.figure != "elapsed"]
-    figures = [name for name in dict.fromkeys([*FIGURES, *told]) if name in frame and frame[name].notna().any()]
+    targeted = [target.figure for target in suite.targets if target.figure != "elapsed"]
+    figures = [name for name in dict.fromkeys([*FIGURES, *targeted]) if name in frame and frame[name].notna().any()]
     if suite.collect:
         figures.insert(figures.index("run") + 1, "collect")
     varied = [axis for axis in AXES if frame[axis].nunique() > 1 and axis not in suite.replaced]
@@ -64,7 +64,7 @@ def case_cells(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[list[str]
 
 
 def target_cells(outcomes: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Cells of a table with a row of titles and one for each target: the paper's figure, and ours beside it."""
+    """Cells of a table with a row of titles and a row for each target: the paper's figure and ours."""
     rows = [["what", "in the paper", "here", "target", ""]]
     for one in outcomes:
         unit = "" if one["ratio"] else TITLES.get(one["figure"], ("", ""))[1]
@@ -76,21 +76,21 @@ def target_cells(outcomes: Sequence[dict[str, Any]]) -> list[list[str]]:
 
 
 def limit(outcome: dict[str, Any], unit: str) -> str:
-    """What a target asks for, as text: at least so much, at most so much, or both."""
+    """The limits of a target as text."""
     low, high = (shown(outcome[name], unit) for name in ("at_least", "at_most"))
     return " and ".join([*([f"at least {low}"] if low else []), *([f"at most {high}"] if high else [])])
 
 
 def sentence(outcome: dict[str, Any]) -> str:
-    """What came of a target, as one line of text."""
-    (what, *others, here, wanted, verdict) = target_cells([outcome])[1]
+    """The outcome of a target as one line of text."""
+    (what, *others, here, target, verdict) = target_cells([outcome])[1]
     paper = "".join(others)
-    aside = [wanted and f"{wanted}: {verdict}", paper and f"in the paper: {paper}"]
+    aside = [target and f"{target}: {verdict}", paper and f"in the paper: {paper}"]
     return f"{what}: {here}" + "".join(f" ({one})" for one in aside if one)
 
 
 def as_text(rows: Sequence[Sequence[str]]) -> str:
-    """Cells as lines of text in columns: columns of words begin on the left, those with numbers end on the right."""
+    """Cells as lines of text in columns: words are aligned left, numbers right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     words = [not any(cell[:1].isdigit() for cell in column[1:]) for column in zip(*rows, strict=True)]
     lines = []

@@ -1,4 +1,4 @@
-"""What the trials come to: each target's figure, the paper's beside it, and whether it is met."""
+"""The outcome of each target: its figure in the trials, the paper's figure, and whether it is met."""
 
 from __future__ import annotations
 
@@ -14,41 +14,44 @@ from dgraph.errors import OptionError
 
 
 def outcomes(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A record for each target: its figure in these trials, its limits, and whether it is met, None if it has no
-    limits. Targets about which no trial was run are left out."""
+    """A record for each target: its figure in these trials, its limits, and whether it is met (None without limits).
+    Targets without a trial are left out."""
     frame = pd.DataFrame(trials)
-    found = [_outcome(suite, target, frame) for target in suite.targets]
-    return [one for one in found if one is not None]
+    records = [_outcome(suite, target, frame) for target in suite.targets]
+    return [one for one in records if one is not None]
 
 
 def _outcome(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, Any] | None:
-    """The record of one target; None if no trial was about it."""
+    """The record of one target; None if it has no trial."""
     if target.figure not in frame.columns:
-        raise OptionError(f"{suite.path}: figure {target.figure!r} was not measured; there are {', '.join(frame)}")
+        raise OptionError(f"{suite.path}: figure {target.figure!r} was not measured; choose from {', '.join(frame)}")
     frame = rows_of(frame, target.where)
     each = _ratios(suite, target, frame) if target.ratio else _values(target, frame)
     if not each:
         return None
     value = _over(target, list(each.values()))
     limit = {"at_least": target.at_least, "at_most": target.at_most}
-    met = None
-    if target.at_least is not None or target.at_most is not None:
-        met = (target.at_least is None or value >= target.at_least) and (
-            target.at_most is None or value <= target.at_most
-        )
+    met = is_met(value, **limit)
     heading = {"kind": "target", "suite": suite.name, "what": target.what, "figure": target.figure}
-    told = {"ratio": target.ratio and " / ".join(target.ratio), "over": target.over, "paper": target.paper}
-    return {**heading, **told, "ours": value, **limit, "met": met, "each": each}
+    facts = {"ratio": target.ratio and " / ".join(target.ratio), "over": target.over, "paper": target.paper}
+    return {**heading, **facts, "ours": value, **limit, "met": met, "each": each}
+
+
+def is_met(value: float, at_least: float | None, at_most: float | None) -> bool | None:
+    """Whether a value is within its limits; None if it has none."""
+    if at_least is None and at_most is None:
+        return None
+    return (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
 
 
 def _values(target: Target, frame: pd.DataFrame) -> dict[str, float]:
-    """{what tells the case from others: the statistic of its trials}."""
-    found = frame[frame[target.figure].notna()].groupby(list(AXES), sort=False)[target.figure]
-    return {_name(frame, key): float(STATISTICS[target.statistic](list(values))) for key, values in found}
+    """{name of the case: statistic of its trials}."""
+    groups = frame[frame[target.figure].notna()].groupby(list(AXES), sort=False)[target.figure]
+    return {_name(frame, key): float(STATISTICS[target.statistic](list(values))) for key, values in groups}
 
 
 def _ratios(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, float]:
-    """{what tells the pair from others: its ratio}, for each pair of cases that differ only in the target's axis."""
+    """{name of the pair: its ratio}, for each pair of cases that differ only in the target's axis."""
     assert target.ratio is not None
     replaced = suite.replaced if target.axis == "setting" else set()
     others = [axis for axis in AXES if axis != target.axis and axis not in replaced]
@@ -64,7 +67,7 @@ def _ratios(suite: Suite, target: Target, frame: pd.DataFrame) -> dict[str, floa
 
 
 def _over(target: Target, values: list[float]) -> float:
-    """One value of those of all cases: their mean, the worst or the best, as the target says."""
+    """The values of all cases combined: their mean, the worst or the best."""
     if target.over == "mean":
         return geometric_mean(values) if min(values) > 0 else sum(values) / len(values)
     worst, best = (max, min) if target.at_least is None else (min, max)
@@ -72,6 +75,6 @@ def _over(target: Target, values: list[float]) -> float:
 
 
 def _name(frame: pd.DataFrame, key: Any, axes: Sequence[str] = AXES) -> str:
-    """The values of a case on those axes on which cases differ; "all" if there is one case."""
+    """The name of a case: its values on the axes on which cases differ; "all" if there is one case."""
     shown = [str(value) for axis, value in zip(axes, key, strict=True) if frame[axis].nunique() > 1]
     return ", ".join(shown) or "all"

@@ -1,4 +1,4 @@
-"""Every trial is verified by `dgraph.testing.verify`: which of an operation's options its verifier must know."""
+"""Verifies a trial with `dgraph.testing.verify`, passing the options that the verifier needs."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from dgraph.errors import AnswerError
 from dgraph.testing.verify import OPERATIONS, RATINGS, Edges, verify
 
 VERIFIED = {**OPERATIONS, **RATINGS}
-SINGLE = 1e-4  # what ranks in float32 may be off, in proportion
-SAMPLE = 4_000_000  # edges beyond which triangles are verified at some vertices: all of them take minutes
+SINGLE = 1e-4  # relative tolerance for ranks in float32
+SAMPLE = 4_000_000  # edges beyond which triangles are verified only at some vertices, because all take minutes
 
 
 def check(operation: str, edges: Edges, result: Any, options: Mapping[str, Any], case: str) -> None:
-    """Raise an AnswerError, which names the `case`, if the result is wrong. `edges` are those of the graph; `options`
-    are those that the operation was called with."""
+    """Raise an AnswerError that names the `case` if the result is wrong. `edges` are the edges of the graph, and
+    `options` those of the call."""
     known = inspect.signature(VERIFIED[operation][0]).parameters
     how = {name: value for name, value in options.items() if name in known}
-    if operation == "pagerank" and not options.get("tol", 1e-6):  # so many rounds, not a fixed point
+    if operation == "pagerank" and not options.get("tol", 1e-6):  # a number of rounds, not a fixed point
         how |= {"rounds": options.get("max_iter", 100)}
     if options.get("dtype") == "float32" and "rtol" in known:
         how["rtol"] = SINGLE
-    if operation == "label_propagation" and "restless" in result.totals:  # who swings for ever, when it stopped
+    if operation == "label_propagation" and "restless" in result.totals:  # vertices that oscillate forever
         how["restless"] = result.totals["restless"] / edges.vertices
-    if operation == "factorize":  # factors are as good as the report says of them
+    if operation == "factorize":  # the factors must be as good as the report says
         last = result.report.iloc[-1]
         errors = [one for one in (last["rmse"], last["held_out"]) if one == one]  # NaN: nothing was held out
         how |= {"mean": result.totals["mean"], "rmse": max(errors) * (1 + 1e-9)}
@@ -36,3 +38,21 @@ def check(operation: str, edges: Edges, result: Any, options: Mapping[str, Any],
         verify(operation, edges, answer, **how)
     except AnswerError as wrong:
         raise AnswerError(f"{case}: {wrong}") from wrong
+
+
+def same(found: np.ndarray, expected: np.ndarray, what: str) -> None:
+    """Raise an AnswerError if the values are not those expected."""
+    if not np.array_equal(found, expected):
+        raise AnswerError(f"{what}: got {len(found)} values that differ from the {len(expected)} expected")
+
+
+def sorted_pairs(sources: np.ndarray, destinations: np.ndarray) -> np.ndarray:
+    """Pairs of numbers below 2**32, each as one number, sorted. They are equal only for equal multisets of edges."""
+    pairs = sources.astype(np.uint64) << np.uint64(32) | destinations.astype(np.uint64)
+    pairs.sort()
+    return pairs
+
+
+def rows_of(indptr: np.ndarray) -> np.ndarray:
+    """The row of each entry of a compressed sparse matrix."""
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))

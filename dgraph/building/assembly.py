@@ -1,9 +1,9 @@
-"""From frames to partitions: the Dask tasks in between.
+"""The Dask tasks that turn numbered chunks into partitions.
 
     chunks by number (numbering_tasks.py) -> (repeats merged) -> places -> pieces -> partitions -> address tables
 
-Every step is a function of `dgraph.partition` on plain arrays; this file only says what is done to what. With one
-partition nothing is placed or moved: the rows are sorted straight from the caller's own arrays.
+Each step is a function of `dgraph.partition` on plain arrays; this file only connects them. A single partition needs no
+placement: its rows are sorted directly from the user's arrays.
 """
 
 from __future__ import annotations
@@ -11,39 +11,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from dgraph.cluster.tasks import pick
 from dgraph.cluster.workers import Workers
 from dgraph.partition import placement, policies, rules
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, SortFunction, build
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.ids.id_tables import give_back
 from dgraph.partition.ids.numbering import Numbering
-from dgraph.partition.partition import EdgePiece, Partition, agree, assemble
+from dgraph.partition.partition import Partition, agree, assemble
 from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy
-from dgraph.partition.proxies import Proxies, ProxyList, check_room
+from dgraph.partition.proxies import ProxyList, check_room
 
-RANGES = 8  # in which the rows of the only partition are sorted
-SAMPLE = 1 << 12  # edges by which they are cut
+RANGES = 8  # ranges of rows in which the only partition is sorted
+SAMPLE = 1 << 12  # edges sampled to choose these ranges
 
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
 def merge_repeats(
-    workers: Workers, chunks: Sequence[Any], size: int, *, repeats: str, directed: bool, skip_loops: bool
+    workers: Workers,
+    chunks: Sequence[Any],
+    size: int,
+    ids: Numbering | None = None,
+    *,
+    repeats: str,
+    directed: bool,
+    skip_loops: bool,
 ) -> list[Any]:
-    """The edges with repeats made one: all edges of a range of first ends meet in one task."""
+    """The edges with repeats merged. One task gets all edges whose first end is in a range; `ids` is for errors."""
     buckets = max(1, len(workers.addresses))
     bounds = np.linspace(0, size, buckets + 1).astype(np.int64)
-    tasks = []
+    tasks, numbering = [], None if ids is None else workers.share(ids)
     for low, high in pairwise(bounds):
         pieces = [workers.call(rules.piece_of, chunk, int(low), int(high), directed, skip_loops) for chunk in chunks]
         options: dict[str, Any] = {"repeats": repeats, "directed": directed, "workers": workers.threads}
-        tasks.append(workers.call(rules.merge_repeats, pieces, size, **options))
+        tasks.append(workers.call(rules.merge_repeats, pieces, size, numbering, **options))
     return workers.hold(tasks)
 
 
@@ -60,20 +67,22 @@ def plan_places(
     mirror: bool,
     skip_loops: bool,
 ) -> Placement:
-    """Choose the masters: ranges of equal work, METIS's parts, or what the user's function says."""
+    """Choose the masters: by ranges of equal work, by METIS, or by the user's function."""
     parts, size = len(shares), ids.size
-    if policy.owners is not None:
-        return workers.keep(workers.call(placement.by_owners, policy, workers.share(ids), parts))
-    if not policy.by_range:
-        return workers.keep(workers.call(placement.by_metis, policy, list(chunks), size, shares, workers.threads))
-    if parts == 1:
-        return Placement(policy, np.array([0, size], np.int64), np.zeros(size * (policy.rule == policies.HYBRID), bool))
+    if parts == 1 and policy.by_range:
+        return Placement(policy, np.array([0, size], np.int64), np.zeros(size * policy.finds_hubs, bool))
     out, into = policy.needs_degrees
-    options: dict[str, Any] = {"out": out, "into": into, "mirror": mirror, "skip_loops": skip_loops}
-    tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in chunks]
-    return workers.keep(
-        workers.call(placement.ranges, policy, workers.reduce(placement.total, tasks), size, list(shares))
-    )
+    degree = None
+    if out or into:
+        options: dict[str, Any] = {"out": out, "into": into, "mirror": mirror, "skip_loops": skip_loops}
+        tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in chunks]
+        degree = workers.reduce(placement.total, tasks)
+    if policy.by_range:
+        return workers.keep(workers.call(placement.ranges, policy, degree, size, list(shares)))
+    if callable(policy.owners):
+        return workers.keep(workers.call(placement.by_owners, policy, degree, workers.share(ids), parts))
+    more = list(chunks), size, shares, workers.threads
+    return workers.keep(workers.call(placement.by_metis, policy, degree, *more))
 
 
 # -- partitions --------------------------------------------------------------------------------------------------------
@@ -90,8 +99,8 @@ def partition(
     skip_loops: bool,
     sort: SortFunction = build,
 ) -> list[Any]:
-    """All partitions, held on the workers, each with the address tables that its peers asked for. (Dask looks for tasks
-    in the arguments of a task, which takes long, but not in a `partial`.)"""
+    """All partitions, held on the workers, each with the address tables that its peers requested. (Arguments go into a
+    `partial`, because Dask takes long to search the arguments of a task for other tasks.)"""
     parts, here = where.parts, workers.client is None
     if parts == 1 and where.numbers is None:
         how: dict[str, Any] = {"order": order, "mirror": mirror, "skip_loops": skip_loops, "sort": sort}
@@ -103,41 +112,40 @@ def partition(
         split = partial(placement.split_all, where=where, ids=ids, listings=listings, skip_loops=skip_loops)
         (pieces,) = workers.hold([workers.call(split, list(chunks))])
         assembling = [
-            partial(_assemble, p, where, ids, mine, order, sort, in_place=True) for p, mine in enumerate(pieces)
+            partial(_build_one, p, where, ids, mine, order, sort, in_place=True) for p, mine in enumerate(pieces)
         ]
-        return _agreed(workers, [workers.call(task) for task in assembling])
-    shared, known, each = workers.share(where), workers.share(ids), workers.threads_each(parts)
+        return _with_requests(workers, [workers.call(task) for task in assembling])
+    shared, numbering, each = workers.share(where), workers.share(ids), workers.threads_each(parts)
     moved = chunks if where.positions is None else [workers.call(Placement.move, shared, chunk) for chunk in chunks]
     cuts = [
-        workers.call(_split, chunk, shared, known, parts, listing, skip_loops)
+        workers.call(placement.split, chunk, shared, numbering, listing, skip_loops)
         for chunk in moved
         for listing in listings
     ]
     tasks = []
     for part in range(parts):
-        mine = [workers.call(itemgetter(part), cut) for cut in cuts]
+        mine = [workers.call(pick, cut, part) for cut in cuts]
         on = workers.host(part, parts)
-        tasks.append(workers.call(_assemble, part, shared, known, mine, order, sort, each, on=on))
-    return _agreed(workers, tasks)
+        tasks.append(workers.call(_build_one, part, shared, numbering, mine, order, sort, each, on=on))
+    return _with_requests(workers, tasks)
 
 
-def _agreed(workers: Workers, tasks: list[Any]) -> list[Any]:
-    """The partitions that tasks assemble, each with what its peers ask of it. (A task for each partition and worker:
-    one for each pair of partitions would take half a millisecond, more than there is to do.)"""
+def _with_requests(workers: Workers, tasks: list[Any]) -> list[Any]:
+    """The partitions that tasks assemble, each with the requests of its peers. (There is one task per partition and
+    worker; one per pair of partitions would cost more, half a millisecond each, than its work.)"""
     halves = workers.hold(tasks)
     if workers.client is None:
-        everything = [asked for _, asked in halves]
+        everything = [requests for _, requests in halves]
         return [_agree(half, everything, part) for part, half in enumerate(halves)]
     requests = [workers.item(half, 1) for half in halves]
-    of_each: dict[str | None, list[int]] = {}
+    parts_of: dict[str | None, list[int]] = {}
     for part in range(len(halves)):
-        of_each.setdefault(workers.host(part, len(halves)), []).append(part)
-    found = []
-    for host, mine in of_each.items():
-        picked = [workers.call(partial(_requests_to, mine), request) for request in requests]
-        asked = workers.call(list, picked, on=host)
-        found += [workers.call(_agree, halves[part], asked, part, on=host) for part in mine]
-    return workers.hold(found)
+        parts_of.setdefault(workers.host(part, len(halves)), []).append(part)
+    agreeing = []
+    for host, mine in parts_of.items():
+        addressed = workers.call(list, [workers.call(partial(_addressed_to, mine), one) for one in requests], on=host)
+        agreeing += [workers.call(_agree, halves[part], addressed, part, on=host) for part in mine]
+    return workers.hold(agreeing)
 
 
 def build_single_partition(
@@ -151,25 +159,26 @@ def build_single_partition(
     sort: SortFunction,
     in_place: bool,
 ) -> Partition:
-    """The only partition of a graph. `in_place` says that all of it happens in this process."""
+    """The only partition of a graph. With `in_place`, the chunks are in this process."""
     check_room(0, 1, ids.size)
-    by_table = not any(chunk.ranks.size for chunk in chunks)  # then numbers are arrays of their own
-    if in_place and by_table and sort is build and sum(map(len, chunks)) > placement.AT_ONCE:
+    has_numbers = not any(chunk.ranks.size for chunk in chunks)  # the arrays are numbers, not the user's ids
+    if in_place and has_numbers and sort is build and sum(map(len, chunks)) > placement.AT_ONCE:
         return build_in_ranges(chunks, ids, order, mirror, skip_loops, threads_each)
     edges = []
     for chunk in chunks:
-        ends = (chunk.sources, chunk.destinations) if order == "out" else (chunk.destinations, chunk.sources)
+        ends = chunk.ends(order)
         edges.append(EdgeSlice(*ends, chunk.columns, chunk.ranks, skip_loops))
         if mirror:
             edges.append(EdgeSlice(*ends[::-1], chunk.columns, chunk.ranks, skip_loops=True))
-    return partition_from_rows(sort(edges, ids.size, workers=threads_each), ids, order)
+    return Partition.only(sort(edges, ids.size, workers=threads_each), order, ids.ids())
 
 
 def build_in_ranges(
     chunks: list[NumberedChunk], ids: Numbering, order: str, mirror: bool, skip_loops: bool, threads_each: int
 ) -> Partition:
-    """The same, one range of rows after the other: numbers, which are let go, and rows are never all there at once."""
-    rows = [chunk.sources if order == "out" else chunk.destinations for chunk in chunks]
+    """The same, one range of rows after the other. Numbers are freed meanwhile, so not all numbers and rows are in
+    memory at once."""
+    rows = [chunk.ends(order)[0] for chunk in chunks]
     some = np.sort(np.concatenate([row[:: 1 + len(row) // SAMPLE] for row in rows]))
     bounds = np.unique([0, *some[np.arange(1, RANGES) * len(some) // RANGES], ids.size]).astype(np.int64)
     del rows
@@ -186,52 +195,37 @@ def build_in_ranges(
             keys, others = piece.ends(order)
             keys -= keys.dtype.type(low)
             slices.append(EdgeSlice(keys, others, piece.columns))
-        found = build(slices, high - low, workers=threads_each)
-        stop = start + found.num_edges
-        np.add(found.indptr[1:], start, out=indptr[low + 1 : high + 1])
-        neighbours[start:stop] = found.neighbours
-        for name, values in found.columns.items():
+        rows_of_range = build(slices, high - low, workers=threads_each)
+        stop = start + rows_of_range.num_edges
+        np.add(rows_of_range.indptr[1:], start, out=indptr[low + 1 : high + 1])
+        neighbours[start:stop] = rows_of_range.neighbours
+        for name, values in rows_of_range.columns.items():
             columns.setdefault(name, np.empty(edges, values.dtype))[start:stop] = values
         start = stop
-        del keys, others, slices, found
+        del keys, others, slices, rows_of_range
         give_back()
-    return partition_from_rows(Adjacency(indptr, neighbours, columns), ids, order)
+    return Partition.only(Adjacency(indptr, neighbours, columns), order, ids.ids())
 
 
-def partition_from_rows(adjacency: Adjacency, ids: Numbering, order: str) -> Partition:
-    """The partition that has all edges."""
-    numbers = np.arange(ids.size, dtype=np.uint32 if ids.size < 2**32 else np.int64)
-    none = Proxies(np.full((1, 4), ids.size, np.int64))
-    out, incoming = (adjacency, None) if order == "out" else (None, adjacency)
-    return Partition(0, 1, ids.size, numbers, none, out, incoming, ids.ids())
-
-
-def _assemble(
+def _build_one(
     part: int,
     where: Placement,
     ids: Numbering,
-    pieces: list[EdgePiece],
+    pieces: list[NumberedChunk],
     order: str,
     sort: SortFunction,
     each: int = 1,
     in_place: bool = False,
 ) -> tuple[Partition, dict[int, ProxyList]]:
-    mine, known = pieces if in_place else list(pieces), where.ids(ids, part)
-    found = assemble(part, where.bounds, mine, where.numbers, known, order, each, in_place, sort)
+    mine, own_ids = pieces if in_place else list(pieces), where.ids(ids, part)
+    half = assemble(part, where.bounds, mine, where.numbers, own_ids, order, each, in_place, sort)
     give_back()
-    return found
+    return half
 
 
-def _split(
-    chunk: NumberedChunk, where: Placement, ids: Numbering, parts: int, listing: Listing, skip_loops: bool
-) -> list[EdgePiece]:
-    find, flip = listing
-    return placement.split(chunk, find(chunk, where, ids, flip), parts, flip, skip_loops)
-
-
-def _requests_to(parts: list[int], requests: dict[int, ProxyList]) -> dict[int, ProxyList]:
+def _addressed_to(parts: list[int], requests: dict[int, ProxyList]) -> dict[int, ProxyList]:
     return {part: requests[part] for part in parts if part in requests}
 
 
-def _agree(half: tuple[Partition, Any], asked: Sequence[dict[int, ProxyList]], part: int) -> Partition:
-    return agree(half[0], {peer: requests[part] for peer, requests in enumerate(asked) if part in requests})
+def _agree(half: tuple[Partition, Any], requests: Sequence[dict[int, ProxyList]], part: int) -> Partition:
+    return agree(half[0], {peer: request[part] for peer, request in enumerate(requests) if part in request})

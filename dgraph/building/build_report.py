@@ -1,4 +1,4 @@
-"""What was built and what it cost."""
+"""The report on partitions: their sizes, and what building them cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 
@@ -29,14 +28,23 @@ class Stopwatch:
 
 @dataclass(frozen=True, eq=False)
 class PartitionReport:
-    """A row for each partition: vertices, proxies, edges, bytes, proxies that take part in a reduce and in a broadcast,
-    and boundary: the owned vertices that other partitions copy."""
+    """The sizes and balance of a graph's partitions; its `repr` is a readable table.
+
+    `frame` has a row per partition: vertices, proxies, edges, bytes, `reduced` and `broadcast` (the proxies that take
+    part in a reduce and in a broadcast), and `boundary` (the owned vertices that other partitions copy).
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 3], "dst": [1, 2, 3, 0]}, parts=2)
+    >>> G.partitions.report.frame["edges"].tolist()
+    [2, 2]
+    """
 
     rows: list[dict[str, Any]]
     policy: str
     num_vertices: int
-    seconds: dict[str, float]  # of each build step
-    spilled: int  # bytes that the workers keep on disk instead of in memory
+    seconds: dict[str, float]  # per build step
+    spilled: int  # bytes that workers have moved from memory to disk
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -44,14 +52,15 @@ class PartitionReport:
 
     @property
     def replication(self) -> float:
-        """Copies of a vertex on average, its master included."""
+        """The average number of copies of a vertex, including its master."""
         local = sum(row["vertices"] + row["proxies"] for row in self.rows)
         return local / self.num_vertices if self.num_vertices else 1.0
 
     @property
     def balance(self) -> dict[str, float]:
-        """The largest partition over the mean, by edges and by vertices."""
-        return {what: _imbalance([row[what] for row in self.rows]) for what in ("edges", "vertices")}
+        """The size of the largest partition divided by the mean, by edges and by vertices."""
+        sizes = self.frame[["edges", "vertices"]]
+        return (sizes.max() / sizes.mean()).fillna(1.0).to_dict()
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -73,11 +82,12 @@ class PartitionReport:
     def __repr__(self) -> str:
         lines = [f"{name:>22}  {_shown(value)}" for name, value in self.summary.items()]
         if self.spilled:
-            lines.append("                        memory was short: workers spilled to disk, expect slower rounds")
+            lines.append("                        workers ran out of memory and spilled to disk; expect slower rounds")
         return "\n".join([self.frame.to_string(), "", *lines])
 
     def plot(self, path: Any = None) -> Any:
-        """Bars of vertices, proxies and edges of each partition, and of the build steps; saved if a path is given."""
+        """A Matplotlib figure with bars of the vertices, proxies and edges of each partition and of the build steps;
+        saved to `path` if given."""
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(11, 3.4), layout="constrained")
@@ -96,11 +106,6 @@ class PartitionReport:
         if path is not None:
             figure.savefig(path, dpi=120)
         return figure
-
-
-def _imbalance(sizes: list[int]) -> float:
-    mean = float(np.mean(sizes))
-    return max(sizes) / mean if mean else 1.0
 
 
 def _shown(value: Any) -> str:

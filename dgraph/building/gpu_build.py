@@ -1,8 +1,8 @@
-"""A graph built on the GPU that has its edges: ids to numbers, edges to rows. Ids are integers, and the graph is of one
-partition; of all others GPUs find distinct ids (`devices/distinct_ids.py`) and sort rows (`devices/sorted_rows.py`).
+"""Building a graph on the GPU that has its edges (experimental): numbers ids and sorts edges by row.
 
-Written over an array module, `xp`: CuPy, or in tests NumPy. Numbers, rows and merged edges are those of `partition/`,
-in the same order.
+Ids must be integers, and the graph must have one partition. For all other graphs, GPUs only find distinct ids and sort
+rows (`devices/distinct_ids.py`, `devices/sorted_rows.py`). The code is written for an array module `xp`: CuPy, or NumPy
+in tests. Numbers, rows and merged edges are equal to those of `partition/`, in the same order.
 """
 
 from __future__ import annotations
@@ -26,40 +26,43 @@ from dgraph.partition.ids.bitmaps import Ranks
 from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.ids.survey import Survey, survey_of_range
+from dgraph.partition.sum_limits import may_exceed
 
 if TYPE_CHECKING:
     from dgraph.building.input_edges import EdgeRules, InputEdges
 
-MERGING = 32  # bytes an arc beside those of sorting, while repeats are found
-PIECE = 1 << 26  # ids that are looked at at once: CuPy's packbits counts 32 bits, and copies take memory
+MERGING = 32  # bytes per arc, besides those of sorting, while repeats are merged
+PIECE = 1 << 26  # ids processed at once, because CuPy's packbits has 32-bit indices and copies need memory
 
 
-class GpuEdges:
-    """The edges of a graph, in pieces, on the GPU of this process."""
+class DeviceEdges:
+    """The edges of a graph, in pieces, on this process's GPU (experimental)."""
 
     def __init__(self, frames: Sequence[DeviceFrame], source: str, destination: str, memory: Memory):
         self.frames, self.ends, self.memory, self.xp = frames, (source, destination), memory, memory.xp
-        self.num_edges: int | None = None  # once repeats are merged
+        self.num_edges: int | None = None  # set when repeats are merged
 
     @classmethod
-    def of(cls, listed: InputEdges) -> GpuEdges | None:
-        """The edges of a graph, if they are on the GPU and the graph can be built there; else None."""
-        edges, rules = listed.edges, listed.rules
-        if not edges.on_device or listed.workers.client is not None or listed.vertices.frame is not None:
+    def of(cls, input_edges: InputEdges) -> DeviceEdges | None:
+        """The edges of a graph if they are on the GPU and the graph can be built there; else None."""
+        edges, rules = input_edges.edges, input_edges.rules
+        if not edges.on_device or input_edges.workers.client is not None or input_edges.vertices.frame is not None:
             return None
-        frames = listed.workers.get(listed.edge_pieces)
+        frames = input_edges.workers.get(input_edges.edge_pieces)
         if not frames or not all(isinstance(one, DeviceFrame) and len(one) for one in frames):
             return None
-        found = cls(frames, edges.source, edges.destination, own_device.own_memory())
-        twice = not rules.directed or rules.symmetrize
-        return found if found._fit((BYTES + MERGING * (rules.repeats != "keep")) * (1 + twice)) else None
+        device_edges = cls(frames, edges.source, edges.destination, own_device.own_memory())
+        arcs_per_edge = 1 + (not rules.directed or rules.symmetrize)
+        return (
+            device_edges if device_edges._fit((BYTES + MERGING * (rules.repeats != "keep")) * arcs_per_edge) else None
+        )
 
     def _fit(self, each: int) -> bool:
-        """Whether ids are such as can be numbered there, and there is room to sort the edges."""
+        """Whether the GPU can number the ids, and has memory to sort the edges at `each` bytes per edge."""
         dtypes = {one.dtype for one in self._ids()}
         if not all(one.dtype.kind in "iu" and one.ndim == 1 for one in self._ids()):
             return False
-        mixed = len(dtypes) > 1 and np.dtype(np.uint64) in dtypes  # has no type in common
+        mixed = len(dtypes) > 1 and np.dtype(np.uint64) in dtypes  # they have no common type
         return not mixed and self.memory.fits(each * sum(self.rows))
 
     def _ids(self) -> list[Any]:
@@ -73,7 +76,7 @@ class GpuEdges:
     # -- numbers -------------------------------------------------------------------------------------------------------
 
     def number(self, listed: range) -> Numbering | None:
-        """The numbering of all ids, and of a range that may be listed beside; None if memory is short."""
+        """The numbering of all ids and of those in the range `listed`; None if memory is short."""
         try:
             return self._number(reduce(Survey.join, map(self._survey, self.frames), survey_of_range(listed)), listed)
         except (MemoryError, DeviceError):
@@ -89,16 +92,16 @@ class GpuEdges:
         assert total.low is not None and total.high is not None
         if total.fits_bitmaps(1):
             if len(listed) and listed.start == total.low and listed.stop - 1 == total.high:
-                return Numbering.by_ranks(total.id_type, Ranks.dense(listed.start, len(listed)))
+                return Numbering(total.id_type, Ranks(listed.start, len(listed)))
             return Numbering.by_bitmap(total.id_type, total.low, self._bitmap(total.low, total.high, listed))
         if len(listed):
             return None
         xp, dtype = self.xp, total.id_type.dtype
         distinct = reduce(xp.union1d, [xp.unique(one.astype(dtype, copy=False)) for one in self._ids()])
-        return Numbering.by_tables(total.id_type, [pa.array(to_host(self.memory, distinct))])
+        return Numbering(total.id_type, tables=[pa.array(to_host(self.memory, distinct))])
 
     def _bitmap(self, low: int, high: int, listed: range) -> np.ndarray:
-        """The ids that occur as bits."""
+        """The ids that occur, as a bitmap."""
         xp = self.xp
         flags = xp.zeros(64 * ((high - low) // 64 + 1), np.bool_)
         if len(listed):
@@ -114,7 +117,7 @@ class GpuEdges:
     def adjacency(
         self, ids: Numbering, columns: Sequence[str], weight: str | None, *, order: str, rules: EdgeRules
     ) -> Adjacency | None:
-        """All edges by source (order "out") or by destination, as the rules have them. None if memory is short."""
+        """All edges after the rules, by source (order "out") or by destination; None if memory is short."""
         if ids.size >= FEW:
             return None
         try:
@@ -128,34 +131,34 @@ class GpuEdges:
 
     def _edges(
         self, ids: Numbering, columns: Sequence[str], weight: str | None, rules: EdgeRules
-    ) -> list[GpuEdgePiece]:
-        """The edges by number, after all rules but that for loops."""
+    ) -> list[DeviceEdgeChunk]:
+        """The edges by number, after all rules; loops stay, unless repeats are merged."""
         table = self._table(ids)
         edges = []
         for frame in self.frames:
             ends = [self._numbers(frame[end], ids, table) for end in self.ends]
             values = {name: self._column(frame, name, name == weight) for name in columns}
-            edges.append(GpuEdgePiece((ends[0], ends[1]), values))
+            edges.append(DeviceEdgeChunk((ends[0], ends[1]), values))
         if rules.symmetrize:
-            edges += [one.turned()[one.unlike] for one in edges]
+            edges += [one.reversed()[one.no_loops] for one in edges]
         if rules.repeats == "keep":
             return edges
         if rules.skip_loops:
-            edges = [one[one.unlike] for one in edges]
+            edges = [one[one.no_loops] for one in edges]
         merged = self._merged(edges, rules)
         self.num_edges = len(merged.ends[0])
         return [merged]
 
-    def _arcs(self, edges: list[GpuEdgePiece], mirror: bool, skip_loops: bool) -> list[GpuEdgePiece]:
-        found = []
+    def _arcs(self, edges: list[DeviceEdgeChunk], mirror: bool, skip_loops: bool) -> list[DeviceEdgeChunk]:
+        arcs = []
         for one in edges:
-            found.append(one[one.unlike] if skip_loops else one)
+            arcs.append(one[one.no_loops] if skip_loops else one)
             if mirror:
-                found.append(one.turned()[one.unlike])
-        return found
+                arcs.append(one.reversed()[one.no_loops])
+        return arcs
 
-    def _merged(self, edges: list[GpuEdgePiece], rules: EdgeRules) -> GpuEdgePiece:
-        """As `partition/rules.py` has it: one edge for each pair of ends, in order of the pair."""
+    def _merged(self, edges: list[DeviceEdgeChunk], rules: EdgeRules) -> DeviceEdgeChunk:
+        """One edge for each pair of ends, in order of the pair, like `partition/rules.py`."""
         xp = self.xp
         ends = [concatenate(xp, [one.ends[end] for one in edges]) for end in (0, 1)]
         first, second = ends if rules.directed else (xp.minimum(*ends), xp.maximum(*ends))
@@ -171,13 +174,16 @@ class GpuEdges:
             if rules.repeats == "first" or column.dtype.kind not in "iuf" or not len(starts):
                 columns[name] = column[firsts]
             elif rules.repeats == "sum":
+                if may_exceed(column, int(xp.diff(xp.append(starts, len(column))).max())):
+                    raise DeviceError("sums may exceed 64 bits, which the CPU checks exactly")
                 columns[name] = _sums(xp, column[order], starts, group)
             else:
                 columns[name] = _extremes(xp, column[order], starts, group, rules.repeats)
-        return GpuEdgePiece((ends[0][firsts], ends[1][firsts]), columns)
+        return DeviceEdgeChunk((ends[0][firsts], ends[1][firsts]), columns)
 
     def _table(self, ids: Numbering) -> Any:
-        """What turns ids into numbers: the number at each distance from the first, the ids in order, or nothing."""
+        """The table that turns ids into numbers: the sorted ids, the number at each distance from the first id, or None
+        if that distance is the number."""
         if ids.ranks is None:
             return self.memory.moved(np.asarray(ids.tables[0])).raw
         if ids.ranks.is_dense:
@@ -188,57 +194,56 @@ class GpuEdges:
         table[places] = self.xp.arange(len(places), dtype=np.uint32)
         return table
 
-    def _numbers(self, given: Any, ids: Numbering, table: Any) -> Any:
-        out = self.xp.empty(len(given), np.uint32)
-        for first in range(0, len(given), PIECE):
-            piece = given[first : first + PIECE]
+    def _numbers(self, values: Any, ids: Numbering, table: Any) -> Any:
+        out = self.xp.empty(len(values), np.uint32)
+        for first in range(0, len(values), PIECE):
+            piece = values[first : first + PIECE]
             if ids.ranks is None:
                 out[first : first + PIECE] = self.xp.searchsorted(table, piece.astype(table.dtype, copy=False))
                 continue
-            away = piece.astype(np.int64) - ids.ranks.first
-            out[first : first + PIECE] = away if table is None else table[away]
+            distance = piece.astype(np.int64) - ids.ranks.first
+            out[first : first + PIECE] = distance if table is None else table[distance]
         return out
 
     def _column(self, frame: DeviceFrame, name: str, is_weight: bool) -> Any:
         column = frame[name]
         if column.dtype.kind not in "iufb" or (is_weight and column.dtype.kind == "f" and self.xp.isnan(column).any()):
-            told = column_of_numbers(frame.to_arrow(), name, is_weight)  # or what is wrong
-            return self.memory.moved(told).raw
+            return self.memory.moved(column_of_numbers(frame.to_arrow(), name, is_weight)).raw  # may raise
         return column
 
 
 @dataclass(frozen=True, eq=False)
-class GpuEdgePiece:
-    """Some edges by number, on the GPU."""
+class DeviceEdgeChunk:
+    """Some edges by number, on a GPU."""
 
     ends: tuple[Any, Any]
     columns: dict[str, Any]
 
-    def __getitem__(self, chosen: Any) -> GpuEdgePiece:
+    def __getitem__(self, chosen: Any) -> DeviceEdgeChunk:
         a, b = self.ends
-        return GpuEdgePiece((a[chosen], b[chosen]), {name: one[chosen] for name, one in self.columns.items()})
+        return DeviceEdgeChunk((a[chosen], b[chosen]), {name: one[chosen] for name, one in self.columns.items()})
 
-    def turned(self) -> GpuEdgePiece:
-        return GpuEdgePiece(self.ends[::-1], self.columns)
+    def reversed(self) -> DeviceEdgeChunk:
+        return DeviceEdgeChunk(self.ends[::-1], self.columns)
 
     @property
-    def unlike(self) -> Any:
-        """Which are no loops."""
+    def no_loops(self) -> Any:
+        """A mask of the edges that are not self loops."""
         return self.ends[0] != self.ends[1]
 
 
 def _sums(xp: Any, values: Any, starts: Any, group: Any) -> Any:
-    """The sum of each group. CuPy's `reduceat` subtracts running sums, which is right for whole numbers only."""
+    """The sum of each group. CuPy's `reduceat` subtracts running sums, which is exact for whole numbers only."""
     if values.dtype.kind != "f":
         return xp.add.reduceat(values, starts, dtype=f"{values.dtype.kind}8")
-    found = xp.zeros(len(starts), values.dtype)
-    xp.add.at(found, group, values)
-    return found
+    sums = xp.zeros(len(starts), values.dtype)
+    xp.add.at(sums, group, values)
+    return sums
 
 
 def _extremes(xp: Any, values: Any, starts: Any, group: Any, which: str) -> Any:
-    """The "min" or the "max" of each group, whose first or last value in order it is. NaN comes last, and counts in
-    either case."""
+    """The "min" or "max" of each group: its first or last value in order. A group with NaN, which sorts last, has the
+    extreme NaN."""
     by_value = xp.argsort(values, kind="stable")
     order = by_value[xp.argsort(group[by_value], kind="stable")]
     least, most = values[order[starts]], values[order[xp.append(starts[1:], len(values)) - 1]]

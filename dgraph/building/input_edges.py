@@ -1,4 +1,4 @@
-"""A graph before it is partitioned: the user's frames, the numbers of their ids, and the rules for their edges."""
+"""A graph before partitioning: the user's frames, the numbering of their ids, and the rules for edges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from dgraph.building import assembly, input_pieces, numbering_tasks
 from dgraph.building.build_report import Stopwatch
-from dgraph.building.gpu_build import GpuEdges
+from dgraph.building.gpu_build import DeviceEdges
 from dgraph.cluster.retry import retry
 from dgraph.cluster.workers import Workers, any_lost
 from dgraph.devices import distinct_ids, sorted_rows
@@ -23,7 +23,7 @@ from dgraph.partition.adjacency import SortFunction
 from dgraph.partition.ids import id_tables
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import Partition
-from dgraph.phrases import format_count
+from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
     from dgraph.building.saved_graph import SavedGraph
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EdgeRules:
-    """Which edges the graph has, of those that are listed; see `Graph.from_edges`."""
+    """Which of the listed edges are in the graph; see `Graph.from_edges`."""
 
     directed: bool = True
     loops: str = "keep"
@@ -44,12 +44,12 @@ class EdgeRules:
 
     @property
     def arc_options(self) -> dict[str, bool]:
-        """How edges become arcs: whether each has a reverse, and whether loops are left out."""
+        """How edges become arcs: whether each gets a reverse, and whether loops are skipped."""
         return {"mirror": not self.directed, "skip_loops": self.skip_loops}
 
 
 class InputEdges:
-    """Edges and vertices as they were listed. They are read and numbered when somebody first asks."""
+    """Edges and vertices as the user listed them. They are read and numbered at first use."""
 
     def __init__(
         self,
@@ -57,34 +57,33 @@ class InputEdges:
         vertices: VertexSource,
         rules: EdgeRules,
         workers: Workers,
-        saved: SavedGraph | None = None,  # which knows the ids, those of vertices that no frame lists, too
+        saved: SavedGraph | None = None,  # has all ids, including those that no frame lists
     ):
         self.edges, self.vertices, self.rules = edges, vertices, rules
         self.workers, self.saved, self.watch = workers, saved, Stopwatch()
-        self.rows: list[int] = saved.content["edges"] if saved else []  # of each piece of the edge frame
-        self.fresh: list[Any] | None = None  # the chunks by number, kept from the numbering until the first build
-        self._lent, self._lending = False, Lock()  # whether others than the build may still read them
-        self.there: GpuEdges | None = None  # the edges, if a GPU has them and is to sort them, until the first build
-        self._num_edges: int | None = None
+        self.rows: list[int] = saved.content["edges"] if saved else []  # in each piece of the edge frame
+        self.fresh: list[Any] | None = None  # the numbered chunks, kept from numbering until the first build
+        self._lent, self._lending = False, Lock()  # whether anything besides the build may still read `fresh`
+        self.device_edges: DeviceEdges | None = None  # the edges on a GPU, kept until the first build
         if saved and rules == EdgeRules(directed=saved.content["directed"]):
-            self._num_edges = saved.content["num_edges"]
+            self.num_edges = saved.content["num_edges"]
         self._numbering: Numbering | None = None
         self._edge_pieces: list[Any] | None = None
         self._vertex_pieces: list[Any] | None = None
 
-    def copy_with(self, rules: EdgeRules | None = None) -> InputEdges:
-        """The same frames, for another graph, perhaps by other rules."""
+    def anew(self, rules: EdgeRules | None = None) -> InputEdges:
+        """The same frames for another graph, with its own rules if given."""
         return InputEdges(self.edges, self.vertices, rules or self.rules, self.workers, self.saved)
 
-    # -- how much there is ---------------------------------------------------------------------------------------------
+    # -- sizes --------------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        many = (
+        sizes = (
             f"{format_count(self.num_vertices, 'vertex')}, {format_count(self.num_edges, 'edge')}"
             if self.is_read
             else ""
         )
-        return f"{'directed' if self.rules.directed else 'undirected'}, {many or 'not read yet'}"
+        return f"{'directed' if self.rules.directed else 'undirected'}, {sizes or 'not read yet'}"
 
     @property
     def is_read(self) -> bool:
@@ -96,28 +95,23 @@ class InputEdges:
 
     @property
     def num_listed(self) -> int:
-        """Edges as listed, before any rule."""
+        """The number of listed edges, before any rule."""
         self.number()
         return sum(self.rows)
 
     @property
     def num_arcs(self) -> int:
-        """About how many arcs the partitions will hold, before repeats are merged."""
+        """The approximate number of arcs in the partitions, before repeats are merged."""
         return self.num_listed * (1 + (not self.rules.directed or self.rules.symmetrize))
 
     @cached_property
     def num_loops(self) -> int:
-        """Edges from a vertex to itself among those listed."""
+        """The number of self loops among the listed edges."""
         return sum(self.workers.get([self.workers.call(rules.count_loops, chunk) for chunk in self.as_listed()]))
 
-    @property
+    @cached_property
     def num_edges(self) -> int:
-        """Edges after the rules; an undirected edge counts once."""
-        if self._num_edges is None:
-            self._num_edges = self._count_edges()
-        return self._num_edges
-
-    def _count_edges(self) -> int:
+        """The number of edges after the rules; an undirected edge counts once."""
         if self.rules.repeats != "keep":
             return sum(self.workers.get([self.workers.call(len, chunk) for chunk in self.by_number()]))
         loops = self.num_loops if self.rules.symmetrize or self.rules.skip_loops else 0
@@ -128,11 +122,11 @@ class InputEdges:
 
     @property
     def numbering(self) -> Numbering:
-        """The user's ids to numbers and back."""
+        """Translates the user's ids into vertex numbers and back."""
         return self._numbering or self.number()
 
     def number(self) -> Numbering:
-        """Read the ids and number them, unless that is done."""
+        """Read and number the ids, unless that is done."""
         return retry(self.workers.client, self._number, self.forget_lost)
 
     def _number(self) -> Numbering:
@@ -140,51 +134,49 @@ class InputEdges:
             self._numbering = self.saved.numbering()
         if self._numbering is None:
             with self.watch("number"):
-                there = GpuEdges.of(self)
-                known = None if there is None else there.number(self.vertices.listed)
-                if there is not None and known is not None:
-                    self._numbering, self.there, self.rows = known, there, there.rows
-                    return known
+                on_gpu = DeviceEdges.of(self)
+                if on_gpu is not None and (numbering := on_gpu.number(self.vertices.listed)) is not None:
+                    self._numbering, self.device_edges, self.rows = numbering, on_gpu, on_gpu.rows
+                    return numbering
                 vertices = [
                     self.workers.call(input_pieces.vertex_ids, piece, self.vertices.id, number)
                     for number, piece in input_pieces.enumerate_pieces(self.vertices.frame, self.vertex_pieces)
                 ]
                 alone = self.workers.client is not None and is_lazy(self.edges.frame)
-                found = numbering_tasks.number_chunks(
-                    self.workers, self.id_chunks(), vertices, self.vertices.listed, self.by, alone
+                self._numbering, self.fresh, self.rows = numbering_tasks.number_chunks(
+                    self.workers, self.id_chunks(), vertices, self.vertices.listed, self.id_coder, alone
                 )
-                self._numbering, self.fresh, self.rows = found
         return self._numbering
 
     def by_number(self, columns: Sequence[str] = (), *, origin: bool = False) -> list[Any]:
-        """The graph's edges by number, in chunks, with some columns; with `origin` also which listed edge each one is.
+        """The graph's edges by number, in chunks, with some columns; with `origin`, also the listed edge of each.
 
-        All rules are applied but `loops` when repeats are kept, which is left to whoever reads the chunks.
+        All rules are applied, except that loops stay if repeats are kept: then the reader must skip them.
         """
-        return self.apply_rules(self.with_columns(self.as_listed(), columns, origin=origin))
+        return self.by_rules(self.with_columns(self.as_listed(), columns, origin=origin))
 
     def to_build(self, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
-        """The graph's edges for partitions to be made of, and the same to place them by: without columns, which of a
-        lazy frame would be read twice, unless repeats are merged, which reads them once."""
+        """The graph's edges to build partitions from, and the same edges to place vertices by. The latter have no
+        columns, because a lazy frame would be read twice for them; but merging repeats reads all once."""
         listed = self.as_listed(to_build=True)
-        chunks = self.apply_rules(self.with_columns(listed, columns))
-        return chunks, chunks if self.rules.repeats != "keep" else self.apply_rules(listed)
+        chunks = self.by_rules(self.with_columns(listed, columns))
+        return chunks, chunks if self.rules.repeats != "keep" else self.by_rules(listed)
 
     def with_columns(self, chunks: list[Any], columns: Sequence[str], *, origin: bool = False) -> list[Any]:
-        """Chunks as they were listed with some columns: tasks that read these from the frame."""
+        """Listed chunks with some columns added: tasks that read them from the frame."""
         if not (columns or origin):
             return chunks
         starts = np.concatenate([[0], np.cumsum(self.rows)])
         pieces = input_pieces.enumerate_pieces(self.edges.frame, self.pieces_with(columns))
-        known = self.workers.share(self.numbering) if is_lazy(self.edges.frame) else None
-        how = tuple(columns), (self.edges.source, self.edges.destination, self.edges.weight), known
+        numbering = self.workers.share(self.numbering) if is_lazy(self.edges.frame) else None
+        how = tuple(columns), (self.edges.source, self.edges.destination, self.edges.weight), numbering
         return [
             self.workers.call(input_pieces.add_columns, chunk, piece, *how, int(start) if origin else None, number)
             for chunk, (number, piece), start in zip(chunks, pieces, starts, strict=False)
         ]
 
-    def apply_rules(self, chunks: list[Any]) -> list[Any]:
-        """The edges that the rules make of those that were listed; loops stay, unless repeats are merged."""
+    def by_rules(self, chunks: list[Any]) -> list[Any]:
+        """The listed edges after the rules; loops stay, unless repeats are merged."""
         if self.rules.symmetrize:
             chunks = [*chunks, *(self.workers.call(rules.reverses, chunk) for chunk in chunks)]
         if self.rules.repeats != "keep":
@@ -192,44 +184,45 @@ class InputEdges:
                 self.workers,
                 chunks,
                 self.num_vertices,
+                self.numbering if self.rules.repeats == "sum" else None,
                 repeats=self.rules.repeats,
                 directed=self.rules.directed,
                 skip_loops=self.rules.skip_loops,
             )
         return chunks
 
-    def build_on_gpu(self, order: str, columns: Sequence[str], whole: bool) -> list[Partition]:
-        """The only partition of the graph, built by the GPU that has the edges. An empty list if no GPU has them, or it
-        lacks room to sort them, or there are several partitions. It lets go of the edges in any case."""
-        known = self.numbering
-        there, self.there = self.there, None
-        if there is None or not whole:
+    def built_on_gpu(self, order: str, columns: Sequence[str], whole: bool) -> list[Partition]:
+        """The only partition of the graph, built on the GPU that has the edges (experimental). An empty list if no GPU
+        has them, if it lacks memory to sort them, or if there are several partitions. Frees the edges in any case."""
+        numbering = self.numbering
+        on_gpu, self.device_edges = self.device_edges, None
+        if on_gpu is None or not whole:
             return []
         with self.watch("partition"):
-            found = there.adjacency(known, columns, self.edges.weight, order=order, rules=self.rules)
-        if there.num_edges is not None:
-            self._num_edges = there.num_edges
-        return [] if found is None else [assembly.partition_from_rows(found, known, order)]
+            table = on_gpu.adjacency(numbering, columns, self.edges.weight, order=order, rules=self.rules)
+        if on_gpu.num_edges is not None:
+            self.num_edges = on_gpu.num_edges
+        return [] if table is None else [Partition.only(table, order, numbering.ids())]
 
     @property
     def sort(self) -> SortFunction:
-        """The function that sorts edges: GPUs of the workers that build, if the graph is from a GPU and they have
-        one."""
-        return sorted_rows.build if self.from_gpu else adjacency.build
+        """The function that sorts edges: on the GPUs of the workers that build (experimental) if the edges come from a
+        GPU, else on CPUs."""
+        return sorted_rows.build if self.of_gpus else adjacency.build
 
     @property
-    def by(self) -> Any:
-        """The module that finds distinct ids: on GPUs, or on CPUs, as for `sort`."""
-        return distinct_ids if self.from_gpu else id_tables
+    def id_coder(self) -> Any:
+        """The module that finds distinct ids, on GPUs or CPUs like `sort`."""
+        return distinct_ids if self.of_gpus else id_tables
 
     @property
-    def from_gpu(self) -> bool:
+    def of_gpus(self) -> bool:
         return self.edges.of_cudf or self.edges.on_device
 
     def as_listed(self, chosen: Sequence[int] | None = None, *, to_build: bool = False) -> list[Any]:
-        """Chunks of edges by number, before any rule: all of them, or those of the chosen pieces. With `to_build` the
-        chunks are the caller's to keep; they are let go of here, unless others may still read them."""
-        known = self.numbering
+        """Chunks of edges by number, before any rule: all of them, or those of the chosen pieces. With `to_build`, the
+        caller owns the chunks, and they are not kept here; they may be freed unless something else still reads them."""
+        numbering = self.numbering
         with self._lending:
             fresh, lent = self.fresh, self._lent
             if to_build:
@@ -240,8 +233,8 @@ class InputEdges:
         if fresh is not None:
             ours = to_build and not lent and self.workers.client is None
             return [replace(chunk, ours=True) for chunk in chunks] if ours else chunks
-        shared = self.workers.share(known)
-        how = self.workers.client is None, self.by.encode
+        shared = self.workers.share(numbering)
+        how = self.workers.client is None, self.id_coder.encode
         again = numbering_tasks.renumber_lazy_chunk if is_lazy(self.edges.frame) else numbering_tasks.renumber_chunk
         return self.workers.hold([self.workers.call(again, chunk, shared, *how) for chunk in chunks])
 
@@ -251,24 +244,24 @@ class InputEdges:
         return [self.workers.call(input_pieces.edge_ids, piece, *ends, number) for number, piece in pieces]
 
     def pieces_with(self, columns: Sequence[str] = ()) -> list[Any]:
-        """The same pieces with ids and some columns, and maybe others."""
+        """The pieces of the edge frame with ids and some columns, and perhaps other columns."""
         some = input_pieces.narrow_columns(self.edges.frame, [self.edges.source, self.edges.destination, *columns])
         return some if some is not None and len(some) == len(self.edge_pieces) else self.edge_pieces
 
     @property
     def edge_pieces(self) -> list[Any]:
-        """The frame of edges in pieces that tasks read."""
+        """The frame of edges, in pieces that tasks read."""
         if self._edge_pieces is None or any_lost(self._edge_pieces):
             self._edge_pieces = self.workers.pieces(self.edges.frame)
         return self._edge_pieces
 
     @property
     def vertex_pieces(self) -> list[Any]:
-        """The frame of vertices in pieces that tasks read."""
+        """The frame of vertices, in pieces that tasks read."""
         if self._vertex_pieces is None or any_lost(self._vertex_pieces):
             self._vertex_pieces = [] if self.vertices.frame is None else self.workers.pieces(self.vertices.frame)
         return self._vertex_pieces
 
     def forget_lost(self) -> None:
-        """Let go of what workers hold of the frames, so that these are sent or read again."""
+        """Forget the workers' copies of the frames, so that these are sent or read again."""
         self.fresh = self._edge_pieces = self._vertex_pieces = None

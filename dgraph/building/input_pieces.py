@@ -1,4 +1,4 @@
-"""What tasks read of the pieces of the user's frames: ids first, and columns once somebody asks for them."""
+"""The tasks that read the pieces of the user's frames: ids first, and columns when they are needed."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from dgraph.partition import rules
 from dgraph.partition.ids.chunk import Chunk, NumberedChunk, chunk_of_edges, chunk_of_vertices
 from dgraph.partition.ids.numbering import Numbering
 
-CHECKED = 32  # rows of a lazy frame's partition that must be where they were when it is computed again
+CHECKED = 32  # rows of a lazy frame's partition that are compared when it is computed again
 
 
 def narrow_columns(frame: Any, columns: Sequence[str]) -> list[Any] | None:
-    """The pieces of a Dask frame with only some columns, if whatever reads it has less to read then; else None. Dask
-    would also put pieces together that become small ("tune" an expression): here each has the rows that it had."""
+    """The pieces of a Dask frame with only some columns, if that makes its source read less; else None. Dask's own
+    optimization ("tune") would also merge small pieces; here each keeps its rows."""
     if not is_lazy(frame) or isinstance(frame, LazyPieces) or is_cudf(frame) or set(frame.columns) <= set(columns):
         return None
     whole, some = frame.simplify(), frame[list(columns)].simplify()
-    if whole.__dask_graph__().keys() & some.__dask_graph__().keys():  # they read the same
+    if whole.__dask_graph__().keys() & some.__dask_graph__().keys():  # both read the same
         return None
     return some.to_delayed(optimize_graph=False)
 
 
 def enumerate_pieces(frame: Any, pieces: list[Any]) -> list[tuple[int | None, Any]]:
-    """Each piece with its number in a lazy frame of several, which errors name."""
+    """Each piece with its number, which errors mention if a lazy frame has several pieces; else with None."""
     return [(number if is_lazy(frame) and len(pieces) > 1 else None, piece) for number, piece in enumerate(pieces)]
 
 
 @contextmanager
-def _telling_partition(number: int | None) -> Iterator[None]:
-    """An error of a lazy frame counts rows within one of its partitions, and says which."""
+def _naming_partition(number: int | None) -> Iterator[None]:
+    """Add the partition of a lazy frame to errors, whose row numbers start at 0 in each partition."""
     try:
         yield
     except (ColumnError, IdError, WeightError) as error:
@@ -47,12 +47,12 @@ def _telling_partition(number: int | None) -> Iterator[None]:
 
 
 def edge_ids(piece: Any, source: str, destination: str, number: int | None) -> Chunk:
-    with _telling_partition(number):
+    with _naming_partition(number):
         return chunk_of_edges(local(piece), source, destination)
 
 
 def vertex_ids(piece: Any, name: str, number: int | None) -> Chunk:
-    with _telling_partition(number):
+    with _naming_partition(number):
         return chunk_of_vertices(local(piece), name)
 
 
@@ -61,37 +61,36 @@ def add_columns(
     piece: Any,
     columns: Sequence[str],
     names: tuple[str, str, str | None],
-    known: Numbering | None,
+    ids: Numbering | None,
     start: int | None,
     number: int | None,
 ) -> NumberedChunk:
-    """A chunk with some columns of the piece that it was read from; with `start`, the row of its first edge, also with
-    the row of each edge. `known`: the frame is lazy, and has made the piece again."""
+    """A chunk with some columns of the piece that it was read from. With `start`, the row of the first edge, it also
+    gets the row of each edge. `ids` is given if the frame is lazy, because the piece is then computed again."""
     frame, (source, destination, weight) = local(piece), names
-    with _telling_partition(number):
-        if known is not None and not _as_it_was(chunk, to_pandas(frame)[[source, destination]], known):
+    with _naming_partition(number):
+        if ids is not None and not _is_unchanged(chunk, to_pandas(frame)[[source, destination]], ids):
             raise InputError(
-                f"partition {number or 0} of the frame has other rows, or in another order, than when its ids were "
-                "read: columns would go to the wrong edges. persist() the frame first, or write it to Parquet and read "
-                "that"
+                f"partition {number or 0} of the frame has different rows, or another order, than when its ids were "
+                "read, so columns would not match edges; persist() the frame first, or read it from Parquet"
             )
-        found = {name: column_of_numbers(frame, name, is_weight=name == weight) for name in columns}
+        values = {name: column_of_numbers(frame, name, is_weight=name == weight) for name in columns}
     if start is not None:
-        found[rules.ROW] = np.arange(start, start + len(chunk))
-        found[rules.FLIPPED] = np.zeros(len(chunk), bool)
-    return replace(chunk, columns=found)
+        values[rules.ROW] = np.arange(start, start + len(chunk))
+        values[rules.FLIPPED] = np.zeros(len(chunk), bool)
+    return replace(chunk, columns=values)
 
 
-def _as_it_was(chunk: NumberedChunk, ends: pd.DataFrame, known: Numbering) -> bool:
-    """Whether a piece that was made again has as many rows, and some of them are where they were."""
+def _is_unchanged(chunk: NumberedChunk, ends: pd.DataFrame, ids: Numbering) -> bool:
+    """Whether a piece that was computed again has the same number of rows, and equal rows in a sample."""
     if len(ends) != len(chunk):
         return False
     rows = np.unique(np.linspace(0, len(chunk) - 1, CHECKED).astype(np.int64)) if len(chunk) else slice(0)
     now = chunk_of_edges(ends.iloc[rows], *ends.columns)
     before = chunk[rows].compact()
-    with suppress(IdError):  # an id that the graph does not have
-        for ids, numbers in ((now.sources, before.sources), (now.destinations, before.destinations)):
-            if [known.find(id) for id in known.id_type.restore(ids).tolist()] != numbers.tolist():
+    with suppress(IdError):  # raised for an id that the graph does not have
+        for end, numbers in ((now.sources, before.sources), (now.destinations, before.destinations)):
+            if [ids.find(id) for id in ids.id_type.restore(end).tolist()] != numbers.tolist():
                 return False
         return True
     return False

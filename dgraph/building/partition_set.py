@@ -1,4 +1,4 @@
-"""The partitions of a graph where they are: Dask futures on the workers, or partitions in this process."""
+"""The partitions of a graph: Dask futures of partitions on the workers, or partitions in this process."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from itertools import chain
 from typing import Any, overload
 
 from dgraph.building.build_report import PartitionReport
-from dgraph.cluster.pickling_refusal import NotPicklable
+from dgraph.cluster.pickling_refusal import NotSendable
 from dgraph.cluster.workers import Workers, any_lost
 from dgraph.partition.partition import Partition, stats
-from dgraph.phrases import format_count
+from dgraph.phrases.phrases import format_count
 
 
 @dataclass(frozen=True, eq=False)
-class Partitions(NotPicklable, Sequence):
-    """`held[p]` is partition p. `kept` says which orders all of them have, and of each order the columns."""
+class Partitions(NotSendable, Sequence):
+    """`held[p]` is partition p. `kept` maps each order that all of them have to its columns."""
 
     held: list[Any]
     workers: Workers
@@ -43,23 +43,23 @@ class Partitions(NotPicklable, Sequence):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that edges have in every order."""
+        """The columns that every order has."""
         sides = list(self.kept.values())
-        return tuple(name for name in _all(chain(*sides)) if all(name in names for names in sides))
+        return tuple(name for name in _distinct(chain(*sides)) if all(name in names for names in sides))
 
     def lacking(self, orders: Iterable[str], columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Which of these orders are not there with these columns, and the columns that each of them shall have. Where
-        neither can be made of the other, both shall have the same."""
-        wanted = {order: _all([*self.kept.get(order, ()), *columns]) for order in orders}
-        found = {order: names for order, names in wanted.items() if self.kept.get(order) != names}
-        return dict.fromkeys(found, _all(chain(*found.values()))) if len(found) > 1 else found
+        """Which of these orders do not exist with these columns, and the columns to build each of them with. If both
+        must be built, they get the same columns."""
+        needed = {order: _distinct([*self.kept.get(order, ()), *columns]) for order in orders}
+        missing = {order: names for order, names in needed.items() if self.kept.get(order) != names}
+        return dict.fromkeys(missing, _distinct(chain(*missing.values()))) if len(missing) > 1 else missing
 
     def has_reverse(self, order: str, columns: Sequence[str]) -> bool:
-        """Whether an order with these columns can be had from the other one."""
+        """Whether an order with these columns can be made by transposing the other one."""
         return any(set(columns) <= set(names) for other, names in self.kept.items() if other != order)
 
     def transposed(self, order: str, columns: Sequence[str], **how: Any) -> Partitions:
-        """The partitions with an order that is the other one, turned round (`how`: see `Partition.with_order`)."""
+        """The partitions with a second order, made by transposing the first (`how`: see `Partition.with_order`)."""
         threads = self.workers.threads_each(len(self))
         tasks = [
             self.workers.call(Partition.with_order, one, order, columns, workers=threads, **how) for one in self.held
@@ -68,40 +68,47 @@ class Partitions(NotPicklable, Sequence):
         return self._changed(self.workers.hold(tasks), {**self.kept, order: names})
 
     def without(self, orders: Iterable[str]) -> Partitions:
-        """The partitions without some orders; without any, there are none."""
+        """The partitions without some orders; if none is left, there are no partitions."""
         kept = {order: names for order, names in self.kept.items() if order not in orders}
         if len(kept) == len(self.kept):
             return self
-        given = [(one, tuple(orders)) for one in self.held if kept]
-        return self._changed(self.workers.each(Partition.without, given), kept)
+        arguments = [(one, tuple(orders)) for one in self.held if kept]
+        return self._changed(self.workers.each(Partition.without, arguments), kept)
 
-    def beside(self, before: Partitions) -> Partitions:
-        """The partitions with the orders, too, that the same ones had before."""
-        if not before:
+    def with_orders_of(self, earlier: Partitions) -> Partitions:
+        """The partitions, completed by the orders that an earlier build of them has."""
+        if not earlier:
             return self
-        pairs = list(zip(self.held, before.held, strict=True))
-        return self._changed(self.workers.each(Partition.beside, pairs), {**before.kept, **self.kept})
+        pairs = list(zip(self.held, earlier.held, strict=True))
+        return self._changed(self.workers.each(Partition.with_orders_of, pairs), {**earlier.kept, **self.kept})
 
     def _changed(self, held: list[Any], kept: Mapping[str, tuple[str, ...]]) -> Partitions:
         return replace(self, held=self.workers.wait(held), kept=kept)
 
     @cached_property
     def report(self) -> PartitionReport:
-        """Sizes, balance and build times."""
+        """The sizes and balance of the partitions, and the build times.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 3], "dst": [1, 2, 3, 0]}, parts=2)
+        >>> G.partitions.report.balance
+        {'edges': 1.0, 'vertices': 1.0}
+        """
         rows = self.workers.bring(self.workers.each(stats, [(one,) for one in self.held]))
         return PartitionReport(rows, self.policy, self.num_vertices, dict(self.seconds), self.workers.spilled())
 
     def plot(self, path: Any = None) -> Any:
-        """A figure of the report; see `PartitionReport.plot`."""
+        """A figure of the report (see `PartitionReport.plot`)."""
         return self.report.plot(path)
 
     @property
     def lost(self) -> bool:
-        """Whether a partition went away with its worker and its source, and must be built again."""
+        """Whether a partition was lost with its worker and must be built again."""
         return any_lost(self.held)
 
     @property
-    def is_complete(self) -> bool:
+    def all_present(self) -> bool:
         """Whether every partition is on some worker now."""
         if self.workers.client is None:
             return True
@@ -117,11 +124,11 @@ class Partitions(NotPicklable, Sequence):
         ways = {"out": "by source", "incoming": "by destination"}
         same = len(set(self.kept.values())) == 1
         sides = [ways[order] + ("" if same else _with(names)) for order, names in self.kept.items()]
-        told = " and ".join(sides) + (_with(self.columns) if same else "")
-        return f"<{format_count(len(self), 'partition')} by {self.policy} in {where}: edges {told}>"
+        edges = " and ".join(sides) + (_with(self.columns) if same else "")
+        return f"<{format_count(len(self), 'partition')} by {self.policy} in {where}: edges {edges}>"
 
 
-def _all(names: Iterable[str]) -> tuple[str, ...]:
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 

@@ -1,102 +1,102 @@
-"""What each operation does with what can surprise in a graph: its line of the validation, after `docs/semantics.md`."""
+"""Remarks of the validation: how each operation treats unusual features of a graph, after `docs/semantics.md`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from dgraph.building.validation import Counts
 
-
-def _bfs(counts: Counts) -> list[str]:
-    return [f"isolated vertices ({counts.isolated:,}) are reached from nowhere"] if counts.isolated else []
+Remark: TypeAlias = "Callable[[Counts], Iterator[str]]"
 
 
-def _sssp(counts: Counts) -> list[str]:
+def remarks_for(operation: str, counts: Counts) -> str:
+    """The remarks for an operation; empty if nothing is unusual."""
+    return "; ".join(text for remark in REMARKS[operation] for text in remark(counts))
+
+
+def _unreachable(counts: Counts) -> Iterator[str]:
+    if counts.isolated:
+        yield f"isolated vertices ({counts.isolated:,}) are unreachable"
+
+
+def _lengths(counts: Counts) -> Iterator[str]:
     if counts.negative_weights is None:
-        return ["no weights: every edge is of length 1", *_bfs(counts)]
-    told = []
+        yield "no weights: every edge has length 1"
+        return
     if counts.missing_weights:
-        told.append(f"missing weights ({counts.missing_weights:,}) are refused")
+        yield f"missing weights ({counts.missing_weights:,}) are refused"
     if counts.negative_weights:
-        cycle = "" if counts.directed else ", each a negative cycle, as the graph is undirected: refused if reached"
-        told.append(f"negative weights ({counts.negative_weights:,}){cycle or ': paths by Bellman and Ford, slower'}")
+        cycle = ", each of which is a negative cycle in an undirected graph: refused if reached"
+        bellman_ford = ": the slower Bellman-Ford algorithm is used"
+        yield f"negative weights ({counts.negative_weights:,}){bellman_ford if counts.directed else cycle}"
     if counts.zero_weights:
-        told.append(f"edges of length 0 ({counts.zero_weights:,}): predecessors that are strictly nearer are preferred")
+        yield f"edges of length 0 ({counts.zero_weights:,}): strictly nearer predecessors are preferred"
     if counts.kept_repeats:
-        told.append(f"of repeated edges ({counts.kept_repeats:,}) the lightest count")
-    return [*told, *_bfs(counts)]
+        yield f"repeated edges ({counts.kept_repeats:,}): only the lightest counts"
 
 
-def _pagerank(counts: Counts) -> list[str]:
-    told = _counting(counts)
+def _dangling(counts: Counts) -> Iterator[str]:
     if counts.dangling:
-        told.append(
-            f"vertices without an edge out ({counts.dangling:,}): their rank goes where jumps go, or as dangling= says"
-        )
-    return [*told, *_weighted(counts)]
+        remedy = "their rank goes where jumps go; set dangling= to change that"
+        yield f"vertices without out-edges ({counts.dangling:,}): {remedy}"
 
 
-def _scores(counts: Counts) -> list[str]:
-    return [*_counting(counts), *_weighted(counts)]
+def _weighted(counts: Counts) -> Iterator[str]:
+    if counts.negative_weights:
+        yield f"negative weights ({counts.negative_weights:,}) are refused with weighted=True"
 
 
-def _weighted(counts: Counts) -> list[str]:
-    below = counts.negative_weights
-    return [f"negative weights ({below:,}) are refused by weighted=True"] if below else []
+def _counting(counts: Counts) -> Iterator[str]:
+    if counts.kept_repeats:
+        yield f"repeated edges ({counts.kept_repeats:,}) all count"
 
 
-def _counting(counts: Counts) -> list[str]:
-    return [f"repeated edges ({counts.kept_repeats:,}) count each"] if counts.kept_repeats else []
-
-
-def _voting(counts: Counts) -> list[str]:
-    told = [f"repeated edges ({counts.kept_repeats:,}) vote each"] if counts.kept_repeats else []
+def _voting(counts: Counts) -> Iterator[str]:
+    if counts.kept_repeats:
+        yield f"repeated edges ({counts.kept_repeats:,}) all vote"
     if counts.kept_loops:
         votes = "twice " if counts.directed else ""
-        told.append(f"self loops ({counts.kept_loops:,}) vote {votes}for the vertex's own label")
-    return told
+        yield f"self loops ({counts.kept_loops:,}) vote {votes}for the vertex's own label"
 
 
-def _label_propagation(counts: Counts) -> list[str]:
-    return [*_voting(counts), *_weighted(counts)]
-
-
-def _degrees(counts: Counts) -> list[str]:
-    told = _counting(counts)
+def _loops_in_degrees(counts: Counts) -> Iterator[str]:
     if counts.kept_loops:
-        told.append(f"self loops ({counts.kept_loops:,}) add {2 if counts.directed else 1} to a degree")
-    return told
+        yield f"self loops ({counts.kept_loops:,}) add {2 if counts.directed else 1} to a degree"
 
 
-def _simple(counts: Counts) -> list[str]:
-    passed_over = ((counts.kept_loops, "self loops"), (counts.kept_repeats, "repeated edges"))
-    return [f"{what} ({count:,}) do not count" for count, what in passed_over if count]
+def _simple(counts: Counts) -> Iterator[str]:
+    if counts.kept_loops:
+        yield f"self loops ({counts.kept_loops:,}) are ignored"
+    if counts.kept_repeats:
+        yield f"repeated edges ({counts.kept_repeats:,}) are ignored"
 
 
-def _components(counts: Counts) -> list[str]:
-    return [f"isolated vertices ({counts.isolated:,}) are components of their own"] if counts.isolated else []
+def _components(counts: Counts) -> Iterator[str]:
+    if counts.isolated:
+        yield f"isolated vertices ({counts.isolated:,}) are separate components"
 
 
-def _matching(counts: Counts) -> list[str]:
-    return [f"self loops ({counts.kept_loops:,}) are refused: they join a side to itself"] if counts.kept_loops else []
+def _matching(counts: Counts) -> Iterator[str]:
+    if counts.kept_loops:
+        yield f"self loops ({counts.kept_loops:,}) are refused: they connect a side with itself"
 
 
-REMARKS: dict[str, Callable[[Counts], list[str]]] = {  # nothing, where nothing surprises
-    "bfs": _bfs,
-    "cdlp": _voting,
-    "core_number": _simple,
-    "degrees": _degrees,
-    "hits": _scores,
-    "k_core": _simple,
-    "katz": _scores,
-    "label_propagation": _label_propagation,
-    "lcc": _simple,
-    "matching": _matching,
-    "pagerank": _pagerank,
-    "scc": _components,
-    "sssp": _sssp,
-    "triangles": _simple,
-    "wcc": _components,
+REMARKS: dict[str, tuple[Remark, ...]] = {
+    "bfs": (_unreachable,),
+    "cdlp": (_voting,),
+    "core_number": (_simple,),
+    "degrees": (_counting, _loops_in_degrees),
+    "hits": (_counting, _weighted),
+    "k_core": (_simple,),
+    "katz": (_counting, _weighted),
+    "label_propagation": (_voting, _weighted),
+    "lcc": (_simple,),
+    "matching": (_matching,),
+    "pagerank": (_counting, _dangling, _weighted),
+    "scc": (_components,),
+    "sssp": (_lengths, _unreachable),
+    "triangles": (_simple,),
+    "wcc": (_components,),
 }

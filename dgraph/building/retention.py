@@ -1,44 +1,125 @@
-"""What a lazy frame reads of a cluster: retained there as long as the frame is, and named in its tasks by key alone.
+"""The results on a cluster that a lazy frame reads. The frame keeps them there as long as it lives, and knows which
+client they belong to.
 
-Dask would put futures into the tasks. A scheduler that runs in the client's process, as a LocalCluster's does, makes
-futures of that client of them, and its logs of messages to workers keep a thousand: results would stay on the workers.
+Tasks name them by key alone, because the scheduler of that client has them. Dask would put futures into the tasks. If
+the scheduler runs in the client's process, as a LocalCluster's does, it turns them into futures of that client, and its
+logs keep a thousand messages to workers: the results would never be freed.
+
+Without a cluster, the frame's tasks fetch the results through its client. Another cluster is told that it does not have
+them when it is sent the tasks: its scheduler alone would only say that dependencies were lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from dask._task_spec import GraphNode, TaskRef
+from dask._task_spec import Alias, GraphNode, Task, TaskRef
 from dask.delayed import Delayed
 
-from dgraph.cluster.waits import external_keys
+from dgraph.cluster.current_client import current_client
+from dgraph.cluster.waits import external_keys, gather_results, is_closed
+from dgraph.errors import InputError
+
+# The name of the threads in which schedulers turn frames into tasks. If Dask renames them, schedulers in this process
+# log a warning of tasks that differ, and use the results that they have all the same.
+OF_SCHEDULERS = "Dask-Offload"
 
 
-class RetainedFutures:
-    """Futures, as an argument of the frame's tasks. It travels without them."""
+def by_key(client: Any, tasks: Sequence[Delayed]) -> list[Delayed]:
+    """The tasks, which name what they read on the client's cluster by key alone."""
+    held: dict[Any, HeldResult] = {}
+    by_name: list[Delayed] = []
+    for task in tasks:
+        graph: Mapping[Any, Any] = dict(task.dask)
+        read = external_keys(graph)
+        held |= {key: HeldResult(key, client) for key in read - held.keys()}
+        checked: Any = {key: Task(key, _checked, TaskRef(key)) for key in read}
+        own = {key: node.substitute(checked) if isinstance(node, GraphNode) else node for key, node in graph.items()}
+        by_name.append(FrameTask(task.key, own, [held[key] for key in read]))
+    return by_name
 
-    def __init__(self, futures: Sequence[Any] = ()):
-        self.futures = futures
+
+class HeldResult:
+    """A result on the cluster of one client. Called, it fetches the result to this process."""
+
+    def __init__(self, key: Any, client: Any):
+        from distributed import Future
+
+        self.key, self.client, self.address = key, client, client.scheduler.address
+        self.future: Any = Future(key, client)
+        self._absent: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # other clients -> what they have instead
+
+    def __call__(self) -> Any:
+        return gather_results(self.client, [self.future])[0]
+
+    @property
+    def remedy(self) -> str:
+        reads = f"this lazy frame reads data on the cluster at {self.address}"
+        if is_closed(self.client):
+            return f"{reads}, whose client is closed; make the graph and the frame again with another client"
+        calls = "frame.compute(scheduler=client) or client.compute(frame)"
+        return f"{reads}; compute it there: {calls}, where client is the graph's"
+
+    def refuse_if_closed(self) -> None:
+        if is_closed(self.client):
+            raise InputError(self.remedy)
+
+    def mark_absent(self) -> None:
+        """Put an `Absent` under the same key on the cluster of the current client, if that is another one. Does not
+        wait: Dask pickles tasks while it holds a lock of that client."""
+        client = current_client()
+        elsewhere = client is not None and client is not self.client and client.scheduler.address != self.address
+        if elsewhere and client not in self._absent:
+            self._absent[client] = client.submit(Absent, self.remedy, key=self.key, pure=False)
+
+
+class FrameTask(Delayed):
+    """A task that reads held results. Pickled, as for a scheduler, it is a usual Dask task without them."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, key: Any, graph: dict[Any, Any], held: Sequence[HeldResult]):
+        super().__init__(key, graph)
+        self._held = held
+
+    @property
+    def dask(self) -> dict[Any, Any]:
+        """Its graph. A scheduler in this process calls this too, because Dask makes no second copy of a frame there; it
+        must not see tasks under the keys of results that it has."""
+        for one in self._held:
+            one.refuse_if_closed()
+        if threading.current_thread().name.startswith(OF_SCHEDULERS):
+            return super().dask
+        return super().dask | {one.key: FetchingTask(one.key, one) for one in self._held}
 
     def __reduce__(self) -> Any:
-        return RetainedFutures, ()
+        for one in self._held:
+            one.mark_absent()
+        return Delayed, (self.key, super().dask)
 
-    def __dask_tokenize__(self) -> Any:
-        return [future.key for future in self.futures]
+
+class FetchingTask(Task):
+    """Fetches a held result. Pickled, it is only the name of the result."""
+
+    __slots__ = ()
+    func: HeldResult
+
+    def __reduce__(self) -> Any:
+        self.func.mark_absent()
+        return Alias, (self.key, self.func.key)
 
 
-def by_key(client: Any, tasks: Sequence[Delayed]) -> tuple[list[Delayed], RetainedFutures]:
-    """The tasks with what they read named by its keys, and what keeps that."""
-    from distributed import Future
+class Absent:
+    """What another cluster has in place of a result."""
 
-    read: set[Any] = set()
-    named = []
-    for task in tasks:
-        graph = dict(task.dask)
-        absent = external_keys(graph)
-        names: Any = {key: TaskRef(key) for key in absent}
-        own = {key: node.substitute(names) if isinstance(node, GraphNode) else node for key, node in graph.items()}
-        named.append(Delayed(task.key, own))
-        read |= absent
-    return named, RetainedFutures([Future(key, client) for key in read])
+    def __init__(self, remedy: str):
+        self.remedy = remedy
+
+
+def _checked(value: Any) -> Any:
+    if isinstance(value, Absent):
+        raise InputError(value.remedy)
+    return value

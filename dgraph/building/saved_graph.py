@@ -1,10 +1,13 @@
-"""Graphs on disk: a folder with a manifest and the blocks of every partition, opened by memory map."""
+"""Saved graphs: a folder with a manifest and the blocks of each partition, opened by memory map."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +16,17 @@ import pandas as pd
 import pyarrow as pa
 
 from dgraph.building.input_edges import EdgeRules, InputEdges
-from dgraph.building.shares import MOST_PARTS, check_capacities
 from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError, StorageError
 from dgraph.frames.any_frame import LazyPieces
-from dgraph.frames.sources import EdgeSource, VertexSource
-from dgraph.graph import Graph
-from dgraph.options import check_integer, is_default, known_options
+from dgraph.frames.sources import Unweighted, VertexSource, edge_source
+from dgraph.options import AUTO, is_default
 from dgraph.partition import policies, store
 from dgraph.partition.ids.bitmaps import Ranks
 from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.manifest import (
-    either,
+    checksum_of,
     fitting,
     is_blocks,
     is_count,
@@ -33,25 +34,46 @@ from dgraph.partition.manifest import (
     is_number_type,
     is_text,
     list_of,
-    one_of,
+    optional,
     read_manifest,
+    require,
+    table_of,
 )
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
 from dgraph.partition.policies import PartitionOptions
+from dgraph.partition.typed_columns import Description, as_described, frame_of, is_description
 
-KIND, VERSION = "dgraph graph", 1
+KIND, VERSION = "dgraph graph", 2
+OLDEST = 1  # has only edge columns of numbers, and vertices in Arrow's own notion of their types
 MANIFEST = "manifest.json"
 AGAIN = "save the graph again"
+ATTEMPTS = 5  # to open a graph while others are saved to the same folder
+
+
+def _is_column(value: Any) -> bool:
+    """Whether `value` says how an edge column is saved: a block of numbers of a NumPy type, perhaps of another type in
+    the user's frame; or else in a table, with this description."""
+    if isinstance(value, dict) and "block" in value:
+        return is_number_type(value["block"]) and is_description(value.get("as"))
+    return is_number_type(value) or is_description(value)
+
+
+def _is_attributes(value: Any) -> bool:
+    return is_flag(value) or table_of(is_description)(value)
+
+
 SHAPE = {
-    **dict.fromkeys(("directed", "attributes"), is_flag),
+    "directed": is_flag,
     **dict.fromkeys(("source", "destination", "id", "policy"), is_text),
     **dict.fromkeys(("num_vertices", "num_edges"), is_count),
     **dict.fromkeys(("owned", "edges"), list_of(is_count)),
-    "weight": either(is_text, one_of(None)),
+    "weight": lambda value: value is None or is_text(value),
+    "possible_weights": optional(list_of(is_text)),
     "columns": list_of(is_text),
-    "dtypes": list_of(is_number_type),
-    "orders": list_of(one_of("out", "incoming")),
+    "dtypes": list_of(_is_column),
+    "attributes": _is_attributes,
+    "orders": list_of(lambda value: value in ("out", "incoming")),
     "id_type": list_of(is_text),
     "first": lambda value: isinstance(value, int) and abs(value) < 1 << 64,
     "partitions": list_of(is_blocks),
@@ -59,166 +81,265 @@ SHAPE = {
 }
 
 
-@known_options()
-def open_graph(
-    path: Any, *, policy: Any = None, parts: int | None = None, capacities: Any = None, client: Any = None
-) -> Graph:
-    """A graph from a folder that `Graph.save` wrote.
-
-    Only the manifest is read now; blocks are mapped and checked when they are first used. The saved partitions are used
-    as they are if there are as many as `parts` (by default one for each worker; in this process, as saved) and no other
-    policy is asked for; else the graph is partitioned again.
-    """
-    workers, saved = Workers.find(client), SavedGraph.find(local_folder(path))
-    parts = check_integer("parts", parts, 1, MOST_PARTS, or_none=True) or len(workers.addresses) or saved.parts
-    check_capacities(workers, capacities, parts)
-    return saved.graph(workers, policy, parts, capacities)
-
-
 @dataclass(frozen=True, eq=False)
 class SavedGraph:
-    """A folder with a saved graph, and what its manifest says."""
+    """A folder with a saved graph, and the content of its manifest."""
 
     folder: Path
     content: dict[str, Any]
 
     @classmethod
     def find(cls, folder: Path) -> SavedGraph:
-        """The manifest, checked; every block is there and has its size."""
+        """The saved graph in a folder, once its manifest and the size of each block are checked."""
+        for _ in range(ATTEMPTS):
+            found = cls._read(folder)
+            try:
+                store.check_sizes(folder, all_blocks(found.content))
+                return found
+            except StorageError:
+                if not found._is_replaced():
+                    raise
+        raise StorageError(f"{folder}: it is replaced faster than it can be read; wait for whoever saves there")
+
+    @classmethod
+    def _read(cls, folder: Path) -> SavedGraph:
+        """The saved graph in a folder, once its manifest is checked."""
         path = folder / MANIFEST
         try:
             text = path.read_bytes()
         except FileNotFoundError as cause:
-            raise StorageError(f"{folder} holds no saved graph: {MANIFEST} is missing") from cause
+            raise StorageError(f"{folder} is not a saved graph: {MANIFEST} is missing") from cause
         except OSError as cause:
             raise StorageError(f"{path}: cannot be read ({cause})") from cause
-        content = read_manifest(text, KIND, VERSION, SHAPE, path=path, remedy=AGAIN)
+        content = read_manifest(text, KIND, VERSION, SHAPE, path=path, remedy=AGAIN, oldest=OLDEST)
+        results = content.get("results", {})
+        if not table_of(lambda one: isinstance(one, dict) and is_blocks(one.get("blocks")))(results):
+            raise StorageError(f"{path}: its results are not valid; {AGAIN}")
+        if len(content["columns"]) != len(content["dtypes"]):
+            raise StorageError(f"{path}: its lists of columns differ in length; {AGAIN}")
         if not len(content["owned"]) == len(content["partitions"]) == len(content["edges"]) > 0:
-            raise StorageError(f"{path}: it lists partitions that are not all described; {AGAIN}")
-        store.check_sizes(folder, {n: e for one in (*content["partitions"], content["shared"]) for n, e in one.items()})
+            raise StorageError(f"{path}: its lists of partitions differ in length; {AGAIN}")
         return cls(folder, content)
 
-    def graph(self, workers: Workers, policy: Any, parts: int, capacities: Any) -> Graph:
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn errors of blocks into a StorageError, which says so if another graph was saved to the folder."""
+        try:
+            with fitting(self.folder, AGAIN):
+                yield
+        except StorageError as cause:
+            if not self._is_replaced():
+                raise
+            raise StorageError(
+                f"{self.folder}: another graph was saved there after this one was opened; open it again with "
+                "dgraph.open_graph"
+            ) from cause
+
+    def _is_replaced(self) -> bool:
+        """Whether the folder has another manifest now."""
+        try:
+            manifest = json.loads((self.folder / MANIFEST).read_bytes())
+            return bool(manifest["checksum"] != checksum_of(self.content))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return False
+
+    def opened(
+        self, workers: Workers, weight: str | None, policy: Any, parts: int, capacities: Any
+    ) -> tuple[InputEdges, PartitionOptions, bool]:
+        """The edges, the options to partition them, and whether the saved partitions are used unchanged."""
         content = self.content
         as_saved = (
             (policy is None or is_default(policy, content["policy"]))
             and parts == len(content["owned"])
             and capacities is None
         )
-        if policy is None:
+        if as_saved:
+            policy = policies.of_saved(content["policy"])
+        elif policy is None:
             policy = content["policy"] if content["policy"] in policies.NAMES else "auto"
-        names = (content["source"], content["destination"])
-        edges = EdgeSource(
-            LazyPieces(self._empty_edges, lambda: self._tasks(SavedGraph.edge_table)), *names, content["weight"]
-        )
+        frame = LazyPieces(self._empty_edges, lambda: self._tasks(SavedGraph.edge_table))
+        chosen: str | Unweighted | None = weight
+        if is_default(weight, AUTO):
+            chosen = content["weight"] or Unweighted(content.get("possible_weights"))
+        edges = edge_source(frame, content["source"], content["destination"], chosen)
         vertices = VertexSource(id=content["id"])
         if content["attributes"]:
-            empty = partial(self.vertex_table, 0)
-            listed = LazyPieces(lambda: empty().iloc[:0], lambda: self._tasks(SavedGraph.vertex_table))
+            listed = LazyPieces(self._empty_vertices, lambda: self._tasks(SavedGraph.vertex_table))
             vertices = VertexSource(listed, content["id"])
-        frames = InputEdges(edges, vertices, EdgeRules(directed=content["directed"]), workers, self)
-        return Graph.of(frames, PartitionOptions(policy, parts, capacities), as_saved=as_saved)
+        input_edges = InputEdges(edges, vertices, EdgeRules(directed=content["directed"]), workers, self)
+        return input_edges, PartitionOptions(policy, parts, capacities), as_saved
 
     @property
     def parts(self) -> int:
         return len(self.content["owned"])
 
+    @cached_property
+    def numbers(self) -> dict[str, Description | None]:
+        """The edge columns that each partition has as numbers, for kernels: each with its description, if the user's
+        column has another type."""
+        columns = zip(self.content["columns"], self.content["dtypes"], strict=True)
+        return {
+            name: None if isinstance(said, str) else said["as"]
+            for name, said in columns
+            if isinstance(said, str) or "block" in said
+        }
+
+    @cached_property
+    def others(self) -> dict[str, Description]:
+        """The edge columns that each partition has in a table, and their descriptions."""
+        columns = zip(self.content["columns"], self.content["dtypes"], strict=True)
+        return {name: said for name, said in columns if name not in self.numbers}
+
     def numbering(self) -> Numbering:
-        """The saved ids."""
-        size, first, shared = (self.content[name] for name in ("num_vertices", "first", "shared"))
-        with fitting(self.folder, AGAIN):
-            kind = IdType(*self.content["id_type"])
+        """The numbering of the saved ids."""
+        first, shared = self.content["first"], self.content["shared"]
+        ranks, tables = None, []
+        with self.reading():
             if "ids.arrow" in shared:
-                table = store.read_table(self.folder, "ids", shared["ids.arrow"])["id"].combine_chunks()
-                return Numbering(kind, size, tables=(table if isinstance(table, pa.Array) else table.chunk(0),))
-            if "words.npy" not in shared:
-                return Numbering(kind, size, Ranks.dense(first, size))
-            words = store.read_array(self.folder, "words", shared["words.npy"])
-            return Numbering(kind, size, Ranks.of_bitmap(first, words))
+                ids = store.read_table(self.folder, "ids", shared["ids.arrow"])["id"].combine_chunks()
+                tables = [ids if isinstance(ids, pa.Array) else ids.chunk(0)]
+            elif "words.npy" in shared:
+                ranks = Ranks.of_bitmap(first, store.read_array(self.folder, "words", shared["words.npy"]))
+            else:
+                ranks = Ranks(first, self.content["num_vertices"])
+            numbering = Numbering(IdType(*self.content["id_type"]), ranks, tables)
+            require(numbering.size == self.content["num_vertices"], "ids for another number of vertices")
+            return numbering
 
     def placement(self, policy: policies.Policy) -> Placement:
-        """The saved masters."""
+        """The saved choice of masters."""
         shared = self.content["shared"]
-        with fitting(self.folder, AGAIN):
+        with self.reading():
             bounds = np.concatenate([[0], np.cumsum(self.content["owned"])]).astype(np.int64)
+            high = np.empty(0, bool)
+            if "hubs.npy" in shared:
+                high = store.read_array(self.folder, "hubs", shared["hubs.npy"])
             if "order.npy" not in shared:
-                return Placement(policy, bounds, store.read_array(self.folder, "hubs", shared["hubs.npy"]))
+                return Placement(policy, bounds, high)
             numbers = store.read_array(self.folder, "order", shared["order.npy"])
-            positions = np.empty_like(numbers)
-            positions[numbers] = np.arange(len(numbers), dtype=numbers.dtype)
-            return Placement(policy, bounds, numbers=numbers, positions=positions)
+            return Placement.of_numbers(policy, bounds, numbers, high)
 
-    def partition(self, part: int, known: Numbering, where: Placement) -> Partition:
+    def partition(self, part: int, numbering: Numbering, where: Placement) -> Partition:
         owned, size = self.content["owned"], self.content["num_vertices"]
-        blocks, columns = self.content["partitions"][part], self.content["columns"]
-        with fitting(self.folder, AGAIN):
-            ids = where.ids(known, part)
-            found = store.read_partition(self.folder, part, len(owned), owned[part], blocks, columns, ids)
-            store.check_partition(found, size)
-            return found
+        blocks, columns = self.content["partitions"][part], list(self.numbers)
+        with self.reading():
+            ids = where.ids(numbering, part)
+            partition = store.read_partition(self.folder, part, len(owned), owned[part], blocks, columns, ids)
+            store.check_partition(partition, size)
+            return partition
 
-    def hold(self, workers: Workers, known: Numbering, where: Placement) -> list[Any]:
-        """All partitions, each mapped by the worker that will run it."""
-        shared = workers.share(known), workers.share(where)
+    def hold(self, workers: Workers, numbering: Numbering, where: Placement) -> list[Any]:
+        """All partitions, each memory-mapped by the worker that will process it."""
+        shared = workers.share(numbering), workers.share(where)
         hosts = [workers.host(part, self.parts) for part in range(self.parts)]
         return workers.hold([workers.call(self.partition, part, *shared, on=host) for part, host in enumerate(hosts)])
 
     def edge_table(self, part: int) -> dict[str, Any]:
-        """The edges of a saved partition as a frame, undirected ones once."""
-        known = self.numbering()
-        found = self.partition(part, known, self.placement(policies.choose("auto", 1)))
-        assert found.out is not None
-        sources, destinations = found.numbers[found.out.rows()], found.numbers[found.out.neighbours]
-        columns = found.out.columns
+        """The edges of a saved partition as a frame; undirected edges are listed once."""
+        numbering = self.numbering()
+        partition = self.partition(part, numbering, self.placement(policies.choose("auto", 1)))
+        out, numbers = partition.out, partition.numbers
+        assert out is not None
+        sources, destinations, columns = numbers[out.rows()], numbers[out.neighbours], out.columns
         if not self.content["directed"]:
             once = sources <= destinations
             sources, destinations = sources[once], destinations[once]
             columns = {name: column[once] for name, column in columns.items()}
         ends = {
-            self.content["source"]: known.id_type.restore(known.take(sources)),
-            self.content["destination"]: known.id_type.restore(known.take(destinations)),
+            self.content["source"]: numbering.id_type.restore(numbering.take(sources)),
+            self.content["destination"]: numbering.id_type.restore(numbering.take(destinations)),
         }
-        return pd.DataFrame({**ends, **columns})
+        others = self._table(f"p{part}.others", self.others, self.content["partitions"][part], len(sources))
+        return pd.DataFrame({**ends, **self._described(columns, others)})
+
+    def _described(self, numbers: dict[str, np.ndarray], others: pd.DataFrame) -> dict[str, Any]:
+        """All edge columns in the user's order and types."""
+        with self.reading():
+            return {
+                name: others[name]
+                if name in self.others
+                else numbers[name]
+                if (said := self.numbers[name]) is None
+                else as_described(numbers[name], said)
+                for name in self.content["columns"]
+            }
 
     def vertex_table(self, part: int) -> pd.DataFrame:
-        name = f"vertices{part}"
-        return store.read_table(self.folder, name, self.content["shared"][f"{name}.arrow"]).to_pandas()
+        """The vertices that a saved partition owns as a frame, with their attributes."""
+        name, attributes, shared = f"vertices{part}", self.content["attributes"], self.content["shared"]
+        if attributes is True:
+            with self.reading():
+                return store.read_table(self.folder, name, shared[f"{name}.arrow"]).to_pandas()
+        numbering = self.numbering()
+        with self.reading():
+            ids = self.placement(policies.choose("auto", 1)).ids(numbering, part)
+        listed = pd.DataFrame({self.content["id"]: numbering.id_type.restore(ids)})
+        return pd.concat([listed, self._table(name, attributes, shared, len(listed))], axis=1)
+
+    def _table(self, name: str, columns: dict[str, Description], blocks: dict[str, Any], rows: int) -> pd.DataFrame:
+        """The columns in a block that is a table with so many rows."""
+        if not columns:
+            return pd.DataFrame(index=pd.RangeIndex(rows))
+        with self.reading():
+            frame = frame_of(store.read_table(self.folder, name, blocks[f"{name}.arrow"]), columns)
+            require(len(frame) == rows, f"{name}.arrow with another number of rows")
+            return frame
 
     def _tasks(self, read: Any) -> list[Any]:
         return [Workers().call(read, self, part) for part in range(self.parts)]
 
+    def _no_ids(self) -> Any:
+        id_type = IdType(*self.content["id_type"])
+        storage = {"string": pa.large_string(), "uuid": pa.binary(16)}.get(id_type.kind, pa.int64())
+        return id_type.restore(pa.array([], storage))
+
     def _empty_edges(self) -> pd.DataFrame:
-        content = self.content
-        kind = IdType(*content["id_type"])
-        none = kind.restore(np.empty(0, np.int64) if kind.kind in ("integer", "none") else pa.array([], _storage(kind)))
-        dtypes = zip(content["columns"], content["dtypes"], strict=True)
-        columns = {name: np.empty(0, dtype) for name, dtype in dtypes}
-        return pd.DataFrame({content["source"]: none, content["destination"]: none, **columns})
+        content, none = self.content, self._no_ids()
+        saved = zip(content["columns"], content["dtypes"], strict=True)
+        blocks = {name: said if isinstance(said, str) else said.get("block") for name, said in saved}
+        numbers = {name: np.empty(0, blocks[name]) for name in self.numbers}
+        others = self._table("edges", self.others, content["shared"], 0)
+        return pd.DataFrame({content["source"]: none, content["destination"]: none, **self._described(numbers, others)})
+
+    def _empty_vertices(self) -> pd.DataFrame:
+        attributes = self.content["attributes"]
+        if attributes is True:
+            return self.vertex_table(0).iloc[:0]
+        table = self._table("vertices", attributes, self.content["shared"], 0)
+        return pd.concat([pd.DataFrame({self.content["id"]: self._no_ids()}), table], axis=1)
 
     def verify(self) -> int:
-        """Check every block; the number of blocks."""
-        known = self.numbering()
+        """Check every block. Returns the number of blocks."""
+        self._empty_edges(), self._empty_vertices()
+        numbering = self.numbering()
         where = self.placement(policies.choose("auto", 1))
         for part in range(self.parts):
-            self.partition(part, known, where)
+            self.edge_table(part) if self.others else self.partition(part, numbering, where)
             if self.content["attributes"]:
                 self.vertex_table(part)
-        return sum(map(len, self.content["partitions"])) + len(self.content["shared"])
+        with self.reading():
+            for one in self.content.get("results", {}).values():
+                for name, entry in one["blocks"].items():
+                    store.read_array(self.folder, name.removesuffix(".npy"), entry)
+        return len(all_blocks(self.content))
 
 
-def _storage(kind: IdType) -> pa.DataType:
-    return pa.large_string() if kind.kind == "string" else pa.binary(16)
+def all_blocks(content: dict[str, Any]) -> dict[str, store.Entry]:
+    """All blocks that a manifest lists."""
+    of_results = [one["blocks"] for one in content.get("results", {}).values()]
+    parts = (*content["partitions"], content["shared"], *of_results)
+    return {name: entry for blocks in parts for name, entry in blocks.items()}
 
 
 def local_folder(path: Any) -> Path:
     """The folder that a path or a `file://` URL names."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise OptionError(f"{path!r} is no path: name a folder")
+        raise OptionError(f"expected the path of a folder, got {path!r}")
     text = os.fspath(path)
     if text.startswith("file://"):
         text = text.removeprefix("file://")
     elif "://" in text:
         raise OptionError(
-            f"{text!r}: graphs are saved to folders that are opened by memory map; give a local or shared path"
+            f"{text!r}: a saved graph is a folder that is opened by memory map; pass a local or shared path"
         )
     return Path(text).expanduser().absolute()

@@ -1,4 +1,4 @@
-"""What can surprise in a graph, counted, and what is done with it."""
+"""Validation of a graph: counts of unusual features, and how the graph and each operation treat them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 import pandas as pd
 
 from dgraph.building import assembly
-from dgraph.building.remarks import REMARKS
+from dgraph.building.remarks import REMARKS, remarks_for
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.frames.any_frame import local, named, to_pandas
 from dgraph.partition import placement
 
 if TYPE_CHECKING:
-    from dgraph.graph import Graph
+    from dgraph.building.partitioned_graph import PartitionedGraph
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What was counted of the edges as listed, and of the graph that the rules make of them. None: the graph has no
-    weights."""
+    """Counts of the edges as listed, and of the graph after its rules. Counts of weights are None in an unweighted
+    graph."""
 
     directed: bool
     listed: int  # edges as listed
@@ -29,68 +29,88 @@ class Counts:
     vertices: int
     loops: int  # among the listed edges
     repeats: int  # listed edges beyond the first between the same ends
-    isolated: int  # vertices at which no edge is left
-    dangling: int  # vertices without an edge out, the isolated ones included
-    kept_loops: int = 0  # those that the rules leave
+    isolated: int  # vertices without edges, after the rules
+    dangling: int  # vertices without out-edges, including isolated ones
+    kept_loops: int = 0  # after the rules
     kept_repeats: int = 0
     missing_weights: int | None = None
     negative_weights: int | None = None
     zero_weights: int | None = None
-    components: str = "unknown"  # which `dg.wcc` finds, with more work than all of these
+    components: str = "unknown"  # `dg.wcc` finds them, with more work than all other counts
 
 
 @dataclass(frozen=True)
 class Validation:
-    """What `G.validate()` tells: counts, what the graph's own rules made of them, and what each operation does."""
+    """The result of `G.validate()`; its `repr` is a readable report.
+
+    Attributes
+    ----------
+    counts : Counts
+        The number of listed edges, edges, vertices, loops, repeats, isolated and dangling vertices, unusual weights.
+    rules : list of str
+        How the graph's own rules treat loops, repeats, reverses and missing weights.
+    operations : dict of str to str
+        How each operation treats unusual features; operations that none of them concerns are left out.
+    blocks : int
+        The number of blocks of a saved graph, whose checksums are all right.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 1], "dst": [1, 1, 2]})
+    >>> G.validate().counts.loops
+    1
+    >>> G.validate().operations["triangles"]
+    'self loops (1) are ignored'
+    """
 
     counts: Counts
     rules: list[str]
     operations: dict[str, str] = field(default_factory=dict)
-    blocks: int = 0  # of a saved graph, all of whose checksums are right
+    blocks: int = 0
 
     def __repr__(self) -> str:
         rows = [f"{name.replace('_', ' '):>16}  {_shown(value)}" for name, value in asdict(self.counts).items()]
         if self.blocks:
-            rows.append(f"{'saved blocks':>16}  {self.blocks}, all as they were written")
+            rows.append(f"{'saved blocks':>16}  {self.blocks}, all checksums right")
         notes = [*self.rules, *(f"{operation}: {line}" for operation, line in self.operations.items())]
         return "\n".join([*rows, "", *notes]) if notes else "\n".join(rows)
 
 
 @retry_on_loss
-def validate(graph: Graph) -> Validation:
-    """Read the whole graph once and count."""
-    blocks = graph.listed.saved.verify() if graph.listed.saved is not None else 0
+def validate(graph: PartitionedGraph) -> Validation:
+    """Read the whole graph and count its features."""
+    blocks = graph.input_edges.saved.verify() if graph.input_edges.saved is not None else 0
     workers, size = graph.workers, graph.num_vertices
-    listed = graph.listed.as_listed()
+    listed = graph.input_edges.as_listed()
     once: dict[str, Any] = {"repeats": "first", "directed": graph.directed, "skip_loops": False}
     pairs = sum(workers.get([workers.call(len, c) for c in assembly.merge_repeats(workers, listed, size, **once)]))
-    options: dict[str, Any] = {"out": True, "into": True, **graph.listed.rules.arc_options}
-    tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.listed.by_number()]
+    options: dict[str, Any] = {"out": True, "into": True, **graph.input_edges.rules.arc_options}
+    tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.input_edges.by_number()]
     (degrees,) = workers.bring([workers.reduce(placement.total, tasks)])
-    weights, loops, repeats = _weights(graph), graph.listed.num_loops, graph.listed.num_listed - pairs
+    weights, loops, repeats = _weights(graph), graph.input_edges.num_loops, graph.input_edges.num_listed - pairs
     counts = Counts(
         directed=graph.directed,
-        listed=graph.listed.num_listed,
+        listed=graph.input_edges.num_listed,
         edges=graph.num_edges,
         vertices=size,
         loops=loops,
         repeats=repeats,
         isolated=int(((degrees.out == 0) & (degrees.into == 0)).sum()),
         dangling=int((degrees.out == 0).sum()),
-        kept_loops=0 if graph.listed.rules.skip_loops else loops,
-        kept_repeats=repeats if graph.listed.rules.repeats == "keep" else 0,
+        kept_loops=0 if graph.input_edges.rules.skip_loops else loops,
+        kept_repeats=repeats if graph.input_edges.rules.repeats == "keep" else 0,
         **weights,
     )
-    remarks = {operation: "; ".join(remark(counts)) for operation, remark in REMARKS.items()}
-    return Validation(counts, _rules(graph, counts), {op: told for op, told in remarks.items() if told}, blocks)
+    operations = {operation: text for operation in REMARKS if (text := remarks_for(operation, counts))}
+    return Validation(counts, _rules(graph, counts), operations, blocks)
 
 
-def _weights(graph: Graph) -> dict[str, Any]:
+def _weights(graph: PartitionedGraph) -> dict[str, Any]:
     if graph.weight is None:
         return {}
-    pieces = graph.listed.pieces_with([graph.weight])
-    found = graph.workers.get([graph.workers.call(_count_weights, piece, graph.weight) for piece in pieces])
-    missing, negative, zero = np.sum(found, axis=0).tolist()
+    pieces = graph.input_edges.pieces_with([graph.weight])
+    counts = graph.workers.get([graph.workers.call(_count_weights, piece, graph.weight) for piece in pieces])
+    missing, negative, zero = np.sum(counts, axis=0).tolist()
     return {"missing_weights": missing, "negative_weights": negative, "zero_weights": zero}
 
 
@@ -100,20 +120,25 @@ def _count_weights(piece: Any, name: str) -> tuple[int, int, int]:
     return int(values.isna().sum()), int((values < 0).sum()), int((values == 0).sum())
 
 
-def _rules(graph: Graph, counts: Counts) -> list[str]:
-    """What the graph's own rules did."""
-    notes, rules = [], graph.listed.rules
+def _rules(graph: PartitionedGraph, counts: Counts) -> list[str]:
+    """How the graph's own rules treat loops, repeats, reverses and missing weights."""
+    notes, rules = [], graph.input_edges.rules
     if counts.loops:
-        done = 'dropped (loops="drop")' if rules.skip_loops else 'kept (loops="drop" leaves them out)'
+        done = 'dropped (loops="drop")' if rules.skip_loops else 'kept (loops="drop" removes them)'
         notes.append(f"self loops ({counts.loops:,}) are {done}")
     if counts.repeats:
         kept = rules.repeats == "keep"
-        done = 'kept (repeats="first" makes them one)' if kept else f'made one (repeats="{rules.repeats}")'
+        done = 'kept (repeats="first" merges them)' if kept else f'merged (repeats="{rules.repeats}")'
         notes.append(f"repeated edges ({counts.repeats:,}) are {done}")
     if rules.symmetrize:
         notes.append("the reverse of every edge was added (symmetrize=True)")
+    edges = graph.input_edges.edges
+    if edges.possible_weights:
+        notes.append(f"the graph has no weights; {edges.weight_remedy}")
     if counts.missing_weights:
-        notes.append(f"missing weights ({counts.missing_weights:,}): who reads them refuses them; fill or drop them")
+        notes.append(
+            f"missing weights ({counts.missing_weights:,}) are refused by operations that read them; fill or drop them"
+        )
     return notes
 
 

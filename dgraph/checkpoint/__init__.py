@@ -1,5 +1,6 @@
 """What a run keeps so that it can go on elsewhere: pieces, one a partition, of the moment between two rounds.
 
 `checkpoint.py` is what a user asks for, `piece.py` a piece as bytes, `folder.py` and `memory_store.py` where pieces
-lie, `keeper.py` what a worker does, `fingerprint.py` how a graph is told from another.
+lie, `keeper.py` what a worker does, `fingerprint.py` how a graph is told from another. What a piece holds is up to
+`vertex_state/`.
 """

@@ -10,11 +10,12 @@ from uuid import uuid4
 
 from dgraph.checkpoint.memory_store import MemoryStore
 from dgraph.errors import OptionError
-from dgraph.options import check_integer, is_number
+from dgraph.options import check_integer, is_number, known_fields
 
 EVERY = 10  # supersteps
 
 
+@known_fields
 @dataclass(frozen=True)
 class Checkpoint:
     """`dg.run(..., checkpoint=Checkpoint("s3://bucket/run", every=20))`; a path alone is every 10 supersteps.
@@ -52,8 +53,8 @@ class CheckpointSeries:
 
     @classmethod
     def of(cls, given: Any) -> CheckpointSeries | None:
-        """From the option `checkpoint=`: None, a path, a Checkpoint; or a CheckpointSeries, which an operation
-        gives to one of its runs."""
+        """From the option `checkpoint=`: None, a path, a Checkpoint; or a Series, which an operation gives to one of
+        its runs."""
         if given is None or isinstance(given, cls):
             return given
         return cls(given if isinstance(given, Checkpoint) else Checkpoint(given))
@@ -65,12 +66,3 @@ class CheckpointSeries:
         if asked is None or asked.option.path is not None:
             return asked
         return None if client is None else replace(asked, memory=MemoryStore(f"{client.id}-{uuid4().hex}"))
-
-
-def for_part(options: dict[str, Any], part: int) -> dict[str, Any]:
-    """Options for one of several runs of a program, with checkpoints of its own; such a run may consist of several,
-    too."""
-    asked = CheckpointSeries.of(options.get("checkpoint"))
-    if asked is None:
-        return options
-    return {**options, "checkpoint": replace(asked, part=f"{asked.part}_{part}")}

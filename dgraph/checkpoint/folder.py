@@ -14,7 +14,8 @@ from uuid import uuid4
 import xxhash
 
 from dgraph.checkpoint.piece import CheckpointPiece, from_bytes, round_of, to_bytes
-from dgraph.errors import StorageError
+from dgraph.errors import RoomError, StorageError
+from dgraph.native.free_memory import enough_memory
 
 KEPT = 2  # checkpoints: the last may be torn, and then the one before is used
 WHERE = "give checkpoint= a folder or URL with space, that all workers and this process can read and write"
@@ -74,7 +75,10 @@ class Folder:
         fs, root = _filesystem(self.path)
         where = f"{root}/{self.name}/{checkpoint}/p{part}.piece"
         try:
-            data = fs.cat_file(where)
+            with enough_memory(where):
+                data = fs.cat_file(where)
+        except RoomError:
+            raise
         except Exception as cause:
             raise StorageError(f"{where}: cannot be read ({cause})") from cause
         piece = from_bytes(data, where)

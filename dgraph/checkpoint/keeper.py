@@ -28,7 +28,7 @@ GLOBAL = "global "  # before the names of global values
 
 
 @dataclass(frozen=True)
-class CheckpointSettings:
+class CheckpointPlan:
     """What travels to the workers: where checkpoints go, how often one is made, and the one to begin with."""
 
     store: Folder | MemoryStore
@@ -47,7 +47,7 @@ class CheckpointSettings:
 class CheckpointKeeper:
     """One worker's part. Arguments `rounds` are the worker's `Rounds`, between two rounds."""
 
-    kept: CheckpointSettings
+    kept: CheckpointPlan
     store: Folder | WorkerMemoryStore  # as this worker sees it
     last: int = 0  # round of the last checkpoint
     made: list[int] = field(default_factory=list)

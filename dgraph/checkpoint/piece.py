@@ -67,7 +67,7 @@ class PieceLabel(NamedTuple):
 
 
 def name_of(round: int, attempt: str) -> str:
-    """The name of a checkpoint. Pieces that two attempts at a run made after the same round do not go together: without
+    """The name of a checkpoint. Pieces that two attempts at a run made after the same round cannot be combined: without
     common rounds, one attempt may have sent what the other has not received."""
     return f"{round:09d}-{attempt}"
 

@@ -1,4 +1,4 @@
-"""`dgraph`: the group of all commands; a module is loaded when its command is called."""
+"""`dgraph`: the group of all commands. A command's module is imported when the command is called."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ COMMANDS = [
 
 
 class Commands(Group):
-    """The commands of `dgraph`: a module of `commands/` for each, imported when its command is asked for."""
+    """The commands of `dgraph`, each in a module of its own in this folder."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return COMMANDS
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return import_module(f"dgraph.cli.commands.{name}").command if name in COMMANDS else None
 
-    def typed(self, context: click.Context) -> dict[str, str]:
-        """Also the commands of `run` and `generate`, which somebody may type without these."""
+    def suggestions(self, context: click.Context) -> dict[str, str]:
+        """Also suggest `run` or `generate` when one of their commands is typed without it."""
         groups = {name: import_module(f"dgraph.cli.commands.{name}").command for name in ("generate", "run")}
         inner = {one: f"{name} {one}" for name, group in groups.items() for one in group.list_commands(context)}
-        return inner | super().typed(context)
+        return inner | super().suggestions(context)
 
-    def main(self, *given: Any, standalone_mode: bool = True, **more: Any) -> Any:
-        """Run a command line. Standing alone it ends the process, as `run_and_exit` says; else click's errors are
-        raised."""
-        run = partial(super().main, *given, standalone_mode=False, **more)
+    def main(self, *arguments: Any, standalone_mode: bool = True, **options: Any) -> Any:
+        """Run a command line. In standalone mode this ends the process (see `run_and_exit`); else it raises click's
+        errors."""
+        run = partial(super().main, *arguments, standalone_mode=False, **options)
         return run_and_exit(run) if standalone_mode else run()
 
 
@@ -47,8 +47,8 @@ class Commands(Group):
 def dgraph() -> None:
     """Graph algorithms on Dask: in this process, or on a cluster with --workers or --cluster.
 
-    Exit codes: 0 done; 1 the run failed, or found what was looked for to be wrong; 2 what was asked for cannot be done;
-    130 stopped by Ctrl-C, 143 by SIGTERM.
+    Exit codes: 0 success; 1 the run failed, or a check found errors; 2 the command line or the input is invalid; 130
+    stopped by Ctrl-C; 143 stopped by SIGTERM.
 
     \b
     Example:
@@ -58,8 +58,10 @@ def dgraph() -> None:
 
 
 def main() -> None:
-    """The entry point of the installed command. Dask's logs are off unless `--debug` is given, because an error is told
-    in one line."""
+    """The entry point of the installed command.
+
+    Errors are printed in one line, so Dask's logs are off unless `--debug` is given.
+    """
     if "--debug" not in sys.argv:
         logging.disable()
     dgraph(prog_name="dgraph")

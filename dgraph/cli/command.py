@@ -1,5 +1,4 @@
-"""What every command shares: failures in one line without a traceback (--debug shows it), warnings in one, and how
-an outcome is told."""
+"""What all commands share: errors and warnings in one line each, suggestions for misspelled names, and outcomes."""
 
 from __future__ import annotations
 
@@ -15,17 +14,17 @@ from typing import Any
 
 import click
 
-from dgraph import phrases
 from dgraph.cli.exits import code_of, error_text
+from dgraph.cli.say import say
 from dgraph.cli.signatures import OF
-from dgraph.cli.status_line import CLEAR
 from dgraph.errors import ColumnError, DgraphError, FileError, OptionError
+from dgraph.phrases.suggestions import choices, suggestion
 
 EXAMPLE = "\b\nExample:"
 
 
-class ExampleCommand(click.Command):
-    """A command whose help ends in the example of its docstring."""
+class WithExample(click.Command):
+    """A command whose help ends with the example of its docstring."""
 
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
@@ -34,104 +33,104 @@ class ExampleCommand(click.Command):
             self.help, self.epilog = text.rstrip(), mark + example
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        """The docstring up to its first stop: a list of commands has room for that."""
+        """The docstring up to its first punctuation mark, which fits into a list of commands."""
         return " ".join(re.split(r"[.,:;](?:\s|$)|\s\(", self.help or "")[0].split())
 
 
-class Command(ExampleCommand):
-    """A command that runs, and turns whatever is raised meanwhile into one line and an exit code (`exits.py`). Every
-    command has `--debug`, which prints the traceback, too."""
+class Command(WithExample):
+    """A command that turns any error into one line and an exit code (see `exits.py`).
+
+    Every command has `--debug`, which prints the traceback too.
+    """
 
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
+        self.context_settings["show_default"] = True
         self.params.append(click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."))
 
-    def parse_args(self, context: click.Context, given: list[str]) -> list[str]:
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         try:
-            return super().parse_args(context, given)
+            return super().parse_args(context, args)
         except click.NoSuchOption as error:
             flags = [flag.removeprefix("--") for option in self.params for flag in option.opts if flag[:2] == "--"]
-            if near := nearest(error.option_name.lstrip("-"), flags):
-                context.fail(f"there is no {error.option_name}; did you mean --{near}?")
+            if near := suggestion(error.option_name.lstrip("-"), flags, said="did you mean --{}?".format):
+                context.fail(f"there is no {error.option_name}; {near}")
             raise
 
     def invoke(self, context: click.Context) -> Any:
         debug = context.params.pop("debug")
         try:
-            with self._warnings_in_a_line():
+            with self._short_warnings():
                 return super().invoke(context)
         except (BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort):
-            raise  # a broken pipe: whoever read has read enough
+            raise  # a broken pipe means that the reader has read enough
         except KeyboardInterrupt as stop:
-            raise click.Abort from stop  # click itself would add a blank line
+            raise click.Abort from stop  # click would print a blank line before it
         except Exception as error:
             if debug:
-                traceback.print_exc()
-            expected = isinstance(error, DgraphError | OSError | MemoryError | Warning)  # by PYTHONWARNINGS=error
-            fault = "" if expected else f"{type(error).__name__}, a fault of dgraph (--debug shows where): "
+                say(traceback.format_exc(), err=True)
+            expected = isinstance(
+                error, DgraphError | OSError | MemoryError | Warning
+            )  # PYTHONWARNINGS=error raises these
+            fault = "" if expected else f"{type(error).__name__}, a bug in dgraph (--debug shows where): "
             reading = isinstance(error, ColumnError | FileError)
             failure = click.ClickException(fault + as_typed(error_text(error), self.params, reading=reading))
             failure.exit_code = code_of(error)  # type: ignore[misc]
             raise failure from error
 
     @contextmanager
-    def _warnings_in_a_line(self) -> Iterator[None]:
-        """Warnings are told in one line each, without the place in the source that raised them."""
+    def _short_warnings(self) -> Iterator[None]:
+        """In the block, print each warning in one line, without the source line that raised it."""
 
-        def told(message: Warning | str, *where: Any, **more: Any) -> None:
-            click.echo(
-                f"{CLEAR if sys.stderr.isatty() else ''}Warning: {as_typed(str(message), self.params, reading=True)}",
-                err=True,
-            )
+        def show(message: Warning | str, *where: Any, **more: Any) -> None:
+            text = as_typed(str(message), self.params, reading=True)
+            say(f"Warning: {text}", err=True, clear=True)
 
         with warnings.catch_warnings():
-            warnings.showwarning = told
+            warnings.showwarning = show
             yield
 
 
-class Group(ExampleCommand, click.Group):
-    """A command of commands. A name that is none is refused with the nearest and with all of them."""
+class Group(WithExample, click.Group):
+    """A group of commands. The error for an unknown name lists all names and suggests the nearest."""
 
-    def resolve_command(self, context: click.Context, given: list[str]) -> Any:
-        if not context.resilient_parsing and given[0][:1] != "-" and self.get_command(context, given[0]) is None:
-            typed = self.typed(context)
-            near = nearest(given[0], typed)
-            meant = f"did you mean `{context.command_path} {typed[near]}`? " if near else ""
-            context.fail(f"there is no {given[0]!r}; {meant}choose one of {', '.join(self.choices(context))}")
-        return super().resolve_command(context, given)
+    def resolve_command(self, context: click.Context, args: list[str]) -> Any:
+        if not context.resilient_parsing and args[0][:1] != "-" and self.get_command(context, args[0]) is None:
+            known = self.suggestions(context)
+
+            def said(near: str) -> str:
+                return f"did you mean `{context.command_path} {known[near]}`?"
+
+            meant = suggestion(args[0], known, said=said, operations=True)
+            context.fail(f"there is no {args[0]!r}; {choices(args[0], self.choices(context), meant)}")
+        return super().resolve_command(context, args)
 
     def choices(self, context: click.Context) -> list[str]:
-        """The names that are known."""
         return self.list_commands(context)
 
-    def typed(self, context: click.Context) -> dict[str, str]:
-        """Each word that may be meant, and what to type for it after this group's own name."""
+    def suggestions(self, context: click.Context) -> dict[str, str]:
+        """Words that may be meant, each with what to type after the name of this group."""
         return {name: name for name in self.choices(context)}
 
 
-def nearest(given: str, known: Iterable[str]) -> str:
-    """The known word, which may have hyphens, that a word that is not known may mean; "" if none is near."""
-    words = {one.replace("-", "_"): one for one in known}
-    return words.get(phrases.nearest(given.lower().replace("-", "_"), words, 0.7), "")
+def operation_name(operation: str, known: Iterable[str] | None = None, more: str = "") -> str:
+    """The Python name of an operation as it was typed, perhaps with hyphens.
 
-
-def named(operation: str, known: Iterable[str] | None = None, more: str = "") -> str:
-    """The name in Python of an operation that was typed, which may have hyphens. Unless it is `known` (by default, one
-    of `dgraph.OPERATIONS`) it is refused, and the error ends in `more`."""
+    `known` lists the names that are accepted, by default `dgraph.OPERATIONS`. The error for others ends in `more`.
+    """
     import dgraph as dg
 
     known, name = known or dg.OPERATIONS, operation.replace("-", "_")
     if name not in known:
         words = [one.replace("_", "-") for one in known]
-        near = nearest(operation, words)
-        meant = f"did you mean {near}? " if near else ""
-        raise OptionError(f"{operation!r} is no operation; {meant}take {', '.join(words)}{more}")
+        raise OptionError(f"{operation!r} is not an operation; {choices(operation, words, operations=True)}{more}")
     return name
 
 
-# what an option of the command line says by itself, and what no option can say
+# Phrases of the library's messages that have another form on the command line, or none.
 WORDS = {
     'isolated="drop"': "--drop-isolated",
+    "weight=None": "--unweighted",
     "renumber=True": "--renumber IDS",
     ", or give a function": "",
     ", or {vertex: weight}": "",
@@ -141,9 +140,11 @@ WORDS = {
 
 
 def as_typed(message: str, options: Sequence[click.Parameter], *, reading: bool = False) -> str:
-    """A message of the library in the words of a command: arguments that it names, as `header=True`, become the options
-    that set them. Where an option of the operation and one of reading the graph have the same name, the operation's is
-    meant, unless the message is about `reading`."""
+    """Translate a message of the library: arguments that it names, such as `header=True`, become a command's options.
+
+    If an option of the operation and one for reading the graph have the same name, the message means the operation's,
+    unless it is about `reading`.
+    """
     for word, option in WORDS.items():
         message = message.replace(word, option)
     named = {str(one.name): one for one in options if isinstance(one, click.Option)}
@@ -163,7 +164,7 @@ def as_typed(message: str, options: Sequence[click.Parameter], *, reading: bool 
 
 @contextmanager
 def rename_in_errors(path: str, name: str) -> Iterator[None]:
-    """Errors raised in the block that name the file `path`, which we made, call it by `name`: what it stands for."""
+    """In the block, errors call the temporary file `path` by `name`, which says what it stands for."""
     try:
         yield
     except DgraphError as error:
@@ -171,10 +172,13 @@ def rename_in_errors(path: str, name: str) -> Iterator[None]:
         raise
 
 
-def print_outcome(told: Mapping[str, Any], as_json: bool, text: str = "") -> None:
-    """Print the outcome of a command: as JSON on standard output, or on standard error where values go to standard
-    output; without JSON as the line `text` on a terminal, and not at all in a pipe."""
+def print_outcome(outcome: Mapping[str, Any], as_json: bool, text: str = "") -> None:
+    """Print the outcome of a command.
+
+    JSON goes to standard output, or to standard error if values go to standard output. Without JSON, the line `text` is
+    shown on terminals only.
+    """
     if as_json:
-        click.echo(json.dumps(told, default=str), err=told.get("output") == "-")
+        say(json.dumps(outcome, default=str), err=outcome.get("output") == "-")
     elif sys.stderr.isatty():
-        click.echo(text or ", ".join(f"{name} {value}" for name, value in told.items()), err=True)
+        say(text or ", ".join(f"{name} {value}" for name, value in outcome.items()), err=True)

@@ -1,4 +1,4 @@
-"""EDGES and the options that say how to read them: the same for every command that reads a graph."""
+"""EDGES and the options for reading them, which all commands that read a graph share."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from typing import Any
 import click
 
 from dgraph.cli.command import rename_in_errors
-from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, WholeNumber, among, offered
-from dgraph.cli.place import PLACE, Place, decorated, name_of, take_place
+from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, WholeRange, choice_option, completion
+from dgraph.cli.place import PLACE, Place, add_options, name_of, pop_place
 from dgraph.cli.status_line import show_status
 from dgraph.errors import FileError, OptionError
 
 POLICIES = ("auto", "outgoing", "incoming", "cartesian", "hybrid", "metis")
+ID_TYPES = click.Choice(["int64", "string"])
 LOOPS, REPEATS = click.Choice(["keep", "drop"]), click.Choice(["keep", "first", "sum", "min", "max"])
 
 
 def formats() -> list[str]:
-    """What the shell offers for --format."""
+    """Shell completion of --format."""
     from dgraph.io.formats import FORMATS
 
     return list(FORMATS)
@@ -35,41 +36,46 @@ def formats() -> list[str]:
 READING = (
     click.argument("edges", metavar="EDGES", type=FILE),
     click.option(
-        "--format",
-        shell_complete=offered(formats),
-        help="Format of EDGES, where its suffix does not tell; of standard input: text.",
+        "--format", shell_complete=completion(formats), help="Format of EDGES.  [default: by suffix, or text]"
     ),
-    click.option("--source", metavar="COLUMN", help="Column of the edges' sources: a name, or a number, from 0."),
-    click.option("--destination", metavar="COLUMN", help="Column of destinations, likewise.  [default: the second]"),
-    click.option("--weight", metavar="COLUMN", help="Column of weights, likewise.  [default: none, or the format's]"),
-    click.option("--unweighted", is_flag=True, help="Leave out the weights that a file says it has."),
+    click.option("--source", metavar="COLUMN", help="Name of the source column, or its number from 0.  [default: 0]"),
+    click.option("--destination", metavar="COLUMN", help="Name or number of the destination column.  [default: 1]"),
     click.option(
-        "--columns",
-        multiple=True,
+        "--weight",
         metavar="COLUMN",
-        help="Another edge column to keep; may be repeated; all is every one.  [default: none]",
+        help="Name or number of the weight column.  [default: the format's, or a numeric column called weight]",
     ),
-    click.option("--header/--no-header", default=None, help="Whether text begins with names of columns.  [guessed]"),
-    click.option("--delimiter", metavar="SIGN", help="Between columns of text; ' ' is any run of blanks.  [guessed]"),
-    click.option("--id-type", type=click.Choice(["int64", "string"]), help="Of text: by default int64 where all fit."),
+    click.option("--unweighted", is_flag=True, help="Make a graph without weights."),
+    click.option("--columns", multiple=True, metavar="COLUMN", help="Edge column to keep, or 'all'. May be repeated."),
+    click.option(
+        "--header/--no-header", default=None, help="Whether text starts with column names.  [default: guessed]"
+    ),
+    click.option("--delimiter", help="Delimiter of columns in text; ' ' means any whitespace.  [default: guessed]"),
+    click.option("--id-type", type=ID_TYPES, help="Type of ids in text.  [default: int64 if all ids fit]"),
     UNDIRECTED,
     VERTICES,
-    click.option("--vertex-file", type=FILE, metavar="FILE", help="Lists vertices, for those without edges."),
-    click.option("--loops", type=LOOPS, default="keep", show_default=True, help="Edges from a vertex to itself."),
-    click.option("--repeats", type=REPEATS, default="keep", show_default=True, help="Edges with the same ends."),
+    click.option(
+        "--vertex-file", type=FILE, metavar="FILE", help="File that lists vertices, also those without edges."
+    ),
+    click.option("--loops", type=LOOPS, default="keep", help="What to do with edges from a vertex to itself."),
+    click.option(
+        "--repeats",
+        type=REPEATS,
+        default="keep",
+        help="What to do with edges that have the same ends.",
+    ),
     click.option("--symmetrize", is_flag=True, help="Add the reverse of every edge."),
-    among("--policy", POLICIES, "Which partition owns a vertex or an edge: "),
-    click.option("--parts", type=WholeNumber(1, 2**16 - 1), help="Partitions.  [default: one for each worker]"),
+    choice_option("--policy", POLICIES, "Which partition owns a vertex or an edge"),
+    click.option("--parts", type=WholeRange(1, 2**16 - 1), help="Number of partitions.  [default: one per worker]"),
 )
-COLUMNS = ("source", "destination", "weight")
-HEADS = ("id", "vertex", "node", "name")  # what the one column of a list of vertices may be called
-WHOLE = "\x01"  # separates nothing
+COLUMNS, WEIGHTING = ("source", "destination", "weight"), ("weight", "unweighted")
+HEADS = ("id", "vertex", "node", "name")  # headings of a file that lists only ids
+NO_SEPARATOR = "\x01"
 
 
 @dataclass(frozen=True)
-class GraphArgument:
-    """What a command is told of a graph: the file of its edges, where the graph will be, and how to read it. Nothing is
-    read before `graph` is called."""
+class GraphArguments:
+    """The file of edges, how to read it, and where the graph will be. Nothing is read before `graph` is called."""
 
     path: str
     place: Place
@@ -77,8 +83,10 @@ class GraphArgument:
 
     @contextmanager
     def graph(self) -> Iterator[Any]:
-        """The graph; in the block, because the workers that it is on may be started for it. A folder that holds a saved
-        graph is opened, and everything else is read as edges."""
+        """The graph, for the length of the block, because it may need workers that are started for it.
+
+        A folder with a saved graph is opened; anything else is read as edges.
+        """
         import dgraph as dg
         from dgraph.building.saved_graph import MANIFEST
 
@@ -88,22 +96,22 @@ class GraphArgument:
                 how["columns"] = "all" if "all" in how["columns"] else list(how["columns"])
             directed = False if how.pop("undirected") else None
             if (Path(path) / MANIFEST).is_file():
-                given = [name for name in how if name not in ("policy", "parts") and how[name] not in (False, "keep")]
-                given = ["weight" if name == "unweighted" else name for name in given]
+                kept = ("policy", "parts", *WEIGHTING)
+                given = [name for name in how if name not in kept and how[name] not in (False, "keep")]
                 if given or directed is False:
-                    raise OptionError(f"{path} is a saved graph, which has its own {', '.join(given) or 'direction'}")
+                    raise OptionError(
+                        f"{path} is a saved graph, which cannot change its {', '.join(given) or 'direction'}"
+                    )
                 policy = None if how["policy"] == "auto" else how["policy"]
-                yield dg.open_graph(path, policy=policy, parts=how.get("parts"), client=client)
+                weight = _weight(how)
+                yield dg.open_graph(path, **weight, policy=policy, parts=how.get("parts"), client=client)
                 return
             if self.path == "-":
                 how.setdefault("format", "text")
-            if how.pop("unweighted"):
-                if "weight" in how:
-                    raise OptionError("--weight and --unweighted exclude each other: leave one out")
-                how["weight"] = False
+            how |= _weight(how)
             if "vertex_file" in how:
                 if "vertices" in how:
-                    raise OptionError("--vertices and --vertex-file exclude each other: name one")
+                    raise OptionError("--vertices and --vertex-file are mutually exclusive")
                 how["vertices"] = _vertices(how.pop("vertex_file"))
             how |= {name: int(how[name]) for name in COLUMNS if str(how.get(name)).isdecimal()}
             with show_status(f"reading {'standard input' if self.path == '-' else self.path}"):
@@ -111,22 +119,21 @@ class GraphArgument:
             yield graph
 
 
-def reads_graph(command: Callable) -> Callable:
-    """The command with the argument EDGES and the options to read it and to say where; it is given these as `edges`, a
-    `GraphArgument`."""
+def graph_options(command: Callable) -> Callable:
+    """Add the argument EDGES, the options for reading it, and those in PLACE. The command receives `edges`."""
 
     @wraps(command)
     def with_edges(edges: str, **given: Any) -> Any:
         names = [name_of(option) for option in READING[1:]]
         options = {name: given.pop(name) for name in names}
-        return command(edges=GraphArgument(edges, take_place(given), options), **given)
+        return command(edges=GraphArguments(edges, pop_place(given), options), **given)
 
-    return decorated(with_edges, (*READING, *PLACE))
+    return add_options(with_edges, (*READING, *PLACE))
 
 
 @contextmanager
 def _spooled(path: str) -> Iterator[str]:
-    """A path that can be read twice: of the file itself, or of a copy of standard input that goes with the block."""
+    """A path that can be read twice: `path`, or a copy of standard input that exists during the block."""
     if path != "-":
         yield path
         return
@@ -134,7 +141,7 @@ def _spooled(path: str) -> Iterator[str]:
 
     first = sys.stdin.buffer.read(1 << 22)
     if not first:
-        raise OptionError("standard input is empty: pipe edges into it, or name their file instead of -")
+        raise OptionError("standard input is empty; pipe edges into it, or give the path of a file instead of -")
     with tempfile.NamedTemporaryFile(suffix=f".txt{compression_of(first)}") as spool:
         spool.write(first)
         with show_status("reading standard input"):
@@ -144,8 +151,18 @@ def _spooled(path: str) -> Iterator[str]:
             yield spool.name
 
 
+def _weight(how: dict[str, Any]) -> dict[str, Any]:
+    """The option `weight` that --weight and --unweighted stand for, which are taken out."""
+    given = {name: how.pop(name) for name in WEIGHTING if name in how}
+    if not given.pop("unweighted"):
+        return given
+    if given:
+        raise OptionError("--weight and --unweighted are mutually exclusive")
+    return {"weight": None}
+
+
 def _vertices(text: str) -> Any:
-    """The frame of vertices in a file: Parquet, CSV whose first line has names, or ids alone, one a line."""
+    """The vertices in a file: Parquet, CSV with a heading, or one id per line."""
     import pandas as pd
 
     from dgraph.io.columnar import parquet
@@ -153,11 +170,11 @@ def _vertices(text: str) -> Any:
     try:
         if text.endswith(parquet.SUFFIXES):
             return pd.read_parquet(text)
-        line = str(pd.read_csv(text, header=None, nrows=1, sep=WHOLE, engine="python").iloc[0, 0])
+        line = str(pd.read_csv(text, header=None, nrows=1, sep=NO_SEPARATOR, engine="python").iloc[0, 0])
         cells = re.split(r"[,;\s]+", line.strip())
         if cells[0].lstrip("-").isdecimal() or (len(cells) == 1 and cells[0].lower() not in HEADS):
             return pd.read_csv(text, header=None, sep=r"[,;\s]+", engine="python").iloc[:, :1].set_axis(["id"], axis=1)
         return pd.read_csv(text, sep=next((sign for sign in "\t;" if sign in line), ",")).rename(columns=str)
     except (OSError, ValueError) as error:
-        problem, remedy = getattr(error, "strerror", None) or error, "name a list of ids, CSV or Parquet"
-        raise FileError(f"the vertices cannot be read: {problem}", path=text, remedy=remedy) from error
+        problem, remedy = getattr(error, "strerror", None) or error, "expected one id per line, CSV or Parquet"
+        raise FileError(f"cannot read the vertices: {problem}", path=text, remedy=remedy) from error

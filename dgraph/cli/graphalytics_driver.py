@@ -1,7 +1,7 @@
-"""The platform driver of Graphalytics: what its five scripts in `bin/sh` call, with the options that its harness gives.
+"""The platform driver of Graphalytics: the harness calls it through five scripts in `bin/sh`.
 
-A loaded graph is a saved one in the folder of --output-path. A job prints when processing starts and ends, in
-milliseconds, also to its log, which is where the harness looks.
+Loading saves the graph in the folder --output-path. A job prints the times, in milliseconds, at which processing starts
+and ends, and also writes them to its log, where the harness reads them.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ from typing import Any
 import click
 
 from dgraph.cli.command import Command
+from dgraph.cli.say import say
 from dgraph.errors import FileError
 from dgraph.graphalytics import algorithms
 
-HARNESS = {"ignore_unknown_options": True, "allow_extra_args": True}  # it gives every script more than it needs
+HARNESS = {
+    "ignore_unknown_options": True,
+    "allow_extra_args": True,
+}  # the harness passes unused options
 
 
 @click.group()
 def driver() -> None:
-    """The scripts' own command."""
+    """Group the commands of the scripts."""
 
 
 @driver.command("prepare-benchmark", cls=Command, context_settings=HARNESS)
 def prepare() -> None:
-    """Compile kernels, so that no job waits for it."""
+    """Compile kernels, so that no job waits for the compiler."""
     from dgraph.cli.commands.warmup import warm_up
 
     for _ in warm_up(("bfs", "cdlp", "lcc", "pagerank", "sssp", "wcc")):
@@ -45,40 +49,36 @@ def prepare() -> None:
 @click.option("--directed", type=bool, required=True)
 @click.option("--weighted", type=bool, required=True)
 def load(**given: Any) -> None:
-    """Read the files and save the partitions."""
+    """Read the files and save the partitioned graph."""
     import pyarrow as pa
 
     import dgraph as dg
 
     vertices = pa.table({"id": pa.array(_ids(given["input_vertex_path"]), pa.int64())})
-    how: dict[str, Any] = {
-        "format": "text",
-        "header": False,
-        "delimiter": " ",
-        "weight": 2 if given["weighted"] else None,
-    }
+    weight = 2 if given["weighted"] else None
+    how: dict[str, Any] = {"format": "text", "header": False, "delimiter": " ", "weight": weight}
     graph = dg.read_edges(given["input_edge_path"], directed=given["directed"], vertices=vertices, **how)
     graph.partitioned(("out", "incoming"), (graph.weight,) if graph.weight else ())
     graph.save(given["output_path"], overwrite=True)
 
 
 def _ids(path: str) -> list[int]:
-    """The ids in a file of vertices: the first number of each line, which may have a value behind it."""
+    """The ids in a file of vertices: the first number in each line, which may be followed by a value."""
     from dgraph.io import files
 
-    found = []
+    ids = []
     for number, line in enumerate(files.read_bytes(path).decode(errors="replace").splitlines(), 1):
         if words := line.split():
             if not re.fullmatch(r"-?[0-9]{1,19}", words[0]) or not -(2**63) <= int(words[0]) < 2**63:
-                raise FileError(f"{words[0]!r} is no id of a vertex, a whole number", path=path, line=number)
-            found.append(int(words[0]))
-    return found
+                raise FileError(f"{words[0]!r} is not a vertex id: ids are 64-bit integers", path=path, line=number)
+            ids.append(int(words[0]))
+    return ids
 
 
 @driver.command("execute-job", cls=Command, context_settings=HARNESS)
 @click.option("--job-id", required=True)
 @click.option("--log-path", required=True)
-@click.option("--algorithm", required=True, type=click.Choice(algorithms.NAMES, case_sensitive=False))
+@click.option("--algorithm", required=True, type=click.Choice(list(algorithms.ALGORITHMS), case_sensitive=False))
 @click.option("--input-path", required=True)
 @click.option("--output-path", required=True)
 @click.option("--source-vertex", type=int)
@@ -103,7 +103,7 @@ def execute(job_id: str, log_path: str, algorithm: str, input_path: str, output_
         lines.append(f"Processing ends at: {_now()}")
         write_values(algorithms.values_of(algorithm, result.compute()), output_path)
         (folder / "platform.log").write_text("\n".join([*lines, ""]))
-        click.echo("\n".join(lines))
+        say("\n".join(lines))
     finally:
         process.unlink(missing_ok=True)
 
@@ -112,7 +112,7 @@ def execute(job_id: str, log_path: str, algorithm: str, input_path: str, output_
 @click.option("--job-id", required=True)
 @click.option("--log-path", required=True)
 def terminate(job_id: str, log_path: str) -> None:
-    """Stop a job that still runs."""
+    """Stop a running job."""
     process = Path(log_path) / f"{job_id}.pid"
     if process.is_file():
         os.kill(int(process.read_text()), signal.SIGTERM)
@@ -123,7 +123,7 @@ def terminate(job_id: str, log_path: str) -> None:
 @click.option("--graph-name", required=True)
 @click.option("--output-path", required=True)
 def unload(graph_name: str, output_path: str) -> None:
-    """Remove a loaded graph; nothing that is not one."""
+    """Remove the folder if it holds a saved graph."""
     from dgraph.building.saved_graph import MANIFEST
 
     if (Path(output_path) / MANIFEST).is_file():

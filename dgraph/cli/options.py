@@ -1,4 +1,4 @@
-"""Options that several commands have, each defined once: the same flag means the same everywhere."""
+"""Options that several commands share, so that a flag means the same everywhere."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any
 
 import click
 
-FILE = click.Path()  # the shell offers files
+FILE = click.Path()  # the shell completes files
 
 
-def offered(words: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[..., list[str]]:
-    """The `shell_complete` of an option that takes one of some words. A function in place of the words is called when
-    the shell asks, because to look them up takes time."""
+def completion(words: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[..., list[str]]:
+    """The `shell_complete` of an option that takes one of some words.
+
+    Pass a function if looking up the words takes time: it is called only when the shell completes.
+    """
 
     def complete(context: click.Context, param: click.Parameter, begun: str) -> list[str]:
         return [word for word in (words() if callable(words) else words) if word.startswith(begun)]
@@ -22,23 +24,26 @@ def offered(words: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[...,
     return complete
 
 
-def among(option: str, words: Sequence[str], about: str = "") -> Any:
-    """An option that takes one of some words, which its help names and the shell offers. Others are refused when the
-    command line is read, before any work."""
+def choice_option(option: str, words: Sequence[str], about: str) -> Any:
+    """An option that takes one of some words, which its help lists and the shell completes.
+
+    Other words are refused when the command line is parsed, before any work.
+    """
 
     def known(context: click.Context, param: click.Parameter, value: str) -> str:
         if value not in words:
             context.fail(f"{option} {value!r} is not known; choose one of {', '.join(words)}")
         return value
 
-    told = f"{about}{', '.join(words[:-1])} or {words[-1]}."
-    complete = offered(words)
-    return click.option(option, default="auto", show_default=True, help=told, callback=known, shell_complete=complete)
+    text = f"{about}: {', '.join(words[:-1])} or {words[-1]}."
+    return click.option(option, default="auto", help=text, callback=known, shell_complete=completion(words))
 
 
-class WritablePath(click.Path):
-    """A path of a file, or with `folder` of a folder, that can be written. It is tried when the command line is read,
-    so that no work is in vain; "-" and URLs are taken as they are."""
+class OutputPath(click.Path):
+    """The path of a file to write or, with `folder`, of a folder.
+
+    Whether it can be written is checked when the command line is parsed, before any work. "-" and URLs are not checked.
+    """
 
     def __init__(self, *, folder: bool = False):
         super().__init__(file_okay=not folder)
@@ -49,50 +54,47 @@ class WritablePath(click.Path):
         if path == "-" or "://" in path:
             return path
         if self.file_okay and Path(path).is_dir():
-            self.fail(f"{path} is a folder; name a file, in it or beside it", param, context)
+            self.fail(f"{path} is a folder; give the path of a file", param, context)
         if not self.file_okay and Path(path).exists() and not Path(path).is_dir():
-            self.fail(f"{path} is a file; name a folder", param, context)
+            self.fail(f"{path} is a file; give the path of a folder", param, context)
         folder = Path(path).absolute() if not self.file_okay else Path(path).absolute().parent
-        while not folder.exists():  # made when it is written
+        while not folder.exists():  # missing folders are created when the file is written
             folder = folder.parent
         try:
             tempfile.TemporaryFile(dir=folder).close()
         except OSError as error:
-            self.fail(
-                f"{path}: nothing can be written to {folder}: {error.strerror}; name a place elsewhere", param, context
-            )
+            self.fail(f"{path}: cannot write to {folder}: {error.strerror}; choose another folder", param, context)
         return path
 
 
-class WholeNumber(click.IntRange):
-    """A whole number of a range, which a help text calls N."""
+class WholeRange(click.IntRange):
+    """An integer in a range, called N in help texts."""
 
     name = "n"
 
 
 class VertexCount(click.types.IntParamType):
-    """A number of vertices. Who names a file is told of the option that takes one."""
+    """A number of vertices. If it is the path of a file, the error suggests --vertex-file."""
 
     def convert(self, value: Any, param: Any, context: Any) -> Any:
         if Path(str(value)).is_file():
-            self.fail(f"{value!r} is no number; a file of vertices is for --vertex-file", param, context)
+            self.fail(f"{value!r} is not a number; to read vertices from a file, use --vertex-file", param, context)
         return super().convert(value, param, context)
 
 
-def output(what: str, *, metavar: str = "FILE", folder: bool = False, required: bool = False) -> Any:
-    """The option -o of a command, whose help says `what` is written."""
-    kind = WritablePath(folder=folder)
-    return click.option("-o", "--output", metavar=metavar, type=kind, required=required, help=f"Where to write: {what}")
+def output_option(what: str, *, metavar: str = "FILE", folder: bool = False, required: bool = False) -> Any:
+    """The option -o of a command; `what` describes what is written."""
+    kind = OutputPath(folder=folder)
+    return click.option("-o", "--output", metavar=metavar, type=kind, required=required, help=f"Output: {what}")
 
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON: an object a line.")
-engine = among("--engine", ("auto", "local", "bsp", "gas", "bulk_async", "block_descent", "cugraph"))
-on_workers = click.option(
-    "--on-workers", type=WholeNumber(1), help="Workers there will be.  [default: those there are]"
-)
+ENGINES = ("auto", "local", "bsp", "gas", "bulk_async", "block_descent", "cugraph")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON, one object per line.")
+engine = choice_option("--engine", ENGINES, "Engine (cugraph is experimental)")
+on_workers = click.option("--on-workers", type=WholeRange(1), help="Number of workers.  [default: those that run now]")
 UNDIRECTED = click.option("--undirected", is_flag=True, help="Each listed edge stands for both directions.")
 VERTICES = click.option(
-    "--vertices", type=VertexCount(), metavar="N", help="How many vertices there are: the ids 0 to N-1."
+    "--vertices", type=VertexCount(), metavar="N", help="Number of vertices; their ids are 0 to N-1."
 )
 
 
@@ -102,4 +104,4 @@ def _operations() -> list[str]:
     return [name.replace("_", "-") for name in dg.OPERATIONS]
 
 
-operations = offered(_operations)  # what the shell offers for OP
+complete_operations = completion(_operations)  # shell completion of OP

@@ -1,40 +1,38 @@
-"""What a run found, or the edges of a graph, written to a file by its suffix, to standard output, or shown."""
+"""Write results and edges to a file, in the format of its suffix, or to standard output; show the first rows."""
 
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from dgraph.cli.command import rename_in_errors
+from dgraph.cli.say import as_table, say, standard_output
 from dgraph.cli.status_line import show_status
 from dgraph.errors import OptionError
 
-if TYPE_CHECKING:  # loaded when something is written: a help text must not wait for them
+if TYPE_CHECKING:  # imported when something is written, because help texts must not wait for them
     import pandas as pd
     import pyarrow as pa
 
-SHOWN = 10  # rows, where no output is named
+SHOWN = 10  # rows shown if there is no -o
 
 
 def write_result(result: Any, output: str | None, client: Any) -> None:
-    """Write the values of all vertices to a file, or to standard output where `output` is "-": sorted by vertex in this
-    process, partition after partition on a cluster. Without `output` the first are shown."""
+    """Write the values of all vertices to a file, or to standard output if `output` is "-"; without `output`, show the
+    first rows. Rows are sorted by vertex in this process, and ordered by partition on a cluster."""
     if output is None:
         first = result.frame.head(SHOWN, npartitions=-1, compute=False).compute(scheduler=client)
-        click.echo(first.to_string(index=False) if len(first) else "no vertices")
+        say(as_table(first) if len(first) else "no vertices")
         return
     write_frames(result.pieces(), output)
 
 
 def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
-    """Write frames of the same columns to one file, one after the other, or to standard output where `path` is "-". The
-    file appears whole or not at all."""
+    """Write frames with the same columns, one after the other, to a file or, if `path` is "-", to standard output. The
+    file appears only once it is complete."""
     import pandas as pd
     import pyarrow as pa
 
@@ -44,15 +42,16 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
     tables = (pa.Table.from_pandas(pd.DataFrame(frame), preserve_index=False) for frame in frames)
     first = next(tables)
     if path == "-":
-        _write(writer, first, tables, sys.stdout.buffer)
+        stream = standard_output()
+        _write(writer, first, tables, stream)
+        stream.flush()
         return
     with files.atomic(path) as stream:
         _write(writer, first, tables, stream)
 
 
 def check_format(path: str, ids: str | None = None) -> None:
-    """Refuse a file of edges, or one of `ids`, whose suffix tells no format, or does not fit the other. Commands call
-    it before their work begins."""
+    """Check, before any work, that the suffixes of a file of edges and of a file of `ids` have formats that fit."""
     from dgraph.io.formats import counts_from_one, written_as
 
     if path != "-":
@@ -60,14 +59,16 @@ def check_format(path: str, ids: str | None = None) -> None:
     if ids is not None:
         writer_of(ids)
         if path == "-" or not counts_from_one(path):
-            problem = f"--renumber {ids} is for formats that count vertices from 1"
-            raise OptionError(f"{problem}, and {path} has ids as they are: leave it out")
+            problem = f"--renumber {ids} is for formats that number vertices from 1"
+            raise OptionError(f"{problem}, but {path} keeps the ids; leave it out")
 
 
 def write_edges(graph: Any, path: str, isolated: str, ids: str | None = None) -> None:
-    """Write the edges of a graph to a file, or as CSV to standard output where `path` is "-". Of vertices without edges
-    `isolated` says whether a format that cannot list them may "drop" them. If `ids` is given, vertices are numbered
-    from 1, and their ids go to that file."""
+    """Write the edges of a graph to a file, or as CSV to standard output if `path` is "-".
+
+    With `isolated="drop"`, formats that cannot list vertices without edges drop them. With `ids`, vertices are numbered
+    from 1, and their ids are written to that file.
+    """
     import dgraph as dg
     from dgraph.io import paths
     from dgraph.io.formats import counts_from_one
@@ -76,9 +77,9 @@ def write_edges(graph: Any, path: str, isolated: str, ids: str | None = None) ->
     counted, note = path != "-" and counts_from_one(path), ""
     from_zero = counted and ids is None and _counts_from_zero(graph)
     if from_zero:
-        note = f"{path} counts vertices from 1: vertex 0 is its 1, and so on"
+        note = f"{path} numbers vertices from 1: vertex 0 becomes 1, and so on"
     elif not graph.directed and (path == "-" or paths.split_suffix(path)[1] in plain_text.SUFFIXES):
-        note = f"{path} does not tell that edges have no direction: read it with --undirected"
+        note = f"{path} does not record that edges are undirected; read it with --undirected"
     if path == "-":
         _edges_to_stdout(graph, isolated)
     else:
@@ -87,11 +88,11 @@ def write_edges(graph: Any, path: str, isolated: str, ids: str | None = None) ->
         if ids is not None:
             write_frames([{"vertex": graph.numbering.ids()}], ids)
     if note:
-        click.echo(f"Note: {note}", err=True)
+        say(f"Note: {note}", err=True)
 
 
 def _edges_to_stdout(graph: Any, isolated: str) -> None:
-    """Write the edges as CSV to standard output, by way of a file: so nothing is printed if that fails."""
+    """Write the edges as CSV to a temporary file, and then to standard output. If that fails, nothing is printed."""
     import dgraph as dg
 
     with TemporaryDirectory(prefix="dgraph-") as folder:
@@ -99,34 +100,36 @@ def _edges_to_stdout(graph: Any, isolated: str) -> None:
         with rename_in_errors(str(file), "standard output"):
             dg.write_edges(graph, file, isolated=isolated)
         with file.open("rb") as stream:
-            shutil.copyfileobj(stream, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+            shutil.copyfileobj(stream, out := standard_output())
+        out.flush()
 
 
 def _counts_from_zero(graph: Any) -> bool:
-    """Whether the ids are the numbers 0, 1, 2 ..."""
-    found, size = graph.numbering.ids(), graph.num_vertices
-    return graph.numbering.id_type.kind == "integer" and size > 0 and found[0] == 0 and found[-1] == size - 1
+    """Whether the ids are 0, 1, 2, ..."""
+    ids, size = graph.numbering.ids(), graph.num_vertices
+    return graph.numbering.id_type.kind == "integer" and size > 0 and ids[0] == 0 and ids[-1] == size - 1
 
 
 def writer_of(path: str, vectors: bool = False) -> Callable:
-    """The function that opens a writer of Arrow tables for a file, by its suffix; for "-", of CSV. Suffixes that tell
-    none, or one that cannot hold `vectors`, are refused; so a run asks it first, to do no work in vain."""
+    """The function that opens a writer of Arrow tables for the suffix of a file, or for CSV if `path` is "-".
+
+    Unknown suffixes, and formats that cannot hold `vectors`, are errors, so commands call this before any work.
+    """
     from dgraph.io.paths import split_suffix
 
     _, suffix, compression = split_suffix(path)
     writer = _csv if path == "-" else WRITERS.get(suffix)
     if writer is None:
-        raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(WRITERS)}, or -")
+        raise OptionError(f"{path}: unknown suffix for values; use {', '.join(WRITERS)}, or -")
     if vectors and writer is _csv:
         raise OptionError(f"{path}: the values are vectors, which CSV cannot hold; write .parquet or .arrow")
     if compression and writer is not _csv:
-        raise OptionError(f"{path}: {suffix} is compressed inside, and not by a suffix; leave out {compression}")
+        raise OptionError(f"{path}: {suffix} files are compressed internally; leave out {compression}")
     return writer
 
 
 def _write(writer: Callable, first: pa.Table, others: Iterator[pa.Table], stream: Any) -> None:
-    """Write tables to a stream, in the types of the first."""
+    """Write tables to a stream, with the column types of the first."""
     import pyarrow as pa
 
     try:
@@ -135,7 +138,7 @@ def _write(writer: Callable, first: pa.Table, others: Iterator[pa.Table], stream
             for table in others:
                 sink.write_table(table.cast(first.schema))
     except pa.ArrowInvalid as error:
-        raise OptionError(f"a column has no form in this format: {error}; write .parquet or .arrow") from error
+        raise OptionError(f"this format cannot hold a column: {error}; write .parquet or .arrow") from error
 
 
 def _csv(stream: Any, schema: pa.Schema) -> Any:
@@ -156,9 +159,4 @@ def _parquet(stream: Any, schema: pa.Schema) -> Any:
     return parquet.ParquetWriter(stream, schema)
 
 
-WRITERS: dict[str, Callable] = {
-    ".csv": _csv,
-    ".parquet": _parquet,
-    ".arrow": _arrow,
-    ".feather": _arrow,
-}
+WRITERS: dict[str, Callable] = {".csv": _csv, ".parquet": _parquet, ".arrow": _arrow, ".feather": _arrow}

@@ -1,4 +1,4 @@
-"""Options of a command from the signature of the function that it calls: a new parameter is a new option."""
+"""Make a command's options from the signature and docstring of the function that it calls."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import click
 
-from dgraph.cli.options import offered
+from dgraph.cli.options import completion
 from dgraph.errors import OptionError
 
-OF = "of_"  # begins what click calls a parameter of the function, which may have the name of another option
-PLAIN = {int: int, float: float, str: str}
+OF = "of_"  # prefix of click's names for the function's parameters, which may clash with other options (`source`)
 
 
 class Number(click.ParamType):
-    """A number, whole where it is written so: weights between 1 and 9 are whole, between 1.0 and 9 are not."""
+    """A number that stays an integer if written as one: `--weights 1 9` gives integer weights, `1.0 9` does not."""
 
     name = "number"
 
@@ -29,7 +28,7 @@ class Number(click.ParamType):
                 return kind(value) if isinstance(value, str) else value
             except ValueError:
                 pass
-        return self.fail(f"{value!r} is no number", param, context)
+        return self.fail(f"{value!r} is not a number", param, context)
 
 
 class VertexValue(click.ParamType):
@@ -42,69 +41,82 @@ class VertexValue(click.ParamType):
         try:
             return (vertex, float(number)) if sign else self.fail(f"{value!r} is not VERTEX=NUMBER", param, context)
         except ValueError:
-            return self.fail(f"{number!r} is no number", param, context)
+            return self.fail(f"{number!r} is not a number", param, context)
 
 
 def described(function: Callable) -> tuple[str, dict[str, str]]:
-    """What a function's docstring says of the whole, and of each parameter: that is a line `name: text`, with indented
-    lines to follow. What it says of options as in `dgraph.run` is left out: a command has those under names of its
-    own."""
-    names = inspect.signature(function).parameters
-    whole, parts, current = [], {}, ""
-    for line in inspect.cleandoc(function.__doc__ or "").splitlines():
-        name, colon, text = line.partition(":")
-        if colon and name in names:
-            current, parts[name] = name, text.strip()
-        elif current and line.startswith(" "):
-            parts[current] += " " + line.strip()
-        else:
-            current = ""
-            whole.append(line)
-    rest = re.sub(r"(Other o|O)ptions\sare\sthose\sof\s`(dgraph\.run|Graph\.from_edges)`\.", "", "\n".join(whole))
-    return rest.strip(), {name: text[:1].upper() + text[1:] for name, text in parts.items()}
+    """The text that `--help` shows for a function and for each of its parameters, from its NumPy-style docstring.
+
+    The text consists of the description, the returned values, and the notes.
+    """
+    text = (inspect.getdoc(function) or "").replace("``", "`")
+    whole, *rest = re.split(r"^(\w+)\n-{3,}\n", text, flags=re.MULTILINE)
+    sections = dict(zip(rest[::2], rest[1::2], strict=True))
+    entries = re.findall(r"^(\w[\w, ]*) : (.*)\n((?: .*\n?|\n)*)", sections.get("Parameters", ""), re.MULTILINE)
+    texts = {
+        name: " ".join(text.split()) + _choices(kind) for names, kind, text in entries for name in names.split(", ")
+    }
+    returns = inspect.cleandoc(sections.get("Returns", "").partition("\n")[2])
+    return "\n\n".join(filter(None, map(str.strip, (whole, returns, sections.get("Notes", ""))))), texts
+
+
+def _choices(kind: str) -> str:
+    """A sentence that lists the words a parameter takes, if its type is such a list: {"a", "b"}."""
+    words = re.match(r"\{(.*?)\}", kind)
+    return f" One of {words[1]}." if words else ""
+
+
+def needed(function: Callable) -> list[str]:
+    """The names of the parameters without a default, except `graph`."""
+    every = inspect.signature(function).parameters.values()
+    return [
+        one.name
+        for one in every
+        if one.default is one.empty and one.kind is not one.VAR_KEYWORD and one.name != "graph"
+    ]
 
 
 def options_of(
-    function: Callable, renamed: Mapping[str, str] | None = None, said: Mapping[str, str] | None = None
+    function: Callable, renamed: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None
 ) -> list[click.Option]:
-    """An option for each parameter of a function but `graph` and **options. A parameter of any type becomes a vertex,
-    and may be given several times; a switch that is on by default becomes an option that turns it off. The help is what
-    the docstring says of the parameter, unless `said` has other words; the shell offers the words that it quotes.
-    `renamed` has the names of options that are not those of their parameters."""
-    hints, found, renamed = get_type_hints(function), [], renamed or {}
-    texts = {**described(function)[1], **(said or {})}
-    kinds = {one.name: _kind(hints.get(one.name, Any)) for one in _parameters(function)}
-    flags = {name: _flag(renamed.get(name, name)) for name, how in kinds.items() if how is not None}
-    for parameter in _parameters(function):
-        how = kinds[parameter.name]
-        if how is None:
-            continue
-        names = [flags[parameter.name], OF + parameter.name]
-        how["help"] = re.sub(r"`(\w+)`", lambda it: flags.get(it[1], it[0]), texts[parameter.name]).replace(
-            " or None", ""
-        )
-        if how.get("is_flag"):
-            if parameter.default:
-                names[0] = _flag(renamed.get(parameter.name, f"no_{parameter.name}"))
-                how["callback"] = _negated
-        elif parameter.default is parameter.empty:  # and no default: for click, None would be one
-            how["required"] = True
-        elif not how.get("multiple"):
-            how |= {"default": parameter.default, "show_default": parameter.default is not None}
-        if how.get("type") is str:
-            how["shell_complete"] = offered(re.findall(r'"(\w+)"', how["help"]))
-        found.append(click.Option(names, **how))
-    return found
+    """An option for each parameter of a function, except `graph`, **options, and types that a command line cannot pass.
 
+    A parameter of type `Any` takes a vertex and may be repeated; a boolean that is True by default becomes an option
+    that turns it off. `renamed` maps parameters to names of options, and `texts` maps them to help texts that replace
+    the docstring's. The shell completes the words that a help text quotes.
+    """
+    hints, renamed = get_type_hints(function), renamed or {}
+    every = inspect.signature(function).parameters
+    names = [name for name, one in every.items() if one.kind is not one.VAR_KEYWORD and name != "graph"]
+    kinds = {name: kind for name in names if (kind := _kind(hints.get(name, Any)))}
+    flags = {name: _flag(renamed.get(name, name)) for name in kinds}
+    texts = {**described(function)[1], **(texts or {})}
 
-def _parameters(function: Callable) -> list[inspect.Parameter]:
-    """The parameters of which options are made."""
-    every = inspect.signature(function).parameters.values()
-    return [one for one in every if one.kind is not one.VAR_KEYWORD and one.name != "graph"]
+    def as_flag(found: re.Match) -> str:
+        """Spell `tol` as --tol, and `tol=0` as --tol 0; other names stay as they are."""
+        return flags[found[1]] + (found[2] or "").replace("=", " ") if found[1] in flags else found[0]
+
+    options = []
+    for name, kind in kinds.items():
+        flag, default = flags[name], every[name].default
+        kind["help"] = re.sub(r"`(\w+)(=\w+)?`", as_flag, re.sub(r" or None| \(or None\)", "", texts[name]))
+        if kind.get("multiple"):
+            kind["help"] += " May be repeated."
+        if kind.get("is_flag"):
+            if default:
+                flag = _flag(renamed.get(name, f"no_{name}"))
+                kind["callback"] = _negated
+        elif default is inspect.Parameter.empty:  # without a default: click takes None for a value
+            kind["required"] = True
+        elif not kind.get("multiple"):
+            kind["default"] = default
+        if kind.get("type") is str:
+            kind["shell_complete"] = completion(re.findall(r'"(\w+)"', kind["help"]))
+        options.append(click.Option([flag, OF + name], **kind))
+    return options
 
 
 def _flag(name: str) -> str:
-    """The option as it is typed."""
     return "--" + name.replace("_", "-")
 
 
@@ -113,14 +125,13 @@ def _negated(context: click.Context, param: click.Parameter, value: bool) -> boo
 
 
 def _kind(hint: Any) -> dict[str, Any] | None:
-    """What click must know of an option for a parameter with this type hint; None where a command line cannot say such
-    a value."""
-    kinds = [one for one in get_args(hint) if one is not NoneType] if _is_union(hint) else [hint]
-    for kind in kinds:
+    """Arguments of `click.Option` for a parameter with this type hint; None if its values cannot be typed."""
+    union = get_origin(hint) in (Union, UnionType)
+    for kind in [one for one in get_args(hint) if one is not NoneType] if union else [hint]:
         if kind is bool:
             return {"is_flag": True}
-        if kind in PLAIN:
-            return {"type": PLAIN[kind]}
+        if kind in (int, float, str):
+            return {"type": kind}
         if kind is Any:
             return {"multiple": True, "metavar": "VERTEX"}
         if get_origin(kind) is tuple and set(get_args(kind)) <= {int, float}:
@@ -130,38 +141,36 @@ def _kind(hint: Any) -> dict[str, Any] | None:
     return None
 
 
-def _is_union(hint: Any) -> bool:
-    return get_origin(hint) in (Union, UnionType)
-
-
 def values_of(function: Callable, given: Mapping[str, Any], id_of: Callable[[str], Any] = str) -> dict[str, Any]:
-    """Arguments for a function from the values of the options that `options_of` made: vertices become ids by `id_of`,
-    and what was not given is left out."""
-    hints, found = get_type_hints(function), {}
+    """Arguments for a function from the values of the options that `options_of` made.
+
+    `id_of` turns the text of a vertex into its id. Options that were not given are left out.
+    """
+    hints, values = get_type_hints(function), {}
     for name in inspect.signature(function).parameters:
         value = given.get(OF + name)
         if value is None or value == ():
             continue
-        how = _kind(hints.get(name, Any)) or {}
-        if isinstance(how.get("type"), VertexValue):
-            value = _each_once([(id_of(vertex), number) for vertex, number in value], name)
-        elif how.get("multiple"):
+        kind = _kind(hints.get(name, Any)) or {}
+        if isinstance(kind.get("type"), VertexValue):
+            value = _mapping([(id_of(vertex), number) for vertex, number in value], name)
+        elif kind.get("multiple"):
             value = [id_of(vertex) for vertex in value]
             value = value[0] if len(value) == 1 else value
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
-def _each_once(pairs: list[tuple[Any, float]], name: str) -> dict[Any, float]:
-    """Pairs of a vertex and a number as a mapping; a vertex that comes twice is refused."""
+def _mapping(pairs: list[tuple[Any, float]], name: str) -> dict[Any, float]:
+    """Pairs of a vertex and a number as a mapping. A repeated vertex is an error."""
     vertex, times = Counter(vertex for vertex, _ in pairs).most_common(1)[0]
     if times > 1:
-        raise OptionError(f"{name}= names vertex {vertex!r} {times} times: give it one number")
+        raise OptionError(f"{name}= gives vertex {vertex!r} {times} numbers; give it one")
     return dict(pairs)
 
 
 def id_reader(kind: str) -> Callable[[str], Any]:
-    """A function from a text on the command line to an id, for a graph whose ids are of this kind (`IdType.kind`)."""
+    """A function that turns text on the command line into an id, for a graph with ids of this kind (`IdType.kind`)."""
 
     def read(text: str) -> Any:
         import uuid
@@ -169,6 +178,6 @@ def id_reader(kind: str) -> Callable[[str], Any]:
         try:
             return {"integer": int, "uuid": uuid.UUID}.get(kind, str)(text)
         except ValueError as cause:
-            raise OptionError(f"{text!r} is not a vertex of this graph, whose ids are of kind {kind}") from cause
+            raise OptionError(f"{text!r} is not a vertex of this graph: its ids are of type {kind}") from cause
 
     return read

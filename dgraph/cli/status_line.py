@@ -1,4 +1,4 @@
-"""What a command is at, while it is: one line on a terminal, gone when that is done; nothing in a pipe."""
+"""The line that shows on a terminal what a command is doing. In a pipe nothing is shown."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dgraph.phrases.printable import printable
 from dgraph.runs.progress import CLEAR, Line
 
-EVERY = 0.5  # seconds, the first of which pass in silence
-LATELY = 5.0  # seconds in which the line of a run, which says more, is let be
+EVERY = 0.5  # seconds between updates, and before the line appears
+LATELY = 5.0  # seconds for which the progress line of a run, which says more, is not overwritten
 
 
 @contextmanager
 def show_status(what: str) -> Iterator[None]:
-    """Show on a terminal what the block does, and for how many seconds it has, from half a second on."""
+    """Show on a terminal what the block is doing and for how many seconds, once it has run for half a second."""
     if not sys.stderr.isatty():
         yield
         return
+    what = printable(what)
     done, stream, begun = threading.Event(), sys.stderr, time.perf_counter()
 
     def show() -> None:

@@ -1,4 +1,4 @@
-"""The cluster that nobody names: of the client that is open, or of the task that this thread is in."""
+"""The default cluster: that of the open client, or of the task that this thread runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from dask.base import named_schedulers
 
 
 def current_client() -> Any:
-    """The default client of this thread; None where work is for threads of this process."""
-    if "distributed" not in sys.modules or dask.config.get("scheduler", None) in named_schedulers:  # not a client's
+    """The default client of this thread; None if work is to run on threads of this process."""
+    if (
+        "distributed" not in sys.modules or dask.config.get("scheduler", None) in named_schedulers
+    ):  # a scheduler in this process
         return None
     from distributed import get_client
 
@@ -23,9 +25,9 @@ def current_client() -> Any:
 
 
 def secede_from_task() -> None:
-    """In a task of a cluster: give this thread to other tasks, as Dask's `compute` does, for they may be the
-    graph's."""
+    """In a task of a cluster, let other tasks use this thread, like Dask's `compute`: the graph's own tasks may need
+    it."""
     from distributed import secede
 
-    with suppress(ValueError, KeyError):  # in no task; or it has done so already
+    with suppress(ValueError, KeyError):  # not in a task, or already seceded
         secede()

@@ -1,4 +1,4 @@
-"""The home of a partition: the worker that has it, and takes its steps."""
+"""The home of a partition: the worker that holds it and runs its steps."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from dgraph.errors import OptionError
 
 
 def homes_of(client: Client, partitions: Sequence[Any]) -> list[str]:
-    """The worker of each partition: where its future lies, else evenly over all workers."""
+    """The worker of each partition: the one that holds its future, or else all workers in equal shares."""
     if all(isinstance(partition, Future) for partition in partitions):
         wait_for(client, partitions)
         places = places_of(client, partitions)
         if all(places):
-            return _shared_out(places)
+            return _evenly(places)
     workers = workers_of(client)
     if not workers:
         raise OptionError(f"{client!r} has no workers; start some, or pass client=None to run in this process")
     return [workers[partition * len(workers) // len(partitions)] for partition in range(len(partitions))]
 
 
-def _shared_out(places: Sequence[list[str]]) -> list[str]:
-    """For each result one of the places that it is at, as evenly as can be: a worker that has read another's result has
-    a copy."""
+def _evenly(places: Sequence[list[str]]) -> list[str]:
+    """One of the workers that hold each result, chosen so that workers get equal shares. (A worker that has read
+    another worker's result holds a copy.)"""
     homes, held = [""] * len(places), Counter[str]()
     for one in sorted(range(len(places)), key=lambda one: len(places[one])):
         homes[one] = min(sorted(places[one]), key=held.__getitem__)

@@ -1,5 +1,5 @@
-"""What stays where it was made: graphs, partitions, results. Who hands one to a task on a cluster is told so at once,
-because Dask's own error would bury why that cannot be."""
+"""Objects that stay in the process that made them: graphs, partitions, results. Passing one to a task on a cluster
+raises an error at once, because Dask's own error would hide the reason."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from dgraph.errors import InputError
 
 def refuse_pickling() -> NoReturn:
     raise InputError(
-        "a graph and its results stay where they are made, and cannot be pickled or sent to a task: pass on what "
-        "result.compute() gives, or a folder from G.save(folder), which dgraph.open_graph opens"
+        "graphs and results cannot be pickled or sent to a task; pass the frame from result.compute(), or the "
+        "folder of a graph saved by G.save(folder), which dgraph.open_graph(folder) opens"
     )
 
 
-class NotPicklable(ABC):
-    """The base of such things."""
+class NotSendable(ABC):
+    """The base class of such objects."""
 
     @abstractmethod
     def _client(self) -> Any:
-        """The client whose workers it is on; None if it is in this process."""
+        """The client whose workers hold the object; None if it is in this process."""
 
     def __dask_tokenize__(self) -> str:
-        """`client.submit` and `client.map` ask for it."""
+        """Called by `client.submit` and `client.map`."""
         self._refuse_on_a_cluster()
-        return uuid4().hex  # of nothing else, as of any object that Dask does not know
+        return uuid4().hex  # unique, like Dask's token of any object of an unknown type
 
     def __dask_graph__(self) -> None:
-        """`dask.delayed` asks for it; None says that this is no collection of Dask's."""
+        """Called by `dask.delayed`; None says that this is not a Dask collection."""
         self._refuse_on_a_cluster()
 
     def _refuse_on_a_cluster(self) -> None:

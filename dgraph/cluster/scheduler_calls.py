@@ -1,10 +1,10 @@
-"""What the client of a Dask cluster asks the scheduler: about workers, and about runs (answered by
-`exchange/run_registry.py`). Every question takes a millisecond."""
+"""Calls from the client of a Dask cluster to the scheduler, about workers and about runs (answered by
+`exchange/run_registry.py`). Each call takes about a millisecond."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,30 +18,36 @@ from dgraph.exchange.exchange import PATIENCE
 from dgraph.exchange.mail import Route, Token
 from dgraph.exchange.run_registry import ExchangeOnScheduler
 
-PATIENCE_OF_END = 5.0  # seconds that the scheduler has to answer when a run is over; it may be gone
-A_MOMENT = 1.0  # seconds: workers tell of their memory no more often
-LOST = 5.0  # seconds in which a client that has lost the scheduler may find it again; a call would wait for thirty
+PATIENCE_OF_END = 5.0  # seconds within which the scheduler must answer when a run is over; it may be gone
+A_MOMENT = 1.0  # seconds: workers report their memory no more often
+LOST = 5.0  # seconds for a client that has lost the scheduler to reconnect; a call would wait for thirty
+
+
+Wait = Callable[[Client, Coroutine[Any, Any, Any]], Any]  # what the coroutine returns, however long that takes
 
 
 @dataclass
-class ClientCache:
-    """What one client knows already."""
+class ClientRecord:
+    """What is known about one client's cluster."""
 
-    installed: bool = False  # whether the scheduler has taken the plugins
+    installed: bool = False  # whether the scheduler has the plugins
     workers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    asked: float = float("-inf")  # when it was told of them
+    asked: float = float("-inf")  # when `workers` was last updated
 
 
-_known: WeakKeyDictionary[Client, ClientCache] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Client, ClientRecord] = WeakKeyDictionary()
 
 
 # -- about workers -----------------------------------------------------------------------------------------------------
 
 
 def worker_infos(client: Client, *, fresh: bool = True) -> dict[str, dict[str, Any]]:
-    """What the scheduler knows of each worker; unless `fresh`, as of a moment ago. `client.scheduler_info` would answer
-    from a cache that the client's own thread replaces every two seconds by one without workers."""
-    known, now = _known.setdefault(client, ClientCache()), time.monotonic()
+    """What the scheduler knows about each worker; unless `fresh`, the answer may be a second old.
+
+    `client.scheduler_info` is no alternative: the client's own thread replaces its cache every two seconds by one
+    without workers.
+    """
+    known, now = _known.setdefault(client, ClientRecord()), time.monotonic()
     if fresh or now - known.asked > A_MOMENT:
         known.workers, known.asked = dict(_call(client, "identity", n_workers=-1)["workers"]), now
     return known.workers
@@ -53,17 +59,17 @@ def workers_of(client: Client) -> list[str]:
 
 
 def places_of(client: Client, futures: Sequence[Future]) -> list[list[str]]:
-    """The workers that hold each result now; an empty list where it went away with them."""
-    found = _call(client, "who_has", keys=[future.key for future in futures])
-    return [list(found.get(future.key) or ()) for future in futures]
+    """The workers that hold each result now; an empty list if the result was lost with them."""
+    holders = _call(client, "who_has", keys=[future.key for future in futures])
+    return [list(holders.get(future.key) or ()) for future in futures]
 
 
-# -- of the exchange ---------------------------------------------------------------------------------------------------
+# -- about runs --------------------------------------------------------------------------------------------------------
 
 
 def install(client: Client) -> None:
-    """Register the plugins, unless this client has done so."""
-    known = _known.setdefault(client, ClientCache())
+    """Register the plugins, unless this client has already done so."""
+    known = _known.setdefault(client, ClientRecord())
     if known.installed and client.status == "running":
         return
     try:
@@ -71,52 +77,46 @@ def install(client: Client) -> None:
     except Exception as cause:
         if client.status != "running":
             raise not_connected(client) from cause
-        raise RunError(f"plugins cannot be installed on {client!r} ({cause}); try exchange='graph'") from cause
+        raise RunError(f"cannot install plugins on {client!r} ({cause}); try exchange='graph'") from cause
     known.installed = True
 
 
-def begin_run(client: Client, route: Route, patience: float = PATIENCE, lend: bool = False) -> None:
-    """Have all workers join a run; `lend` waits until the run has all of them to itself."""
+def begin_run(client: Client, route: Route, wait: Wait, patience: float = PATIENCE, lend: bool = False) -> None:
+    """Have all workers join a run; `lend` waits until the run has exclusive use of them."""
     place = {"run": route.run, "workers": list(route.workers), "homes": list(route.homes)}
-    asked = {**place, "patience": patience, "client": client.id, "lend": lend}
-    if not _ask(client, "begin", **asked):  # a scheduler that was started anew has no such handler
+    arguments = {**place, "patience": patience, "client": client.id, "lend": lend}
+    if not wait(client, _request(client, "dgraph_begin", **arguments)):  # a restarted scheduler has no such handler
         _known.pop(client, None)
         install(client)
-        _ask(client, "begin", **asked)
+        wait(client, _request(client, "dgraph_begin", **arguments))
 
 
-def yield_workers(client: Client, route: Route) -> None:
-    """Give back the run's workers, and wait for them again."""
-    _ask(client, "lend", run=route.run)
+def yield_workers(client: Client, route: Route, wait: Wait) -> None:
+    """Give up the run's exclusive use of its workers, and wait for it again."""
+    wait(client, _request(client, "dgraph_lend", run=route.run))
 
 
 async def tokens_of(client: Client, route: Route) -> list[Token]:
     """The tokens of all workers at the end of a chunk. If they say that the run is over, the scheduler ends it."""
     scheduler: Any = client.scheduler
-    found = await scheduler.dgraph_tokens(run=route.run)
-    if isinstance(found, str):
-        raise RunError(found)
-    return [loads(token) for token in found]
+    answer = await scheduler.dgraph_tokens(run=route.run)
+    if isinstance(answer, str):
+        raise RunError(answer)
+    return [loads(token) for token in answer]
 
 
 def end_run(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:
-    """End a run, and forget its state on the workers. Returns why it failed, if it did: a line, and the exception."""
-    reason, error = _ask(client, "end", run=route.run, stop=stop, callback_timeout=PATIENCE_OF_END)
+    """End a run, and delete its state on the workers. If it failed, returns the reason as a line, and the exception."""
+    reason, error = _call(client, "dgraph_end", run=route.run, stop=stop, callback_timeout=PATIENCE_OF_END)
     try:
         return reason, None if error is None else loads(error)
-    except Exception:  # an exception of a class that this process cannot import: the line has to do
+    except Exception:  # this process cannot import the exception's class, so only the line is returned
         return reason, None
 
 
-def _ask(client: Client, what: str, /, **arguments: Any) -> Any:
-    return _call(client, f"dgraph_{what}", **arguments)
-
-
 def _call(client: Client, handler: str, /, **arguments: Any) -> Any:
-    """Call a handler of the scheduler. That the client is closed, or closes meanwhile, is a RunError."""
-    if client.asynchronous:
-        raise OptionError(f"{client!r} runs in this event loop, which would wait for itself; call by asyncio.to_thread")
-    _await_scheduler(client)
+    """Call a handler of the scheduler. Raises RunError if the client is closed, or closes during the call."""
+    _check_connection(client)
     try:
         return client.sync(getattr(client.scheduler, handler), **arguments)
     except Exception as cause:
@@ -125,7 +125,16 @@ def _call(client: Client, handler: str, /, **arguments: Any) -> Any:
         raise not_connected(client) from cause
 
 
-def _await_scheduler(client: Client) -> None:
+def _request(client: Client, handler: str, /, **arguments: Any) -> Coroutine[Any, Any, Any]:
+    """The same as a coroutine, for calls that wait for workers."""
+    _check_connection(client)
+    handle: Callable[..., Coroutine[Any, Any, Any]] = getattr(client.scheduler, handler)
+    return handle(**arguments)
+
+
+def _check_connection(client: Client) -> None:
+    if client.asynchronous:
+        raise OptionError(f"{client!r} runs in this event loop, which would deadlock; call dgraph by asyncio.to_thread")
     until = time.monotonic() + LOST
     while client.status == "connecting":
         if time.monotonic() > until:
@@ -138,4 +147,6 @@ def lost_scheduler(client: Client) -> RunError:
 
 
 def not_connected(client: Client) -> RunError:
-    return RunError(f"{client!r} is not connected; was it closed? A graph is of one client: make it again with another")
+    return RunError(
+        f"{client!r} is not connected; was it closed? A graph belongs to one client: make it again with another"
+    )

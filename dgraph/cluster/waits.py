@@ -1,8 +1,8 @@
-"""Waiting for results. On a cluster until they are there, or the client is closed, or no worker is left, or none has
-the memory to go on; in this process, for its threads.
+"""Waits for results. In this process, it waits for threads; on a cluster, until results are ready, the client is
+closed, no worker is left, or none has the memory to continue.
 
-A worker that is over its memory limit is paused: it takes no task until it uses less. If that never happens, or there
-is no worker, Dask itself waits for ever.
+Dask pauses a worker that exceeds its memory limit: it gets no tasks until it uses less. If that never happens, or there
+are no workers, Dask itself waits forever.
 """
 
 from __future__ import annotations
@@ -21,32 +21,37 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.optimization import cull
 from dask.utils import format_bytes
 
-from dgraph.errors import InputError, LostError, RoomError, RunError
+from dgraph.cluster.tasks import key_for
+from dgraph.errors import InputError, LostError, RoomError, RunError, SilentWorkerWarning
+from dgraph.phrases.phrases import warn
 
-LOOK_UP = 1.0  # seconds between looks at whether the client is still open
-LOOK_AROUND = 1.0  # seconds between looks at the workers
-STILL = 8.0  # seconds in which a worker is paused, none is at work, and nothing moves to disk or between them
+LOOK_UP = 1.0  # seconds between checks that the client is still open
+LOOK_AROUND = 1.0  # seconds between checks of the workers
+SILENT = 20.0  # seconds without a heartbeat after which a worker is told to be silent; they come every half second
+STILL = 8.0  # seconds during which a worker is paused, none works, and no data move
 DONE = ("finished", "error")
 
 
 def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> None:
-    """Wait until all futures have ended, well or not. `distributed.wait` would need a current client, and making one
-    current changes Dask's scheduler for the whole process. Futures of a client that another thread closes never end: so
-    look at that once a second, and call `look`, too."""
-    stillness = StallDetector(client)
+    """Wait until all futures have finished or failed, calling `look` once a second.
+
+    `distributed.wait` would need a current client, and making one current changes Dask's scheduler for the whole
+    process. If another thread closes the client, its futures never end, so that is checked once a second, too.
+    """
+    watch = WorkerWatch(client)
     for future in futures:
         while future.status not in DONE:
             try:
                 future.exception(timeout=LOOK_UP)
                 break
             except Exception as error:
-                _is_early(client, error)
+                _keep_waiting_or_raise(client, error)
                 look()
-                stillness.look()
+                watch.look()
 
 
 def gather_results(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> list[Any]:
-    """The results, in this process, once all have ended. If one leaves with a worker meanwhile, Dask makes it again or
+    """Fetch the results to this process, once all are computed. If one is lost meanwhile, Dask computes it again or
     waits for a worker that can."""
     with translate_cancellations():
         wait_for(client, futures, look)
@@ -54,24 +59,30 @@ def gather_results(client: Any, futures: Sequence[Any], look: Callable[[], None]
 
 
 def run_coroutine(client: Any, question: Coroutine[Any, Any, Any], look: Callable[[], None] = lambda: None) -> Any:
-    """What a coroutine of the client returns. It may take as long as results may."""
-    stillness, on_its_way = StallDetector(client), _asked(client, question)
+    """The return value of a coroutine of the client, which may take any time; see `wait_for`."""
+    watch, pending = WorkerWatch(client), _submit(client, question)
     try:
         while True:
             try:
-                return on_its_way.result(LOOK_UP)
+                return pending.result(LOOK_UP)
             except Exception as error:
-                if on_its_way.done() and not is_closed(client):
-                    return on_its_way.result()
-                _is_early(client, error)
+                if pending.done() and not is_closed(client):
+                    return pending.result()
+                _keep_waiting_or_raise(client, error)
                 look()
-                stillness.look()
+                watch.look()
     finally:
-        on_its_way.cancel()
+        pending.cancel()
+
+
+def ask_all(client: Any, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """What the function returns on each worker, whatever tasks it is running; without those that fail."""
+    answers = client.run(function, *arguments, on_error="ignore", asynchronous=True)
+    return dict(run_coroutine(client, answers))
 
 
 def run_on_each(client: Any, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """What `function(worker, its number, *arguments)` returns on each worker, in this process."""
+    """Call `function(worker, number, *arguments)` on each worker, and fetch the results to this process."""
     tasks, look = _of_each(client, workers, function, [arguments] * len(workers))
     return dict(zip(workers, gather_results(client, tasks, look), strict=True))
 
@@ -79,8 +90,8 @@ def run_on_each(client: Any, workers: Sequence[str], function: Callable[..., Any
 def run_on_each_held(
     client: Any, workers: Sequence[str], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
 ) -> list[Any]:
-    """The same, with arguments for each worker; the results stay there. The first failure ends the wait, for other
-    workers may wait for the one that failed."""
+    """The same with separate arguments for each worker; the results stay on the workers. The first failure ends the
+    wait, because other workers may be waiting for the failed one."""
     tasks, look = _of_each(client, workers, function, arguments)
 
     def look_at_all() -> None:
@@ -98,32 +109,34 @@ def run_on_each_held(
 def _of_each(
     client: Any, workers: Sequence[str], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
 ) -> tuple[list[Any], Callable[[], None]]:
-    """A task for each worker, and a function to call while waiting for them: it raises if a worker has left, because a
-    task that is pinned to it would wait for ever."""
+    """A task for each worker, and a function to call while waiting for them. It raises an error if a worker has left,
+    because a task that is pinned to it would wait forever."""
     from dgraph.cluster.scheduler_calls import workers_of
 
     def look() -> None:
-        if gone := set(workers) - set(workers_of(client)):
-            raise LostError(f"{', '.join(sorted(gone))} left while something was asked of every worker")
+        if missing := set(workers) - set(workers_of(client)):
+            raise LostError(f"{', '.join(sorted(missing))} left while every worker had to answer")
 
     calls = [(worker, number, *own) for (number, worker), own in zip(enumerate(workers), arguments, strict=True)]
-    return [client.submit(function, *call, workers=[call[0]], pure=False) for call in calls], look
+    key = key_for(function)
+    tasks = [client.submit(function, *call, key=f"{key}-{call[1]}", workers=[call[0]], pure=False) for call in calls]
+    return tasks, look
 
 
-def _asked(client: Any, question: Coroutine[Any, Any, Any]) -> Future[Any]:
-    """Hand a coroutine to the client's thread, which may just have ended."""
+def _submit(client: Any, question: Coroutine[Any, Any, Any]) -> Future[Any]:
+    """Pass a coroutine to the client's thread, which may just have ended."""
     try:
         return asyncio.run_coroutine_threadsafe(question, client.loop.asyncio_loop)
     except RuntimeError as error:
         question.close()
-        _is_early(client, error)
+        _keep_waiting_or_raise(client, error)
         raise
 
 
-def _is_early(client: Any, error: Exception) -> None:
-    """Called with the error that ended a wait of a second: return to wait on, or raise what is wrong."""
+def _keep_waiting_or_raise(client: Any, error: Exception) -> None:
+    """Return to keep waiting if `error` is only a timeout and the client is open; else raise."""
     if is_closed(client):
-        raise RunError(f"{client!r} was closed during the run; run again with another") from None
+        raise RunError(f"{client!r} was closed during the run; run again with another client") from None
     if not isinstance(error, TimeoutError):
         raise error
 
@@ -134,24 +147,27 @@ def is_closed(client: Any) -> bool:
 
 @contextmanager
 def translate_cancellations() -> Iterator[None]:
-    """In the body, what Dask cancels because a worker left is a LostError."""
+    """Turn the cancellation of futures after the loss of a worker into a LostError."""
     from distributed import CancelledError
 
     try:
         yield
     except CancelledError as cause:
         raise LostError(
-            "a worker left with data that only it had; make the graph again from its source. A lazy frame that was "
-            "taken before, of a graph or a result, is to be taken again; one of another cluster cannot be read here"
+            "a worker left with data that only it had; make the graph again from its source, and get its lazy frames "
+            "(edges, vertices, results) again; frames of another cluster cannot be read here"
         ) from cause
 
 
-class StallDetector:
-    """Notices when all workers have left, or when all stand still for want of memory."""
+class WorkerWatch:
+    """Looks at the workers once a second during a wait. It detects that all have left, or that none continues because
+    memory is short, and warns of each that does not answer."""
 
     def __init__(self, client: Any):
         self.client, self.next = client, 0.0
         self.seen, self.since = None, 0.0
+        self.heard: dict[str, tuple[float, float]] = {}  # the scheduler's time of the last heartbeat, and ours
+        self.silent: set[str] = set()  # those already told
 
     def look(self) -> None:
         from dgraph.cluster.scheduler_calls import worker_infos
@@ -163,6 +179,25 @@ class StallDetector:
         workers = worker_infos(self.client)
         if not workers:
             raise LostError(f"all workers of {self.client!r} have left")
+        self._tell_silent(workers, now)
+        self._check_stillness(workers, now)
+
+    def _tell_silent(self, workers: Mapping[str, Any], now: float) -> None:
+        for address, worker in workers.items():
+            last = worker["last_seen"]
+            if self.heard.get(address, (None, now))[0] != last:
+                self.heard[address] = last, now
+                self.silent.discard(address)
+            elif now - self.heard[address][1] >= SILENT and address not in self.silent:
+                self.silent.add(address)
+                warn(
+                    f"worker {address} has not answered for {SILENT:g} s. Dask removes a worker that stays silent for "
+                    "distributed.scheduler.worker-ttl (a setting of the scheduler, 5 minutes by default); then dgraph "
+                    "continues on the workers that are left",
+                    SilentWorkerWarning,
+                )
+
+    def _check_stillness(self, workers: Mapping[str, Any], now: float) -> None:
         before, self.seen = self.seen, _standing(workers)
         if self.seen is None or self.seen != before:
             self.since = now
@@ -170,14 +205,14 @@ class StallDetector:
             paused = [address for address, worker in workers.items() if worker["status"] == "paused"]
             worker = workers[paused[0]]
             raise RoomError(
-                f"{len(paused)} of {len(workers)} workers take no more tasks for want of memory: {paused[0]} uses "
+                f"{len(paused)} of {len(workers)} workers are paused because memory is short: {paused[0]} uses "
                 f"{format_bytes(worker['metrics']['memory'])} of its {format_bytes(worker['memory_limit'])}; start "
-                "larger ones, or more of them (G.estimate() tells what a graph needs)"
+                "larger or more workers (G.estimate() shows the memory that a graph needs)"
             )
 
 
 def _standing(workers: Mapping[str, Any]) -> Any:
-    """Counts that would change if anything moved; None unless some worker is paused and none is at work."""
+    """Counts that change when anything happens; None unless some worker is paused and none is working."""
     counts = [worker["metrics"].get("task_counts", {}) for worker in workers.values()]
     if not any(worker["status"] == "paused" for worker in workers.values()):
         return None
@@ -188,24 +223,24 @@ def _standing(workers: Mapping[str, Any]) -> Any:
 
 
 def external_keys(graph: Mapping[Any, Any]) -> set[Any]:
-    """The keys that tasks of a graph of Dask's read and that are not in it: a cluster has their values."""
+    """The keys that a Dask graph's tasks read but that are not in the graph: their values are on a cluster."""
     nodes = [node for node in graph.values() if isinstance(node, GraphNode)]
     return set().union(*(node.dependencies for node in nodes)) - graph.keys()
 
 
 def compute_here(tasks: Sequence[Any]) -> list[Any]:
-    """The results of tasks, by threads of this process; other values as they are. It does what `dask.compute` does
-    without its optimisers, which take half a millisecond."""
+    """The results of tasks, computed by threads of this process; other values are returned unchanged. This is
+    `dask.compute` without its optimizers, which take half a millisecond."""
     keys = [one.key for one in tasks if isinstance(one, Delayed)]
     graphs = (one.dask for one in tasks if isinstance(one, Delayed))
     graph, _ = cull(HighLevelGraph.merge(*graphs).to_dict(), keys)
     try:
-        found = dict(zip(keys, threaded.get(graph, keys), strict=True))
+        results = dict(zip(keys, threaded.get(graph, keys), strict=True))
     except ValueError as error:
-        if not (absent := external_keys(graph)):
+        if not (missing := external_keys(graph)):
             raise
         raise InputError(
-            f"a lazy frame reads data that a cluster has ({min(map(str, absent))}), and work is to be done in this "
-            "process: pass client=; if that was closed, make the frame again, or call its compute() before"
+            f"a lazy frame reads data on a cluster ({min(map(str, missing))}), but the graph is in this process: pass "
+            "client=; if that client was closed, make the frame again, or pass frame.compute()"
         ) from error
-    return [found[one.key] if isinstance(one, Delayed) else one for one in tasks]
+    return [results[one.key] if isinstance(one, Delayed) else one for one in tasks]

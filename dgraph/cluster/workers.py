@@ -1,11 +1,11 @@
-"""Where tasks run: on threads in this process, or on the workers of a Dask cluster, by the same calls."""
+"""Runs tasks on threads in this process, or on the workers of a Dask cluster, through one interface."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import cycle
-from operator import itemgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,8 +13,8 @@ from dask.delayed import Delayed
 
 from dgraph.cluster.abilities import Capabilities
 from dgraph.cluster.current_client import current_client, secede_from_task
-from dgraph.cluster.pickling_refusal import NotPicklable, refuse_pickling
-from dgraph.cluster.tasks import task
+from dgraph.cluster.pickling_refusal import NotSendable, refuse_pickling
+from dgraph.cluster.tasks import copy_here, key_for, pick, task
 from dgraph.cluster.waits import compute_here, gather_results, is_closed, translate_cancellations, wait_for
 from dgraph.devices import probe
 from dgraph.errors import LostError, OptionError
@@ -22,30 +22,32 @@ from dgraph.frames.any_frame import LazyPieces, cut, is_cudf, is_lazy, local
 from dgraph.frames.device_frame import DeviceFrame
 from dgraph.native import threads
 
-FAN = 8  # results that one task of a reduction takes
-BYTES_TO_SORT = 32  # an edge, while its partition is put together: its ends by number, by local id, and in place
-MEMORY_SHARE = 6  # the edges of one partition may take this fraction of a worker's memory while they are sorted
+FAN = 8  # results that one task of a reduction combines
+BYTES_TO_SORT = 32  # bytes per edge while a partition is assembled: its ends by number, by local id, and sorted
+MEMORY_SHARE = 6  # sorting a partition's edges may use 1 / MEMORY_SHARE of a worker's memory
 
 
-class Workers(NotPicklable):
-    """A cluster; with `client=None` this process. *Held* results stay where they were made: futures, or here the
-    values."""
+class Workers(NotSendable):
+    """The workers of a cluster, or this process if `client` is None. *Held* results stay where they were computed: they
+    are futures on a cluster, and values in this process."""
 
     call = staticmethod(task)
 
     def __init__(self, client: Any = None, threads: int | None = None):
         self.client, self._threads = client, threads
-        self._kept: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # values made by tasks -> where they were made
+        self._kept: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # values kept by `keep` -> their futures
 
     @classmethod
     def find(cls, client: Any = None) -> Workers:
-        """Those of the client given, else of the default client of this thread, else this process."""
+        """The workers of the given client, or of the thread's default client, or this process."""
         if client is None:
             client = current_client()
         elif not hasattr(client, "submit"):
-            raise OptionError(f"client={client!r} is not a distributed.Client, as Client(cluster) is")
+            raise OptionError(f"client={client!r} must be a distributed.Client")
         if client is not None and client.asynchronous:
-            raise OptionError(f"client={client!r} is asynchronous; pass one that is not, or call by asyncio.to_thread")
+            raise OptionError(
+                f"client={client!r} is asynchronous; pass a synchronous one, or call through asyncio.to_thread"
+            )
         if client is not None:
             secede_from_task()
         return cls(client)
@@ -61,14 +63,14 @@ class Workers(NotPicklable):
         return self.addresses_known()
 
     def addresses_known(self, *, fresh: bool = True) -> list[str]:
-        """The workers, sorted; unless `fresh`, as of a moment ago."""
-        found = sorted(self._infos(fresh=fresh))
-        if not found and self.client is not None:
+        """The sorted addresses of the workers; they may be slightly outdated unless `fresh`."""
+        addresses = sorted(self._infos(fresh=fresh))
+        if not addresses and self.client is not None:
             raise OptionError("the cluster has no workers; start some, or pass client=None to run in this process")
-        return found
+        return addresses
 
     def parts_for(self, arcs: int) -> int:
-        """Partitions to make of so many edges: one a worker, or several where one would fill a worker's memory."""
+        """The number of partitions for `arcs` arcs: one per worker, or several if one would fill a worker's memory."""
         if self.client is None:
             return 1
         workers, least = len(self._infos()), self.memory or 1 << 62
@@ -76,35 +78,45 @@ class Workers(NotPicklable):
 
     @property
     def memory(self) -> int | None:
-        """Bytes that the smallest worker may use; None if there is no limit."""
+        """The memory limit of the smallest worker, in bytes; None if there is no limit."""
         limits = [info["memory_limit"] for info in self._infos().values() if info["memory_limit"]]
         return min(limits, default=None)
 
     @property
     def by_name(self) -> dict[Any, str]:
-        """The addresses of workers by the names that their user gave them."""
+        """The addresses of workers by name."""
         return {info["name"]: address for address, info in self._infos().items()}
 
     def _infos(self, *, fresh: bool = True) -> dict[str, dict[str, Any]]:
-        """What the scheduler knows of each worker; unless `fresh`, as of a moment ago."""
+        """The scheduler's information on each worker; it may be slightly outdated unless `fresh`."""
         if self.client is None:
             return {}
-        from dgraph.cluster.scheduler_calls import worker_infos  # a quarter of a second where there is no cluster
+        from dgraph.cluster.scheduler_calls import worker_infos  # importing this takes a quarter of a second
 
         return worker_infos(self.client, fresh=fresh)
 
     @property
-    def abilities(self) -> Capabilities:
-        """What each of them can do."""
+    def capabilities(self) -> Capabilities:
+        """The capabilities of each worker."""
         return Capabilities(self)
+
+    @cached_property
+    def _has_cuda(self) -> bool:
+        return not probe.missing_requirements()
+
+    def with_cuda(self) -> list[str]:
+        """The workers that can run kernels on a GPU; one item for this process."""
+        if self.client is None:
+            return ["this process"] if self._has_cuda else []
+        return self.capabilities.with_cuda
 
     @property
     def threads(self) -> int:
-        """Threads that a task may use if every worker has one task."""
+        """The threads of a task if every worker runs one."""
         return self.threads_each(1)
 
     def threads_each(self, tasks: int) -> int:
-        """Threads that each of so many tasks may use, which the workers share out."""
+        """The threads of each of `tasks` tasks that are divided among the workers."""
         if self.client is None:
             return self._threads or threads.cores()
         infos = self._infos().values()
@@ -112,11 +124,12 @@ class Workers(NotPicklable):
         return max(1, least // -(-tasks // max(1, len(infos))))
 
     def kernel_threads(self, parts: int) -> int | None:
-        """Threads for the kernels of each of so many partitions here; None on a cluster: each worker knows its own."""
+        """The threads for kernels of each of `parts` partitions in this process; None on a cluster, where each worker
+        has its own number."""
         return max(1, self.threads // min(parts, self.threads)) if self.client is None else None
 
     def host(self, part: int, parts: int) -> str | None:
-        """The worker on which a partition is to be built; None in this process."""
+        """The worker that builds a partition; None in this process."""
         if self.client is None:
             return None
         addresses = self.addresses
@@ -131,11 +144,11 @@ class Workers(NotPicklable):
         return homes_of(self.client, held)
 
     def item(self, held: Any, place: Any) -> Any:
-        """An item of a held result: what is in this process needs no task."""
-        return held[place] if self.client is None else self.call(itemgetter(place), held)
+        """An item of a held result; in this process, no task is needed."""
+        return held[place] if self.client is None else self.call(pick, held, place)
 
     def hold(self, tasks: Sequence[Delayed]) -> list[Any]:
-        """Start tasks, and hold their results."""
+        """Start tasks and hold their results."""
         if self.client is None:
             return compute_here(tasks)
         if is_closed(self.client):
@@ -144,23 +157,24 @@ class Workers(NotPicklable):
             raise not_connected(self.client)
         return list(self.client.compute(list(tasks)))
 
-    def each(self, function: Any, given: Sequence[tuple], homes: Sequence[str] | None = None) -> list[Any]:
-        """Call `function` with each tuple (held on `homes`); held. A single call in this process avoids Dask."""
-        if self.client is None and len(given) == 1:
-            return [function(*given[0])]
-        places = zip(given, homes or cycle([None]), strict=False)
+    def each(self, function: Any, arguments: Sequence[tuple], homes: Sequence[str | None] | None = None) -> list[Any]:
+        """Call `function` with each tuple of arguments, on `homes`, and hold the results. A single call in this process
+        avoids Dask."""
+        if self.client is None and len(arguments) == 1:
+            return [function(*arguments[0])]
+        places = zip(arguments, homes or cycle([None]), strict=False)
         return self.hold([self.call(function, *one, on=on) for one, on in places])
 
     def reduce(self, function: Any, tasks: Sequence[Any]) -> Any:
-        """`function` of the list of all results, held; by a tree of tasks, so that no worker has many of them at
-        once."""
+        """Apply `function` to lists of results until one is left, and hold it. A tree of tasks keeps few results on a
+        worker at once."""
         held = self.hold(list(tasks))
         while len(held) > 1:
             held = self.hold([self.call(function, held[i : i + FAN]) for i in range(0, len(held), FAN)])
         return held[0]
 
     def wait(self, held: list[Any]) -> list[Any]:
-        """The same results, once all are there; raises if one failed."""
+        """The same results, once all are computed; raises an error if one failed."""
         if self.client is not None:
             with translate_cancellations():
                 for future in held:
@@ -170,12 +184,10 @@ class Workers(NotPicklable):
         return held
 
     def pieces(self, frame: Any) -> list[Any]:
-        """A frame in pieces that tasks can read: a lazy frame's partitions; a frame in memory, on a cluster in
-        slices."""
-        if (
-            is_lazy(frame) and is_cudf(frame) and not isinstance(frame, LazyPieces)
-        ):  # to main memory, where they can travel
-            fitting = cycle(self.abilities.workers_with("a frame of dask-cudf", probe.CUDF, probe.INSTALL))
+        """A frame in pieces that tasks can read: the partitions of a lazy frame; a frame in memory, in slices if it
+        goes to a cluster."""
+        if is_lazy(frame) and is_cudf(frame) and not isinstance(frame, LazyPieces):  # copied to main memory, to be sent
+            fitting = cycle(self.capabilities.that_have("a dask-cudf frame", probe.CUDF, probe.INSTALL))
             return [self.call(local, one, on=on) for one, on in zip(frame.to_delayed(), fitting, strict=False)]
         if is_lazy(frame):
             return frame.to_delayed()
@@ -185,75 +197,71 @@ class Workers(NotPicklable):
         return self.send(cut(frame, len(self.addresses)))
 
     def send(self, values: Sequence[Any]) -> list[Any]:
-        """Values of this process, each held by some worker."""
+        """Send values of this process to workers, and hold them there."""
         if self.client is None:
             return list(values)
         try:
             return self.client.sync(_sent, self.client, values)
-        except (TimeoutError, KeyError, OSError) as cause:  # the worker that took one, or the last of all, has left
+        except (TimeoutError, KeyError, OSError) as cause:  # a receiver, or the last worker, has left
             raise LostError(f"a worker left while data were sent to it ({cause!r})") from cause
 
     def spilled(self) -> int:
-        """Bytes that the workers have moved from memory to disk."""
+        """The bytes that workers have moved from memory to disk."""
         spilled = [info["metrics"].get("spilled_bytes", {}) for info in self._infos().values()]
         return int(sum(one.get("disk", 0) for one in spilled))
 
     def keep(self, task: Delayed) -> Any:
-        """The result of a task, in this process; and on the workers, for `share`."""
+        """Fetch the result of a task to this process, and also keep it on the workers, for `share`."""
         (held,) = self.hold([task])
         if self.client is None:
             return held
-        (value,) = self.get([self.call(identity, held)])
+        (value,) = self.get([self.call(copy_here, held)])
         self._kept[value] = held
         return value
 
     def forget(self) -> None:
-        """Let go of what is kept on the workers: one of them has left."""
+        """Forget the values kept on the workers, after one of them has left."""
         self._kept.clear()
 
     def share(self, value: Any) -> Any:
-        """A value that many tasks read, held by the worker that made it if it is still there."""
+        """A value that many tasks read, held on the workers; `keep` avoids sending it."""
         if self.client is None:
             return value
         held = self._kept.get(value)
-        return self.hold([self.call(identity, value)])[0] if held is None or any_lost([held]) else held
+        return self.hold([self.call(copy_here, value)])[0] if held is None or any_lost([held]) else held
 
     def get(self, tasks: Sequence[Any]) -> list[Any]:
-        """Run tasks; their results, in this process."""
+        """Run tasks and fetch their results to this process."""
         return self.bring(self.hold(tasks))
 
     def bring(self, held: Sequence[Any]) -> list[Any]:
-        """Held results, in this process."""
+        """Fetch held results to this process."""
         if self.client is None:
             return list(held)
         return gather_results(self.client, self.wait(list(held)))
 
 
 async def _sent(client: Any, values: Sequence[Any]) -> list[Any]:
-    """Each by a request of its own. Of one for all that fails, what has come to other workers would stay there for
-    ever, and the scheduler would not know of it. Ctrl-C does not stop them, for nobody would let go of what comes."""
-    requests = (client.scatter([value], hash=False, asynchronous=True) for value in values)
+    """Send each value in a separate request. If a single request failed, values that had reached other workers would
+    stay there forever, unknown to the scheduler. Requests are shielded from Ctrl-C for the same reason."""
+    requests = (client.scatter({key_for("data"): value}, asynchronous=True) for value in values)
     answers = await asyncio.shield(asyncio.gather(*requests, return_exceptions=True))
-    found: list[Any] = []
+    futures: list[Any] = []
     for answer in answers:
         if isinstance(answer, BaseException):
             raise answer
-        found += answer
-    return found
+        futures += answer.values()
+    return futures
 
 
 def threads_of_worker() -> int:
-    """Threads of the worker that runs this task; no more than it has cores."""
+    """The threads of the worker that runs this task, at most its cores."""
     from distributed import get_worker
 
     return min(get_worker().state.nthreads, threads.cores())
 
 
 def any_lost(held: Sequence[Any]) -> bool:
-    """Whether some result, which was there, went away with its worker (Dask may have tried to make it again)."""
-    futures = (one for one in held if hasattr(type(one), "status"))  # others are delayed, or in this process
+    """Whether a result was lost with its worker (Dask may have failed to compute it again)."""
+    futures = (one for one in held if hasattr(type(one), "status"))  # others are tasks, or values in this process
     return any(future.status in ("lost", "cancelled", "error") for future in futures)
-
-
-def identity(value: Any) -> Any:  # as a task: a copy, where that runs
-    return value

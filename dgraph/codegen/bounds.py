@@ -1,5 +1,5 @@
-"""Bounds, where messages have an order: the best message of a round. An inbox that holds it gains nothing more from its
-edges, so a pull costs no more than the vertices that do not hold it yet (Beamer, Asanovic and Patterson, 2012)."""
+"""Bounds: the best message of a round, for messages that are ordered. An inbox that holds it cannot improve, so a pull
+visits only the vertices that do not hold it yet (Beamer, Asanovic and Patterson, 2012)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dgraph.programs.program import Message
 
 
 def falls(message: Message) -> bool | None:
-    """True if the smaller of two messages is better, False if the larger; None if their merge has no order."""
+    """True if the smaller of two messages wins, False if the larger does, None if their merge is not an order."""
     logical = message.dtype.kind == "b"
     if message.merge is MIN or (logical and message.merge is AND):
         return True
@@ -23,26 +23,26 @@ def falls(message: Message) -> bool | None:
 
 
 def bounded(phase: PhaseAnalysis) -> bool:
-    """Whether the best message of a round is known before it is sent: it has an order, and is computed once a
-    vertex."""
+    """Whether the best message of a round is known before messages are sent: they are ordered scalars, computed once
+    per vertex."""
     return phase.hoisted and all(falls(m) is not None and m.shape is None for m in phase.messages)
 
 
 def bound(phase: PhaseAnalysis, message: Message) -> str:
-    """The name of a bound in kernels."""
+    """The name of the bound in kernels."""
     return f"{name_in(phase, 'best')}_{message.name}"
 
 
 def best(message: Message) -> Any:
-    """The best message that there could be, where messages have an order: a bound where nobody knows a better one."""
+    """The best possible value of an ordered message: the bound if nothing better is known."""
     return message.dtype.type((MAX if falls(message) else MIN).identity(message.dtype))
 
 
 def bounds(phase: PhaseAnalysis, values: Mapping[str, Any], senders: np.ndarray) -> dict[str, Any]:
-    """The best of what the senders send."""
-    found = {}
+    """The best message of some senders, by the names of the bounds."""
+    result = {}
     for message in phase.messages:
         some = values[sent(phase, message)][senders]
         best = some.min if falls(message) else some.max
-        found[bound(phase, message)] = best(initial=message.identity)
-    return found
+        result[bound(phase, message)] = best(initial=message.identity)
+    return result

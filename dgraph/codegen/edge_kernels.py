@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from dgraph.codegen.bounds import bound, bounded, falls
+from dgraph.codegen.message_sums import LARGE, LOW, check_sum, checked_sums, is_wide, record
 from dgraph.codegen.neighbourhood_merges import LOADS, SCRATCH
 from dgraph.codegen.text import (
     ALONG,
@@ -27,17 +28,19 @@ from dgraph.programs.program import Message
 
 
 class EdgeKernelWriter:
-    """Writes those of a phase; `kernels` is the collection they join."""
+    """Writes the edge kernels of a phase and adds them to the collection `kernels`."""
 
     in_edges = edges_of("v")
+    checks_sums = True
 
     def __init__(self, kernels: Any, phase: PhaseAnalysis):
         self.kernels, self.analysis, self.width = kernels, kernels.analysis, kernels.width
         self.phase, self.messages = phase, phase.messages
+        self.checked = checked_sums(phase) if self.checks_sums else []
 
     def push(self) -> None:
-        """Accumulative: senders to the inboxes of their targets."""
-        doc = "senders[lo:hi] send along their out-edges; whoever has a first message joins the queue."
+        """Accumulative: senders write to the inboxes of their targets."""
+        doc = "senders[lo:hi] send along their out-edges; targets with a first message join the queue."
         kernel = self.kernels.kernel(name_in(self.phase, "push"), doc, "senders", "indptr", "neighbours")
         hoist = self.phase.hoisted and not self.width
         with kernel.block("for i in range(lo, hi):"):
@@ -55,8 +58,8 @@ class EdgeKernelWriter:
         self.close_queue(kernel)
 
     def sweep(self) -> None:
-        """Accumulative: a vertex that has a message fires and sends at once (Gauss-Seidel): later rows fire with it."""
-        doc = "Rows lo:hi take their inboxes one after the other, and each sends at once along its out-edges."
+        """Accumulative: a vertex with a message fires and sends at once, so that later rows use it (Gauss-Seidel)."""
+        doc = "Rows lo:hi take their inboxes one after the other; each sends along its out-edges at once."
         kernel = self.kernels.kernel(name_in(self.phase, "sweep"), doc, "queue", "indptr", "neighbours")
         arrived = kernel.use("arrived", True)
         waits = any_message(kernel, self.phase, inbox)
@@ -73,16 +76,16 @@ class EdgeKernelWriter:
                 kernel.add("u = v", "_work += uint64(indptr[u + one] - indptr[u])")
                 kernel.add(*(f"from_{m.name} = {sent(self.phase, m)}[u]" for m in self.messages))
                 with kernel.block(edges_of("u")):
-                    places = {m: f"{inbox(self.phase, m)}[neighbours[e]]" for m in self.messages}
-                    kernel.add(
-                        *(f"{place} = {merging(m.merge)}({place}, from_{m.name})" for m, place in places.items())
-                    )
+                    for m in self.messages:
+                        place = f"{inbox(self.phase, m)}[neighbours[e]]"
+                        self.merge(kernel, m, f"merged_{m.name}", (place, f"from_{m.name}"), "neighbours[e]")
+                        kernel.add(f"{place} = merged_{m.name}")
         with kernel.block(f"for v in range(uint64(len({arrived}))):"):
             kernel.add(f"{arrived}[v] = {waits}")
         kernel.add("return _fired, count, _work")
 
     def receive(self) -> None:
-        """Merge messages that came from another partition."""
+        """Merge messages from another partition."""
         doc = "Messages from another partition, for the vertices ids[lo:hi]."
         kernel = self.kernels.kernel(name_in(self.phase, "receive"), doc, "ids")
         with self.kernels.rows(kernel, "i"):
@@ -94,13 +97,13 @@ class EdgeKernelWriter:
             self.close_queue(kernel)
 
     def pull(self) -> None:
-        """Gather from all in-neighbours: accumulative, on top of what the inbox holds; synchronous, anew."""
+        """Gather from all in-neighbours: accumulative programs add to the inbox, synchronous ones replace it."""
         doc = "Rows lo:hi gather from all their in-edges."
         kernel = self.kernels.kernel(name_in(self.phase, "pull"), doc, "indptr", "neighbours")
         self.rows_of_pull(kernel)
 
     def rows_of_pull(self, kernel: KernelText) -> None:
-        """The loop over rows, and the way to gather that suits the merge."""
+        """The loop over rows, with the method of gathering that suits the merge."""
         with self.kernels.rows(kernel):
             if not self.phase.combines:
                 self.gather_neighbourhood(kernel)
@@ -112,8 +115,8 @@ class EdgeKernelWriter:
                 self.gather_scalars(kernel)
 
     def recount(self) -> None:
-        """Gather a neighbourhood, unless what was gathered last is what it would give."""
-        doc = "Rows lo:hi whose slack is used up gather from all their in-edges."
+        """Gather a neighbourhood unless the result would be the same as last time."""
+        doc = "Rows lo:hi without slack gather from all their in-edges."
         kernel = self.kernels.kernel("recount", doc, "indptr", "neighbours", "slack")
         with self.kernels.rows(kernel):
             kernel.add("if slack[v] >= 0: continue")
@@ -126,38 +129,67 @@ class EdgeKernelWriter:
             with kernel.block("for i in range(count):"):
                 kernel.add(f"votes += int64(slots[i] == {inbox(self.phase, message)}[v])")
             kernel.add(
-                "slack[v] = max(2 * votes - int64(count) - 1, 0) // 2  # each vote that moves takes 2 off the lead"
+                "slack[v] = max(2 * votes - int64(count) - 1, 0) // 2  # each vote that moves reduces the lead by 2"
             )
 
     def gather_scalars(self, kernel: KernelText) -> None:
-        """Merge in registers, store once."""
+        """Merge in registers and store once."""
         self.start_totals(kernel)
         with kernel.block(self.in_edges), self.sender(kernel):
             self.name_sent(kernel)
             self.merge_into_totals(kernel)
+        self.check_totals(kernel)
         self.store_totals(kernel)
 
     def start_totals(self, kernel: KernelText) -> None:
-        """Name what is merged in registers: total_..."""
+        """Initialise the variables total_..., in which messages are merged."""
         kernel.add(*(f"total_{m.name} = {m.dtype.name}({literal(m.identity)})" for m in self.messages))
+        kernel.add(*(f"bits_{m.name} = int64(0)" for m in self.wide_sums))
 
     def merge_into_totals(self, kernel: KernelText) -> None:
         kernel.add(*(f"total_{m.name} = {merging(m.merge)}(total_{m.name}, new_{m.name})" for m in self.messages))
+        kernel.add(*(f"bits_{m.name} |= new_{m.name} ^ (new_{m.name} >> 63)" for m in self.wide_sums))
+
+    @property
+    def wide_sums(self) -> list[Message]:
+        """The messages whose totals must be checked before they are stored."""
+        return [m for m in self.checked if is_wide(m)]
+
+    def check_totals(self, kernel: KernelText) -> None:
+        """Add up a row again, exactly, if its largest message times its length could exceed 64 bits. The test leaves
+        the first loop without branches, so that the compiler can still use vector instructions."""
+        for m in self.wide_sums:
+            with kernel.block(f"if float64(bits_{m.name}) * float64(indptr[v + one] - indptr[v]) >= {LARGE}:"):
+                kernel.add("low, high = int64(0), int64(0)")
+                with kernel.block(self.in_edges), self.sender(kernel):
+                    self.name_sent(kernel)
+                    kernel.add(f"low += new_{m.name} & {LOW}", f"high += new_{m.name} >> 32")
+                kernel.add("high += low >> 32")
+                record(kernel, "high != int64(int32(high))")
+
+    def merge(self, kernel: KernelText, message: Message, merged: str, parts: tuple[str, str], row: str = "v") -> None:
+        """Merge two messages to a row into the variable `merged`."""
+        kernel.add(f"{merged} = {merging(message.merge)}({', '.join(parts)})")
+        if message in self.checked:
+            check_sum(kernel, message, parts, merged, row)
 
     def store_totals(self, kernel: KernelText) -> None:
-        """Totals to the inbox of v; of an accumulative program, if they are news."""
+        """Store the totals in the inbox of v; for accumulative programs, only if they change it."""
         arrays = {m.name: kernel.use(inbox(self.phase, m), True) for m in self.messages}
+        for m in self.messages:
+            if not self.analysis.synchronous:
+                self.merge(kernel, m, f"merged_{m.name}", (f"{arrays[m.name]}[v]", f"total_{m.name}"))
+            elif m in self.checked and not is_wide(m):
+                check_sum(kernel, m, ("", ""), f"total_{m.name}")
         if self.analysis.synchronous:
             kernel.add(*(f"{array}[v] = total_{name}" for name, array in arrays.items()))
             return
-        for m in self.messages:
-            kernel.add(f"merged_{m.name} = {merging(m.merge)}({arrays[m.name]}[v], total_{m.name})")
         with kernel.block(f"if {' or '.join(f'merged_{name} != {array}[v]' for name, array in arrays.items())}:"):
             kernel.add(*(f"{array}[v] = merged_{name}" for name, array in arrays.items()))
             self.arrive(kernel)
 
     def gather_bounded(self, kernel: KernelText) -> None:
-        """Only into inboxes that hold less than the best message of the round, and only until they hold it."""
+        """Gather only into inboxes that do not hold the best message of the round, and only until they do."""
         enough = self.start_from_inbox(kernel)
         kernel.add(f"if {enough}: continue")
         with kernel.block(self.in_edges):
@@ -171,8 +203,8 @@ class EdgeKernelWriter:
             self.arrive(kernel)
 
     def start_from_inbox(self, kernel: KernelText) -> str:
-        """Name what the inbox of v holds: total_... Returns kernel text that asks whether all are as good as the bounds
-        of the round."""
+        """Load the inbox of v into the variables total_...; returns kernel text that tests whether all have reached the
+        bounds of the round."""
         tests = []
         for m in self.messages:
             kernel.add(f"total_{m.name} = {kernel.use(inbox(self.phase, m), True)}[v]")
@@ -180,7 +212,7 @@ class EdgeKernelWriter:
         return " and ".join(tests)
 
     def gather_vectors(self, kernel: KernelText) -> None:
-        """Merge into the inbox itself: a vector has no register."""
+        """Merge into the inbox itself, because a vector does not fit in a register."""
         if self.analysis.synchronous:
             for message in self.messages:
                 with kernel.components(message.shape is not None):
@@ -192,15 +224,15 @@ class EdgeKernelWriter:
                 self.reached(kernel)
 
     def gather_neighbourhood(self, kernel: KernelText) -> None:
-        """Collect all messages of v, then merge them at once."""
+        """Collect all messages of v, then merge them together."""
         message, *weight = self.messages
         room = self.scratch(kernel, [name for name in SCRATCH if weight or name != LOADS])
         columns = room[: len(self.messages)]
         none = literal(message.identity)
-        word = f"random_word({kernel.use('random_seed')}, {kernel.use('round')}, {kernel.use('number')}[v])"
+        word = f"random_word({kernel.use('round_word')}, {kernel.use('number')}[v])"
         kernel.add("count = uint64(0)")
         with kernel.block(self.in_edges), self.sender(kernel):
-            if self.width and not self.phase.hoisted:  # of vectors, what component 0 sends
+            if self.width and not self.phase.hoisted:  # for vectors, the message of component 0
                 inner_products(kernel, self.phase.send, ALONG)
                 kernel.add("c = 0")
             self.name_sent(kernel)
@@ -215,25 +247,25 @@ class EdgeKernelWriter:
             kernel.add(*(f"{place} = {none}" for place in places))
 
     def scratch(self, kernel: KernelText, names: Sequence[str]) -> list[str]:
-        """Room for a neighbourhood."""
+        """Scratch for a neighbourhood."""
         return [kernel.use(name) for name in names]
 
     def sender(self, kernel: KernelText) -> Any:
-        """Name the in-neighbour u; of an accumulative program, go on only if it sends in this round."""
+        """Name the in-neighbour u; for accumulative programs, open a block for those that send in this round."""
         kernel.add(f"u = {kernel.of_edge('neighbours', 'e')}")
-        if self.analysis.synchronous or self.phase.hoisted:  # `sent_...` of a vertex that sends nothing is the identity
+        if self.analysis.synchronous or self.phase.hoisted:  # `sent_...` is the identity for those that do not send
             return nullcontext()
         return kernel.block(f"if {kernel.use('sending')}[u]:")
 
     def name_source(self, kernel: KernelText) -> dict[str, str]:
-        """Name the states of u that it sends by, where each is one number and messages differ by edge: from_..."""
+        """Load the states of u that `send` reads into from_..., if they are scalars and messages differ by edge."""
         names = () if self.width or self.phase.hoisted else self.phase.send.of("state")
         source = {name: f"from_{name}" for name in names}
         kernel.add(*(f"{local} = {kernel.use(key(name))}[u]" for name, local in source.items()))
         return source
 
     def name_sent(self, kernel: KernelText, source: Mapping[str, str] = NOTHING) -> None:
-        """Name what u sends along e: new_..."""
+        """Name the message of u along e: new_..."""
         if self.phase.hoisted:
             kernel.add(*(f"new_{m.name} = {item(kernel.use(sent(self.phase, m)), 'u', m)}" for m in self.messages))
             return
@@ -241,19 +273,19 @@ class EdgeKernelWriter:
         kernel.add(f"{', '.join(f'new_{message.name}' for message in self.messages)} = {send}")
 
     def name_incoming(self, kernel: KernelText) -> None:
-        """Name what has come from another partition for ids[i]: new_..."""
+        """Name the message from another partition for ids[i]: new_..."""
         for message in self.messages:
             array = kernel.use(incoming(inbox(self.phase, message)))
             kernel.add(f"new_{message.name} = {item(array, 'i', message)}")
 
     def deliver_sent(self, kernel: KernelText, source: Mapping[str, str] = NOTHING) -> None:
-        """Merge what u sends along e into v's inbox."""
+        """Merge the message of u along e into the inbox of v."""
         if not self.phase.hoisted:
             inner_products(kernel, self.phase.send, ALONG)
         self.deliver(kernel, partial(self.name_sent, kernel, source))
 
     def deliver(self, kernel: KernelText, name_message: Callable[[], None]) -> None:
-        """Merge the message that `name_message` names into v's inbox; `changed` says whether that was news."""
+        """Merge the message that `name_message` names into the inbox of v; `changed` tells whether it changed."""
         synchronous = self.analysis.synchronous
         if not synchronous:
             kernel.add("changed = False")
@@ -264,36 +296,37 @@ class EdgeKernelWriter:
                 with kernel.block("if c == 0:") if once else nullcontext():
                     place = item(kernel.use(inbox(self.phase, message), True), "v", message)
                     if synchronous:
-                        kernel.add(f"{place} = {merging(message.merge)}({place}, new_{message.name})")
+                        self.merge(kernel, message, f"merged_{message.name}", (place, f"new_{message.name}"))
+                        kernel.add(f"{place} = merged_{message.name}")
                         continue
                     self.put(kernel, message, place)
 
     def put(self, kernel: KernelText, message: Message, place: str) -> None:
         """Merge one field into the inbox."""
         name, down = message.name, falls(message)
-        if self.phase.idempotent and down is not None:  # most messages are no news: one comparison says so
-            found, news = f"new_{name}", f"new_{name} {'<' if down else '>'} {place}"
+        if self.phase.idempotent and down is not None:  # most messages change nothing: one comparison shows it
+            value, news = f"new_{name}", f"new_{name} {'<' if down else '>'} {place}"
         else:
-            kernel.add(f"merged_{name} = {merging(message.merge)}({place}, new_{name})")
-            found = f"merged_{name}"
-            news = f"{found} != {place}" if self.phase.idempotent else f"new_{name} != {literal(message.identity)}"
+            self.merge(kernel, message, f"merged_{name}", (place, f"new_{name}"))
+            value = f"merged_{name}"
+            news = f"{value} != {place}" if self.phase.idempotent else f"new_{name} != {literal(message.identity)}"
         with kernel.block(f"if {news}:"):
-            kernel.add(f"{place} = {found}", "changed = True")
+            kernel.add(f"{place} = {value}", "changed = True")
 
     def enqueue(self, kernel: KernelText) -> None:
-        """Whoever has a first message joins the queue."""
+        """A vertex with a first message joins the queue."""
         arrived, queue, queued = (kernel.use(name) for name in ("arrived", "queue", "queued"))
         with kernel.block(f"if changed and not {arrived}[v]:"):
             kernel.add(f"{arrived}[v] = True", f"{queue}[{queued}] = v", f"{queued} += one")
 
     def reached(self, kernel: KernelText) -> None:
-        """A pull sets a flag, because no queue says which vertices others have reached."""
+        """Set the flag of a vertex whose inbox has changed: a pull has no queue."""
         kernel.add(f"if changed: {kernel.use('arrived')}[v] = True")
 
     def arrive(self, kernel: KernelText) -> None:
-        """The same of a row that alone takes in what comes, where that is known to be news."""
+        """Set the flag of a row that merges its own messages and whose inbox is known to have changed."""
         kernel.add(f"{kernel.use('arrived')}[v] = True")
 
     def close_queue(self, kernel: KernelText) -> None:
-        """How long it is now."""
+        """Return the new length of the queue."""
         kernel.add("return queued")

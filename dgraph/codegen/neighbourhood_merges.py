@@ -1,8 +1,9 @@
-"""Kernel text of the merges that need a whole neighbourhood: count values at the head of `slots`, at least one.
+"""Kernel text of the merges that need a whole neighbourhood, and the test whether an unchanged one must be merged
+again.
 
-What each weighs is at the head of `loads`. `keys` and `counts` are scratch of a thread, at least four times as long as
-the largest neighbourhood; `word` is the random word of (seed, round, vertex). And whether a neighbourhood that has not
-changed need be merged again.
+The first `count` elements of `slots` (at least one) are the values, and those of `loads` their weights. `keys` and
+`counts` are scratch of a thread, at least four times as long as the largest neighbourhood; `word` is the random word of
+(seed, round, vertex).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dgraph.programs.monoid import CHOOSE as BY_CHANCE
 MOST_FREQUENT = '''
 @njit
 def most_frequent(slots, count, keys, counts, word):
-    """The value that occurs most often, the smallest of several: counted in an open hash table, a few by comparing."""
+    """The most frequent value, the smallest of several, counted in an open hash table, or by comparison if few."""
     size, shift, few = uint64(2), uint64(63), count <= 6
     while size < uint64(2) * count:
         size, shift = size << one, shift - one
@@ -44,7 +45,7 @@ def most_frequent(slots, count, keys, counts, word):
 HEAVIEST = '''
 @njit
 def heaviest(slots, loads, count, keys, counts, word):
-    """The value whose weights add up to most, the smallest of several, and that sum: in an open hash table."""
+    """The value with the largest sum of weights, the smallest of several, and that sum, in an open hash table."""
     size = uint64(2)
     while size < uint64(2) * count:
         size = size << one
@@ -68,7 +69,7 @@ def heaviest(slots, loads, count, keys, counts, word):
 CHOOSE = '''
 @njit
 def choose(slots, count, keys, counts, word):
-    """One of the different values, whatever their order: the one whose mixed word is smallest."""
+    """A random one of the distinct values, independent of their order: the one whose mixed word is smallest."""
     best = slots[0]
     least = mix(word ^ uint64(best))
     for i in range(one, count):
@@ -98,14 +99,14 @@ def h_index(slots, count, keys, counts, word):
 
 TEXTS = {"most_frequent": MOST_FREQUENT, "heaviest": HEAVIEST, "choose": CHOOSE, "h_index": H_INDEX}  # by function
 SLOTS, LOADS = "slots", "loads"
-SCRATCH = {SLOTS: 1, LOADS: 1, "keys": 4, "counts": 4}  # how often as long as the neighbourhood
+SCRATCH = {SLOTS: 1, LOADS: 1, "keys": 4, "counts": 4}  # length as a multiple of the neighbourhood's
 
 
 def recounts(analysis: Analysis, phase: PhaseAnalysis) -> bool:
-    """Whether a vertex may keep the message that it has gathered until one of the arrays in `broadcast` changes, at an
-    in-neighbour or at itself. A phase between others has no way to know that."""
-    told = {key(name.removeprefix("target_")) for name in phase.send.of("target")} <= set(phase.broadcast)
-    changes = phase.send.of("global") or "round" in phase.send or "random" in phase.send
+    """Whether a vertex may keep the message that it has gathered until one of the arrays in `broadcast` changes at an
+    in-neighbour or at itself. A program with several phases cannot detect that."""
+    tracked = {key(name.removeprefix("target_")) for name in phase.send.of("target")} <= set(phase.broadcast)
+    changes = phase.send.of("global") or phase.send.round_matters
     by_chance = any(message.merge is BY_CHANCE for message in phase.messages)
-    alone = analysis.synchronous and len(analysis.phases) == 1
-    return alone and not phase.combines and told and not changes and not by_chance
+    single = analysis.synchronous and len(analysis.phases) == 1
+    return single and not phase.combines and tracked and not changes and not by_chance

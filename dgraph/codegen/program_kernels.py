@@ -1,24 +1,29 @@
-"""The kernels of a program, as text. They work on arrays of one partition, one array a field, and know no policy.
+"""The kernels of a program, as text. They work on the arrays of one partition, with one array per field, and do not
+depend on the policy of partitioning.
 
-Arrays: states, inboxes and columns of the vertices here (`number` and `degree` too), CSR rows as `indptr int64,
-neighbours uint32`, an edge column each. A kernel takes its arguments by name (`Source.kernels`), rows `lo` to `hi`:
+Arrays: states, inboxes and columns of the local vertices (including `number` and `degree`), CSR rows as `indptr int64,
+neighbours uint32`, and one array per edge column. The arguments of a kernel are named (`Source.kernels`); `lo` and `hi`
+are its range of rows:
 
-    begin    rows lo:hi: what `start` and `seed` say; vertices with a message go to queue[lo:], it returns how many
-    fire     accumulative: frontier[lo:hi] take their inboxes; who must send goes to queue[lo:], it returns how many
-             synchronous: rows lo:hi, after a copy of fields that `before_...` names; it returns how many have changed
-    emit     synchronous: rows lo:hi of what vertices send, where that is the same along all their edges
-    sweep    accumulative: rows lo:hi take their inboxes one after the other, and each sends at once along its edges; it
-             returns how many fired, how many sent, and along how many edges. One thread a partition
-    push     senders[lo:hi] along their out-edges (CSR); returns how long the queue is now. One thread a partition
+    begin    rows lo:hi run `start` and `seed`; those with a message are listed in queue[lo:]. Returns how many are
+    fire     accumulative: frontier[lo:hi] apply their inboxes; those that must send are listed in queue[lo:]. Returns
+             how many are
+             synchronous: rows lo:hi, after copying the fields that `before_...` names. Returns how many have changed
+    emit     synchronous: computes the messages of rows lo:hi, if they are the same along all edges of a vertex
+    sweep    accumulative: rows lo:hi apply their inboxes one after the other, and each sends along its edges at once.
+             Returns how many fired, how many sent, and along how many edges. One thread per partition
+    push     senders[lo:hi] send along their out-edges (CSR). Returns the length of the queue. One thread per partition
     pull     rows lo:hi (CSC) gather from all their in-edges: from `sent_...`, or from the `sending` vertices
-    recount  the same for rows whose `slack` is below 0, and what it is now (see `vertex_state/recount.py`)
-    receive  messages from another partition, for the vertices ids[lo:hi]; returns how long the queue is now. One thread
-    fold     rows lo:hi of the global values that rounds read; `conclude`: of those that only results read
-    finish   rows lo:hi of the results
-    settled  the same where messages wait that no state has taken in
+    recount  the same for rows whose `slack` is below 0, with their new slack (see `vertex_state/recount.py`)
+    receive  merges messages from another partition for the vertices ids[lo:hi]. Returns the length of the queue. One
+             thread per partition
+    fold     folds rows lo:hi into the global values that rounds read; `conclude` into those that only results read
+    finish   computes the results of rows lo:hi
+    settled  the same if messages are waiting that have not been applied
 
-`fire`, `pull` and `fold` write their own rows only: threads may run them on ranges side by side. An inbox whose merges
-are all idempotent is never emptied, so that only a better message counts; any other is the identity again after `fire`.
+`fire`, `pull` and `fold` write only their own rows, so threads may run them on several ranges at once. An inbox whose
+merges are all idempotent is never emptied, so only a better message changes it; any other holds the identity after
+`fire`.
 """
 
 from __future__ import annotations
@@ -30,7 +35,17 @@ from typing import Any
 from dgraph.codegen.bounds import falls
 from dgraph.codegen.edge_kernels import EdgeKernelWriter
 from dgraph.codegen.neighbourhood_merges import recounts
-from dgraph.codegen.text import NOTHING, ROW, KernelText, any_message, call, identities, inner_products, item, literal
+from dgraph.codegen.text import (
+    NOTHING,
+    ROW,
+    KernelText,
+    any_message,
+    call,
+    identities,
+    inner_products,
+    item,
+    literal,
+)
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
 from dgraph.programs.kernel_names import before, inbox, key, merging, name_in, sent
 from dgraph.programs.program import Delta, State
@@ -38,7 +53,7 @@ from dgraph.programs.reads import Reads
 
 
 class KernelTexts:
-    """All kernels of a program, for one thread of a CPU; `cuda/cuda_kernels.py` has the rows for threads of a grid."""
+    """Writes all kernels of a program for one thread of a CPU; `cuda.py` writes them for the threads of a grid."""
 
     crossing: type[EdgeKernelWriter] = EdgeKernelWriter
 
@@ -80,23 +95,23 @@ class KernelTexts:
         return kernel.block(f"for {row} in range(lo, hi):")
 
     def open_list(self, kernel: KernelText) -> None:
-        """Before rows that list vertices."""
+        """Prepare a list of vertices, before the loop over rows."""
         kernel.add("count = uint64(0)")
 
     def enlist(self, kernel: KernelText) -> None:
-        """v goes on the list."""
+        """Put v on the list."""
         kernel.add(f"{kernel.use('queue')}[lo + count] = v", "count += one")
 
     def close_list(self, kernel: KernelText) -> None:
-        """After rows that list vertices, or count in `count`."""
+        """Return the length of the list, or the variable `count`, after the loop over rows."""
         kernel.add("return count")
 
     close_count = close_list
 
     @contextmanager
     def rows_to_fold(self, kernel: KernelText, fields: Mapping[str, Any]) -> Iterator[None]:
-        """The loop over rows that fold global values in `fold_...`, in parts: sums of few numbers err little, where one
-        of many would lose their last digits."""
+        """The loop over rows that fold global values in `fold_...`. It works in parts, because a sum over all rows at
+        once would lose the last digits."""
         kernel.add(*identities("total", fields))
         with kernel.block("for part_start in range(lo, hi, part_size):"):
             kernel.add(*identities("fold", fields))
@@ -108,7 +123,7 @@ class KernelTexts:
 
     def begin(self) -> None:
         analysis = self.analysis
-        kernel = self.kernel("begin", "The first states, and the first messages.")
+        kernel = self.kernel("begin", "The initial states, and the first messages.")
         if analysis.seed:
             self.open_list(kernel)
         with self.rows(kernel):
@@ -125,7 +140,7 @@ class KernelTexts:
             self.close_list(kernel)
 
     def assign(self, kernel: KernelText, reads: Reads, function: str, targets: Mapping, local=NOTHING) -> None:
-        """Call a function and store what it returns, component by component where it must be."""
+        """Call a function and store its results, component by component for vectors."""
         inner_products(kernel, reads, ROW)
         vector = reads.vector or any(of.shape is not None for of in targets.values())
         news = [f"new_{array}" for array in targets]
@@ -136,7 +151,7 @@ class KernelTexts:
                 kernel.add(f"if c == 0: {store}" if vector and of.shape is None else store)
 
     def leave_out_nan(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
-        """What is no number is neither less nor more than others: where messages have an order it is none."""
+        """Replace NaN, which is not ordered, by the identity in ordered messages."""
         for message in phase.messages:
             if message.dtype.kind == "f" and falls(message) is not None:
                 with kernel.components(message.shape is not None):
@@ -144,8 +159,8 @@ class KernelTexts:
                     kernel.add(f"if {place} != {place}: {place} = {literal(message.identity)}")
 
     def fire(self, phase: PhaseAnalysis) -> None:
-        """Accumulative: fold inboxes in, compute what will be sent."""
-        kernel = self.kernel(name_in(phase, "fire"), "frontier[lo:hi] fold their inboxes in.", "frontier")
+        """Accumulative: apply inboxes and compute messages."""
+        kernel = self.kernel(name_in(phase, "fire"), "frontier[lo:hi] apply their inboxes.", "frontier")
         self.open_list(kernel)
         with self.rows(kernel, "i"):
             kernel.add("v = frontier[i]", f"{kernel.use('arrived')}[v] = False")
@@ -162,14 +177,14 @@ class KernelTexts:
         self.close_list(kernel)
 
     def hoist(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
-        """What v sends along all its edges, from its new state."""
+        """Compute the message of v along all its edges from its new state."""
         targets = {sent(phase, message): message for message in phase.messages}
         local = {} if self.width else {name: f"new_{name}" for name in phase.send.of("state")}
         self.assign(kernel, phase.send, name_in(phase, "send"), targets, local)
 
     def fire_all(self, phase: PhaseAnalysis) -> None:
-        """Synchronous: every vertex."""
-        kernel = self.kernel(name_in(phase, "fire"), "Rows lo:hi fold their inboxes in.")
+        """Synchronous: every vertex applies its inbox."""
+        kernel = self.kernel(name_in(phase, "fire"), "Rows lo:hi apply their inboxes.")
         kernel.add("count = uint64(0)")
         states = {state.name: state for state in self.analysis.states}
         with self.rows(kernel):
@@ -182,7 +197,7 @@ class KernelTexts:
         self.close_count(kernel)
 
     def fold_inbox(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...]) -> None:
-        """Call `apply` for v, store the states; `changed` says whether one of the triggers is new."""
+        """Call `apply` for v and store the states; `changed` tells whether one of the triggers has changed."""
         states, reads = self.analysis.states, phase.apply
         inner_products(kernel, reads, ROW, phase)
         news = ", ".join(f"new_{state.name}" for state in states)
@@ -195,7 +210,8 @@ class KernelTexts:
         kernel.add(*(f"{kernel.use(key(s.name), True)}[v] = new_{s.name}" for s in states if s.name in self.kept))
 
     def fold_vectors(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...], news: str) -> None:
-        """The same for each component. Scalars are component 0's; the others read the old ones, so these are last."""
+        """The same per component. Scalars come from component 0 and are stored last, since the others read the old
+        ones."""
         scalars = [state for state in self.analysis.states if state.shape is None]
         kernel.add("changed = False")
         kernel.add(*(f"first_{state.name} = {kernel.use(key(state.name), True)}[v]" for state in scalars))
@@ -214,15 +230,15 @@ class KernelTexts:
             kernel.add(f"{key(state.name)}[v] = first_{state.name}")
 
     def differs(self, kernel: KernelText, state: State, local: str) -> str:
-        """Whether a field is new. Where rounds go on until none is, what was no number, and is none, is not."""
+        """Whether a field has changed. If rounds continue until none has, a NaN that stays NaN is unchanged."""
         new, old = f"{local}_{state.name}", self.old(kernel, state)
         waits = self.analysis.synchronous and self.analysis.stop is None and state.dtype.kind == "f"
         return f"{new} != {old}" + (f" and ({new} == {new} or {old} == {old})" if waits else "")
 
     def old(self, kernel: KernelText, state: State) -> str:
-        """A field before this firing: a Delta is at its start again; rounds of all ask what it was."""
-        anew = isinstance(state, Delta) and not self.analysis.synchronous
-        return literal(state.start) if anew else item(kernel.use(key(state.name)), "v", state)
+        """A field before this firing. In accumulative programs a Delta has been reset to its start."""
+        reset = isinstance(state, Delta) and not self.analysis.synchronous
+        return literal(state.start) if reset else item(kernel.use(key(state.name)), "v", state)
 
     def empty_inbox(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         for message in phase.messages:
@@ -231,22 +247,22 @@ class KernelTexts:
                 kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
 
     def emit(self, phase: PhaseAnalysis) -> None:
-        """Synchronous: what every vertex sends."""
+        """Synchronous: compute the messages of every vertex."""
         if not phase.hoisted:
             return
-        kernel = self.kernel(name_in(phase, "emit"), "What rows lo:hi send along each of their edges.")
+        kernel = self.kernel(name_in(phase, "emit"), "The messages of rows lo:hi, the same along all their edges.")
         with self.rows(kernel):
             targets = {sent(phase, message): message for message in phase.messages}
             self.assign(kernel, phase.send, name_in(phase, "send"), targets)
 
     def fold(self, name: str, names: tuple[str, ...]) -> None:
-        """Global values over the rows."""
+        """Fold the rows into global values."""
         if not names:
             return
-        kernel = self.kernel(name, f"Rows lo:hi of {', '.join(names)}.")
-        found = {name: self.analysis.globals[name] for name in names}
-        with self.rows_to_fold(kernel, {key(name): of for name, (of, _) in found.items()}):
-            for name, (of, reads) in found.items():
+        kernel = self.kernel(name, f"Fold rows lo:hi into {', '.join(names)}.")
+        fields = {name: self.analysis.globals[name] for name in names}
+        with self.rows_to_fold(kernel, {key(name): of for name, (of, _) in fields.items()}):
+            for name, (of, reads) in fields.items():
                 inner_products(kernel, reads, ROW)
                 if reads.component is not None:
                     kernel.add(f"c = {reads.component}")
@@ -255,17 +271,17 @@ class KernelTexts:
                     kernel.add(f"{total} = {merging(of.merge)}({total}, {value})")
 
     def finish(self) -> None:
-        """The columns of the answer."""
+        """Compute the columns of the answer."""
         if not self.analysis.results:
             return
-        kernel = self.kernel("finish", "Rows lo:hi of the results.")
+        kernel = self.kernel("finish", "The results of rows lo:hi.")
         with self.rows(kernel):
             self.fill_results(kernel)
 
     def settled(self) -> None:
-        """The same where messages wait that no state has taken in: it need not be stored for that."""
+        """The same if messages are waiting that have not been applied; the new states are not stored."""
         (phase,), news = self.analysis.phases, {state.name: f"new_{state.name}" for state in self.analysis.states}
-        kernel = self.kernel("settled", "Rows lo:hi of the results, from messages that have come.")
+        kernel = self.kernel("settled", "The results of rows lo:hi after applying the messages in their inboxes.")
         with self.rows(kernel):
             kernel.add(*(f"{new} = {kernel.use(key(name))}[v]" for name, new in news.items()))
             with kernel.block(f"if {any_message(kernel, phase, inbox)}:"):
@@ -274,7 +290,7 @@ class KernelTexts:
             self.fill_results(kernel, news)
 
     def fill_results(self, kernel: KernelText, local: Mapping[str, str] = NOTHING) -> None:
-        """The results of v, of which some states may be in local variables."""
+        """Compute the results of v; `local` names the local variables that hold some states."""
         for name, (_, reads) in self.analysis.results.items():
             inner_products(kernel, reads, ROW)
             index = "v, c" if reads.vector else "v"
@@ -284,12 +300,12 @@ class KernelTexts:
 
 
 def sweeps(phase: PhaseAnalysis, width: int) -> bool:
-    """Whether vertices may send what they have just gained while others have not fired: sums know no order."""
+    """Whether vertices may send changes before others have fired, as with sums, whose order does not matter."""
     return phase.hoisted and not phase.idempotent and not width
 
 
 def kept_states(analysis: Analysis) -> set[str]:
-    """The fields that have an array: a Delta that only goes into a message computed in `fire` needs none."""
+    """The fields that need an array: all but a Delta that is used only in a message computed by `fire`."""
     if analysis.width or analysis.synchronous or not analysis.phases[0].hoisted:
         return {state.name for state in analysis.states}
     others = [reads for _, reads in (*analysis.globals.values(), *analysis.results.values())]

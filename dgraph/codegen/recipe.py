@@ -1,4 +1,4 @@
-"""What a worker must know of a program to run it: values alone, so that it travels without the program's class."""
+"""What a worker needs to run a program, as plain values, so that the program's class need not be sent."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from dgraph.codegen.compiler import Kernels, load
 from dgraph.codegen.kernel_source import Source, generate
 from dgraph.errors import ProgramError
 from dgraph.programs.analysis import Analysis, PhaseAnalysis, analyse, component_of
-from dgraph.programs.program import VertexProgram
+from dgraph.programs.program import Global, Result, VertexProgram
 from dgraph.programs.reads import Reads
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The kernels as text, the analysis without the functions, the values of parameters, and `stop`."""
+    """The kernels as text, the analysis without functions, the values of parameters, and `stop`."""
 
     analysis: Analysis
     source: Source
     values: dict[str, Any]
     stop: Callable[..., Any] | None
-    others: dict[str, Source] = field(default_factory=dict)  # kernels for other devices, which daemons have
+    others: dict[str, Source] = field(default_factory=dict)  # kernels for the other devices of daemons
 
     def source_for(self, device: str) -> Source:
         return self.others.get(device, self.source)
@@ -39,22 +39,21 @@ class Recipe:
         return load(self.source)
 
     def should_stop(self, known: dict[str, Any]) -> bool:
-        """Whether `stop` ends the run with these values after a round; of vectors, whether it does for all
-        components."""
+        """Whether `stop` ends the run, given the values after a round; for vectors, whether all components stop."""
         stop, reads = self.stop, self.analysis.stop
         if stop is None or reads is None:
             return False
 
         def value(name: str, c: int) -> Any:
-            found = known[name] if name in known else known[component_of(name, c)]
-            return found[c] if np.ndim(found) else found
+            result = known[name] if name in known else known[component_of(name, c)]
+            return result[c] if np.ndim(result) else result
 
         components = range(self.analysis.width if reads.vector else 1)
         return all(self._stops([value(name, c) for name in reads.kinds]) for c in components)
 
     def _stops(self, values: list[Any]) -> bool:
-        """What `stop` returns: by the rules of Python, and where these have no answer, as for 1 / 0, by those of
-        kernels. What has no answer there either, as math.log(0), is an error."""
+        """The result of `stop` by Python's rules, or by those of kernels where Python raises, as for 1 / 0. If these
+        raise too, as for math.log(0), it is an error."""
         assert self.stop is not None
         try:
             try:
@@ -66,8 +65,8 @@ class Recipe:
             assert self.analysis.stop is not None
             known = ", ".join(f"{name}={one}" for name, one in zip(self.analysis.stop.kinds, values, strict=True))
             raise ProgramError(
-                f"{self.analysis.title}.stop has no answer for {known}: {error}; ask first whether a value can be "
-                "used, as in `value > 0 and math.log(value) < limit`"
+                f"{self.analysis.title}.stop failed for {known}: {error}; check first that a value is valid, as in "
+                "`value > 0 and math.log(value) < limit`"
             ) from error
 
     def _functions(self) -> Iterator[Callable]:
@@ -80,7 +79,7 @@ class Recipe:
                 yield merge.merge  # type: ignore[union-attr]
 
     def __reduce__(self):
-        """Functions of the user's modules travel by value: workers need not be able to import them."""
+        """Pickle functions of the user's modules by value, so that workers need not be able to import them."""
         modules = {inspect.getmodule(function) for function in self._functions()}
         foreign = [m for m in modules if m is not None and m.__name__.split(".")[0] not in ("dgraph", "__main__")]
         for module in foreign:
@@ -98,8 +97,8 @@ _known: WeakKeyDictionary[type[VertexProgram], dict[tuple, tuple[Analysis, Analy
 def recipe_of(
     program: VertexProgram, target: str = "cpu", operator: str | None = None, others: Iterable[str] = ()
 ) -> Recipe:
-    """Analyse and generate, once for each length of vectors; other values of parameters need nothing new. `operator`
-    asks for the kernels of block descent; `others` are the devices of daemons."""
+    """The recipe of a program. Analysis and kernels are computed once per length of vectors, for all values of
+    parameters. `operator` adds the kernels of block descent; `others` are the devices of daemons."""
     known, kind = _known.setdefault(type(program), {}), (target, program.vector_length, operator)
     analysis = analyse(program)
     if kind not in known or known[kind][0] is not analysis:
@@ -112,30 +111,22 @@ def _unpickled(pickled: bytes) -> Recipe:
     return Recipe(*cloudpickle.loads(pickled))
 
 
-def _bare(analysis: Analysis) -> Analysis:
-    """The analysis without the texts of functions, which are in the kernels."""
-
-    def reads(one: Any) -> Any:
-        return one and replace(one, function=None)
-
-    def phase(one: PhaseAnalysis) -> PhaseAnalysis:
-        return replace(one, send=reads(one.send), apply=reads(one.apply))
-
-    def folds(some: dict[str, tuple[Any, Reads]]) -> dict[str, tuple[Any, Reads]]:
-        return {name: (_without_function(field), reads(one)) for name, (field, one) in some.items()}
-
-    return replace(
-        analysis,
-        phases=tuple(phase(one) for one in analysis.phases),
-        start=reads(analysis.start),
-        seed=reads(analysis.seed),
-        stop=reads(analysis.stop),
-        globals=folds(analysis.globals),
-        results=folds(analysis.results),
-    )
-
-
-def _without_function(field: Any) -> Any:
-    field = copy.copy(field)
-    field.function = None
-    return field
+def _bare(part: Any) -> Any:
+    """An analysis, or a part of it, without functions, whose texts are in the kernels."""
+    match part:
+        case Analysis():
+            fields = "phases", "start", "seed", "stop", "globals", "results"
+            return replace(part, **{name: _bare(getattr(part, name)) for name in fields})
+        case PhaseAnalysis():
+            return replace(part, send=_bare(part.send), apply=_bare(part.apply))
+        case Reads():
+            return replace(part, function=None)  # type: ignore[arg-type]
+        case dict():
+            return {name: _bare(one) for name, one in part.items()}
+        case tuple():
+            return tuple(map(_bare, part))
+        case Global() | Result():
+            field = copy.copy(part)
+            field.function = None
+            return field
+    return part

@@ -1,6 +1,7 @@
-"""The folder of generated sources: one file a text, named by its hash, so that every process compiles it at most once.
+"""The folder of generated sources: one file per text, named by its hash, so that machine code is compiled only once.
 
-Numba keeps machine code beside it, in pickles; so the folder is private, and one that others can write is refused.
+Numba keeps the machine code next to it, in pickles. Therefore the folder is private, and one that other users can write
+to is refused.
 """
 
 from __future__ import annotations
@@ -16,21 +17,20 @@ from pathlib import Path
 from types import ModuleType
 
 from dgraph.codegen.kernel_source import Source
-from dgraph.errors import OptionError
-from dgraph.native.machine_code import cache_folder, warn_once
+from dgraph.native.machine_code import cache_folder, warn_uncached
 
 _modules: dict[str, ModuleType] = {}
 _lock = threading.Lock()
 
 
 def module_of(source: Source) -> ModuleType:
-    """The module of a source: written to the cache and imported, once a process."""
+    """The module of a source: written to the cache and imported, once per process."""
     with _lock:
         if source.digest not in _modules:
             try:
                 _modules[source.digest] = _import(_written(source))
             except OSError as error:
-                warn_once(error)
+                warn_uncached(error)
                 _modules[source.digest] = _unwritten(source)
         return _modules[source.digest]
 
@@ -39,12 +39,12 @@ def _written(source: Source) -> Path:
     path = cache_folder() / f"{source.name.lower()}_{source.digest}.py"
     with contextlib.suppress(OSError):
         if path.read_text() == source.text:
-            return path  # untouched: Numba takes its machine code for stale when the file is newer
+            return path  # unchanged: Numba discards its machine code when the file is newer
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-", suffix=".py")
     os.close(descriptor)
     try:
         Path(name).write_text(source.text)
-        Path(name).replace(path)  # at once: another process never reads half of it
+        Path(name).replace(path)  # atomic: another process never reads half of it
     except OSError:
         Path(name).unlink()
         raise
@@ -52,7 +52,7 @@ def _written(source: Source) -> Path:
 
 
 def _unwritten(source: Source) -> ModuleType:
-    """The module of a source without a file: the disk is full, or may not be written."""
+    """The module of a source without a file, because the disk is full or read-only."""
     module = ModuleType(f"dgraph_kernels_{source.name.lower()}_{source.digest}")
     place = f"<{module.__name__}>"
     linecache.cache[place] = len(source.text), None, source.text.splitlines(keepends=True), place
@@ -64,8 +64,7 @@ def _unwritten(source: Source) -> ModuleType:
 def _import(path: Path) -> ModuleType:
     name = f"dgraph_kernels_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise OptionError(f"the cache of kernels {path.parent} cannot be imported from")
+    assert spec is not None and spec.loader is not None  # as for every file that ends in .py
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -73,7 +72,7 @@ def _import(path: Path) -> ModuleType:
 
 
 def forget() -> None:
-    """Let go of the modules of this process, so that it is like a new one (for tests)."""
+    """Forget the modules of this process, so that it behaves like a new one (for tests)."""
     with _lock:
         for module in _modules.values():
             sys.modules.pop(module.__name__, None)

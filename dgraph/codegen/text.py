@@ -9,7 +9,7 @@ from dataclasses import field as field_of
 from typing import Any
 
 from dgraph.programs.analysis import Analysis, PhaseAnalysis, component_of
-from dgraph.programs.kernel_names import before, inbox, key
+from dgraph.programs.kernel_names import ORDINAL, before, inbox, key
 from dgraph.programs.program import Field
 from dgraph.programs.reads import Reads
 from dgraph.programs.syntax import dot_name
@@ -17,7 +17,7 @@ from dgraph.programs.syntax import dot_name
 
 @dataclass(frozen=True)
 class Argument:
-    """What a kernel is called with: an array of `dims` dimensions, or a scalar."""
+    """An argument of a kernel: an array of `dims` dimensions, or a scalar."""
 
     name: str
     dtype: str
@@ -25,46 +25,39 @@ class Argument:
     written: bool = False
 
 
-FIXED = {  # arguments that every program has; scalars first
-    "lo": Argument("lo", "uint64"),
-    "hi": Argument("hi", "uint64"),
-    "queued": Argument("queued", "uint64"),
-    "round": Argument("round", "int64"),
-    "vertices": Argument("vertices", "int64"),
-    "random_seed": Argument("random_seed", "int64"),
-    "number": Argument("number", "int64", 1),
-    "degree": Argument("degree", "int64", 1),
-    "indptr": Argument("indptr", "int64", 1),
-    "neighbours": Argument("neighbours", "uint32", 1),
-    "frontier": Argument("frontier", "uint32", 1),
-    "senders": Argument("senders", "uint32", 1),
-    "ids": Argument("ids", "uint32", 1),
-    "sending": Argument("sending", "bool", 1),
-    "arrived": Argument("arrived", "bool", 1, True),
-    "queue": Argument("queue", "uint32", 1, True),
-    "slack": Argument("slack", "int32", 1, True),
-    "slots": Argument("slots", "int64", 1, True),
-    "loads": Argument("loads", "int64", 1, True),
-    "keys": Argument("keys", "int64", 1, True),
-    "counts": Argument("counts", "int64", 1, True),
-}
+def by_name(*arguments: Argument) -> dict[str, Argument]:
+    return {argument.name: argument for argument in arguments}
+
+
+FIXED = by_name(  # arguments that every program has; scalars first
+    *(Argument(name, "uint64") for name in ("lo", "hi", "queued", "round_word")),
+    *(Argument(name, "int64") for name in ("round", "vertices")),
+    *(Argument(name, "int64", 1) for name in ("number", "degree", "indptr")),
+    *(Argument(name, "uint32", 1) for name in ("neighbours", ORDINAL, "frontier", "senders", "ids")),
+    Argument("sending", "bool", 1),
+    Argument("arrived", "bool", 1, True),
+    Argument("queue", "uint32", 1, True),
+    Argument("slack", "int32", 1, True),
+    Argument("excess", "int64", 1, True),
+    *(Argument(name, "int64", 1, True) for name in ("slots", "loads", "keys", "counts")),
+)
 
 
 @dataclass
 class KernelText:
-    """A kernel under construction: its lines, and the arguments that they have asked for."""
+    """A kernel under construction: its lines, and the arguments that they use."""
 
     name: str
     doc: str
     analysis: Analysis  # of the program
-    arrays: dict[str, Argument]  # all that may be asked for
+    arrays: dict[str, Argument]  # all arguments that may be used
     arguments: dict[str, Argument] = field_of(default_factory=dict)
     lines: list[str] = field_of(default_factory=list)
     indent: int = 1
-    at_edge: str = "{array}[{edge}]"  # how an element of an array over edges is read
+    at_edge: str = "{array}[{edge}]"  # how to read an element of an array over edges
 
     def use(self, name: str, written: bool = False) -> str:
-        """Ask for an argument."""
+        """Add an argument; returns its name."""
         argument = self.arrays[name]
         before = self.arguments.get(name)
         written = written or argument.written or (before is not None and before.written)
@@ -72,28 +65,28 @@ class KernelText:
         return name
 
     def of_edge(self, name: str, edge: str) -> str:
-        """Ask for an array over edges, and read what it says of one."""
-        how = "{array}[{edge}]" if self.arrays[name].dtype == "bool" else self.at_edge  # GPUs stream numbers alone
-        return how.format(array=self.use(name), edge=edge)
+        """The text that reads an element of an array over edges."""
+        template = "{array}[{edge}]" if self.arrays[name].dtype == "bool" else self.at_edge  # GPUs stream only numbers
+        return template.format(array=self.use(name), edge=edge)
 
     def add(self, *lines: str) -> None:
-        """Append lines at the present indentation."""
+        """Append lines at the current indentation."""
         self.lines += ["    " * self.indent + line for line in lines]
 
     @contextmanager
     def block(self, line: str) -> Iterator[None]:
-        """A line that opens a block; what is added in the body is in the block."""
+        """Add a line that opens a block; lines added in the body belong to it."""
         self.add(line)
         self.indent += 1
         yield
         self.indent -= 1
 
     def components(self, vector: bool) -> AbstractContextManager[None]:
-        """A loop over the components of vectors, or no loop."""
+        """A loop over the components of a vector, or no loop for scalars."""
         return self.block(f"for c in range({self.analysis.width}):") if vector else nullcontext()
 
     def text(self) -> str:
-        """The function."""
+        """The text of the function."""
         head = f"def {self.name}({', '.join(self.arguments)}):"
         doc = f'    """{self.doc}"""'
         return "\n".join(["@kernel", head, doc, *self.lines])
@@ -101,12 +94,12 @@ class KernelText:
 
 @dataclass(frozen=True)
 class CallSite:
-    """Where a function runs: its vertex; and for `send` the edge, and the vertex at its end."""
+    """Where a function is called: its vertex, and for `send` the edge and the target vertex."""
 
     at: str = "v"
     edge: str = "e"
     target: str = "v"
-    rows: str = ""  # what the names of edge arrays begin with, where a kernel reads two tables
+    rows: str = ""  # prefix of the names of edge arrays in kernels that read two tables
 
 
 ROW = CallSite()
@@ -115,7 +108,7 @@ NOTHING: Mapping[str, str] = {}
 
 
 def item(array: str, row: str, of: Field | None) -> str:
-    """An element of an array: of component c, where the field is a vector."""
+    """An element of an array; component c of it if the field is a vector."""
     return f"{array}[{row}, c]" if of is not None and of.shape is not None else f"{array}[{row}]"
 
 
@@ -127,7 +120,7 @@ def call(
     phase: PhaseAnalysis | None = None,
     local: Mapping[str, str] = NOTHING,
 ) -> str:
-    """The text that calls a program's function; `local` says which fields are in local variables."""
+    """The text that calls a function of the program; `local` names the local variables that hold some fields."""
     arguments = [
         local[name] if kind in ("state", "message") and name in local else _argument(kernel, reads, name, place, phase)
         for name, kind in reads.kinds.items()
@@ -137,7 +130,7 @@ def call(
 
 
 def _argument(kernel: KernelText, reads: Reads, name: str, place: CallSite, phase: PhaseAnalysis | None) -> str:
-    """The text of an argument of such a call: what a function reads by this name."""
+    """The text of an argument of such a call."""
     analysis = kernel.analysis
     fields: dict[str, Field] = {field.name: field for field in (*analysis.states, *analysis.columns)}
     match reads.kinds[name]:
@@ -156,7 +149,7 @@ def _argument(kernel: KernelText, reads: Reads, name: str, place: CallSite, phas
             declared = fields.get(target)
             array = key(target) if declared else {"id": "number"}.get(target, target)
             return item(kernel.use(array), place.target, declared)
-        case "global" if name not in analysis.globals:  # a vector, whose components are values of their own
+        case "global" if name not in analysis.globals:  # a vector, whose components are separate values
             components = [kernel.use(key(component_of(name, c))) for c in range(analysis.width)]
             return f"({', '.join(components)},)[c]"
         case "parameter" if any(field.name == name and field.shape is not None for field in analysis.parameters):
@@ -167,7 +160,7 @@ def _argument(kernel: KernelText, reads: Reads, name: str, place: CallSite, phas
 
 
 def _built_in(kernel: KernelText, reads: Reads, name: str, place: CallSite) -> str:
-    """The text of what every vertex and every run has under a name."""
+    """The text of a value that every vertex or every run has."""
     component = "c" if reads.vector else "0"
     match name:
         case "id":
@@ -176,30 +169,33 @@ def _built_in(kernel: KernelText, reads: Reads, name: str, place: CallSite) -> s
             return f"{kernel.use('degree')}[{place.at}]"
         case "component":
             return component
-        case "random":
-            seeds = ", ".join(kernel.use(seed) for seed in ("random_seed", "round"))
-            return f"uniform({seeds}, {kernel.use('number')}[{place.at}], {component})"
+        case "random" | "vertex_random":
+            word, number = kernel.use("round_word"), kernel.use("number")
+            if reads.kinds[name] == "draw":
+                ends = f"{number}[{place.at}], {number}[{place.target}]"
+                return f"uniform_of_edge({word}, {ends}, {kernel.of_edge(ORDINAL, place.edge)}, {component})"
+            return f"uniform({word}, {number}[{place.at}], {component})"
     return kernel.use(name)  # `round` or `vertices`
 
 
 def inner_products(kernel: KernelText, reads: Reads, place: CallSite, phase: PhaseAnalysis | None = None) -> None:
-    """Compute the dot products that a function takes, before the loop over its components."""
+    """Compute the dot products that a function uses, before the loop over its components."""
     for i, pair in enumerate(reads.function.dots):
         rows = []
         for name in pair:
             kind = reads.kinds[name]
             if kind == "parameter":
-                reads.function.refuse(f"dot({', '.join(pair)}) of a parameter", None, "Take vectors of vertices.")
-            there = kind in ("target", "ahead")
-            array = key(name.removeprefix("target_") if there else name)
+                reads.function.refuse(f"dot({', '.join(pair)}) of a parameter", None, "Use vectors of vertices.")
+            at_target = kind in ("target", "ahead")
+            array = key(name.removeprefix("target_") if at_target else name)
             if kind == "message" and phase is not None:
                 array = inbox(phase, next(m for m in phase.messages if m.name == name))
-            rows.append(f"{kernel.use(array)}[{place.target if there else place.at}]")
+            rows.append(f"{kernel.use(array)}[{place.target if at_target else place.at}]")
         kernel.add(f"{dot_name(i)} = inner({', '.join(rows)})")
 
 
 def literal(value: Any) -> str:
-    """A number as kernel text; inf stands for itself."""
+    """A number as kernel text, in which `inf` and `math.nan` are defined."""
     return repr(value) if value == value else "math.nan"
 
 
@@ -209,7 +205,7 @@ def edges_of(row: str, indptr: str = "indptr") -> str:
 
 
 def any_message(kernel: KernelText, phase: PhaseAnalysis, array: Callable) -> str:
-    """Kernel text that asks whether some field of v's message in an array (`inbox` or `sent`) differs from the
+    """Kernel text that tests whether any field of v's message in an array (`inbox` or `sent`) differs from the
     identity."""
     tests = []
     for message in phase.messages:
@@ -220,5 +216,5 @@ def any_message(kernel: KernelText, phase: PhaseAnalysis, array: Callable) -> st
 
 
 def identities(what: str, fields: Mapping[str, Any]) -> list[str]:
-    """Lines that set `what_...` of values that are folded to what changes nothing."""
+    """Lines that initialise the variables `what_...` of folded values to the identities."""
     return [f"{what}_{name} = {field.dtype.name}({literal(field.identity)})" for name, field in fields.items()]

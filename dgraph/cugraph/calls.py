@@ -1,9 +1,9 @@
-"""NVIDIA's cuGraph, asked for an operation on one GPU or several, through its lower half `pylibcugraph`: a choice for
-users, and a baseline for us. The same arguments and the same columns; what cuGraph leaves open is put as
-`docs/semantics.md` says.
+"""Runs operations by NVIDIA's cuGraph (experimental) on one or several GPUs, through its lower-level library
+`pylibcugraph`: an engine for users and a baseline for benchmarks. Arguments and columns are the same as without it, and
+`docs/semantics.md` decides what cuGraph leaves open.
 
-An operation is one `CugraphCall` (`operations.py`). Each GPU is asked it with its share of the edges and finds values
-of some vertices, in any order. Nothing of CUDA is imported before an operation runs.
+An operation is one `CugraphCall` (`operations.py`). Each GPU makes it with its share of the edges and returns values of
+some vertices, in any order. CUDA libraries are imported when an operation runs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dgraph.programs.monoid import NONE
 
 PACKAGES = {"pylibcugraph": "pylibcugraph (of cugraph)", "cupy": "cupy"}
 REMEDY = (
-    "Install dgraph[cugraph12] or dgraph[cugraph13], as your driver is, on a worker that has a GPU; or choose "
-    'engine="auto"'
+    "Install dask-dgraph[cugraph12] or dask-dgraph[cugraph13], matching your driver, on a worker that has a GPU; or "
+    'use engine="auto"'
 )
 Columns = dict[str, np.ndarray]
 ColumnsAndTotals = tuple[Columns, dict[str, Any]]  # columns by vertex, and totals
@@ -30,7 +30,7 @@ ColumnsAndTotals = tuple[Columns, dict[str, Any]]  # columns by vertex, and tota
 
 @dataclass(frozen=True, eq=False)
 class Arcs:
-    """Arcs by number, in NumPy: an undirected edge is two, a loop one."""
+    """Arcs between vertex numbers, in NumPy arrays: an undirected edge is two arcs, a loop one."""
 
     sources: np.ndarray
     destinations: np.ndarray
@@ -40,14 +40,14 @@ class Arcs:
 
     @classmethod
     def of(cls, ends: Sequence[np.ndarray], weights: Any, graph: GraphShape) -> Arcs:
-        """From edges as they are listed."""
+        """The arcs of listed edges."""
         sources, destinations = (end.astype(graph.id_type) for end in ends)
         weights = None if weights is None else weights.astype(np.float64)
         edges = cls(sources, destinations, weights, graph.vertices, directed=True)
         return edges if graph.directed else edges.undirected()
 
     def undirected(self) -> Arcs:
-        """The arcs and their reverses; the same arcs if they have these already."""
+        """The arcs and their reverses, unless they are included already."""
         if not self.directed:
             return self
         other = self.sources != self.destinations
@@ -56,10 +56,10 @@ class Arcs:
         weights = None if self.weights is None else np.concatenate([self.weights, self.weights[other]])
         return Arcs(sources, destinations, weights, self.vertices, False)
 
-    def nearest(self, found: ColumnsAndTotals, steps: str) -> np.ndarray:
-        """For each vertex the smallest of its predecessors that are strictly nearer, by the distances found; the number
-        of vertices if it has none."""
-        distances = found[0]["distance"]
+    def nearest(self, made: ColumnsAndTotals, steps: str) -> np.ndarray:
+        """For each vertex, the smallest of its predecessors that are strictly nearer, according to the distances; the
+        number of vertices if there is none."""
+        distances = made[0]["distance"]
         near, far = distances[self.sources], distances[self.destinations]
         lengths = self.weights if steps == WEIGHTS else 1.0
         last = np.flatnonzero((near < far) & (far < np.inf) & (near + lengths == far))
@@ -69,7 +69,7 @@ class Arcs:
 
 
 class GraphShape(NamedTuple):
-    """What is known of a graph before anything is asked."""
+    """The properties of a graph that calls depend on."""
 
     vertices: int
     edges: int
@@ -79,103 +79,104 @@ class GraphShape(NamedTuple):
 
     @property
     def id_type(self) -> Any:
-        """32 bits where there is nothing that they cannot count."""
+        """32 bits if they can count all vertices and arcs."""
         return np.int32 if max(self.vertices, 2 * self.edges) < 2**31 - 1 else np.int64
 
 
-class ShardedArray(NamedTuple):
-    """An array of which each GPU gets a share: of vertices, or of values."""
+class SplitArray(NamedTuple):
+    """An array of vertices or values that is divided among the GPUs."""
 
     array: np.ndarray
     of_vertices: bool = True
 
 
-ONES, SCORES, WEIGHTS = "ones", "scores", "weights"  # as weights; those that scores are in proportion to; lengths
+ONES, SCORES, WEIGHTS = "ones", "scores", "weights"  # weights: all 1; for scores, non-negative; for paths, lengths
 HOPS = "hops"
 
 
 @dataclass(frozen=True, eq=False)
 class CugraphCall:
-    """One call of pylibcugraph. `made` turns what it found into columns by vertex, and totals."""
+    """One call of pylibcugraph. `made` turns its results into columns by vertex, and totals."""
 
-    name: str | None  # of the function; None: nothing need be asked
+    name: str | None  # of the function; None if no call is needed
     made: Callable[..., ColumnsAndTotals]
     arguments: tuple[Any, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
-    vertices: int = 0  # which of its results has the vertices
+    vertices: int = 0  # the index of the result that has the vertices
     weights: str | None = None
     pulls: bool = False
-    simple: bool = False  # of the graph without directions, loops and repeats
+    simple: bool = False  # use the graph without directions, loops and repeats
     undirected: bool = False
-    steps: str | None = None  # HOPS or WEIGHTS: the smallest predecessors are to be found, too
+    steps: str | None = None  # HOPS or WEIGHTS: choose the smallest predecessors by these lengths
 
     def check(self, weights: np.ndarray | None) -> None:
-        """Called before a GPU is asked: if one failed, the others would wait for it."""
+        """Check the weights before any GPU is called: if one failed, the others would wait for it."""
         least = 0 if weights is None else weights.min(initial=0)
         if self.weights == SCORES and (weights is None or not np.isfinite(weights).all() or least < 0):
-            raise WeightError("weighted=True needs a column of finite weights of zero or more")
+            raise WeightError("weights must be finite and >= 0 with weighted=True")
         if self.weights == WEIGHTS and not least >= 0:
-            raise WeightError('weights below zero are not for engine="cugraph"; choose engine="auto"')
+            raise WeightError('engine="cugraph" does not support weights below zero; use engine="auto"')
 
 
 @dataclass(frozen=True, eq=False)
 class GpuAnswer:
-    """What one GPU has found, for some vertices in any order; and the seconds that this took."""
+    """The results of one GPU, for some vertices in any order, and the seconds that they took."""
 
     vertices: np.ndarray
-    found: list[Any]
+    results: list[Any]
     arcs: int
     seconds: float
 
 
 def call_gpu(edges: Arcs, call: CugraphCall, rank: int = 0, of: int = 1, handle: Any = None) -> GpuAnswer:
-    """The answer of this process's GPU: number `rank` of `of` GPUs, which have a `handle` of raft in common."""
+    """Make a call on the GPU of this process, which is number `rank` of `of` GPUs that share a `handle` of raft."""
     mine = slice(edges.vertices * rank // of, edges.vertices * (rank + 1) // of)
     if call.name is None:
         return GpuAnswer(np.arange(mine.start, mine.stop), [], len(edges.sources), 0.0)
     edges = edges.undirected() if call.undirected or call.simple else edges
     cupy, library = import_module("cupy"), import_module("pylibcugraph")
-    cupy.get_default_memory_pool().free_all_blocks()  # which our runs have left, and cuGraph cannot use
-    there, ids = cupy.asarray, edges.sources.dtype
+    cupy.get_default_memory_pool().free_all_blocks()  # memory kept by earlier runs, which cuGraph cannot use
+    to_gpu, ids = cupy.asarray, edges.sources.dtype
     weights = np.ones(len(edges.sources)) if call.weights == ONES else edges.weights if call.weights else None
-    arrays: list[Any] = [there(edges.sources), there(edges.destinations)]
-    more = {"weight_array": None if weights is None else there(weights)}
-    more["vertices_array"] = there(np.arange(mine.start, mine.stop).astype(ids))  # isolated ones, too
+    arrays: list[Any] = [to_gpu(edges.sources), to_gpu(edges.destinations)]
+    more = {"weight_array": None if weights is None else to_gpu(weights)}
+    more["vertices_array"] = to_gpu(np.arange(mine.start, mine.stop).astype(ids))  # includes isolated ones
     how: dict[str, Any] = {"store_transposed": call.pulls, "do_expensive_check": False}
     how |= {"drop_self_loops": call.simple, "drop_multi_edges": call.simple}
     kind = library.GraphProperties(is_symmetric=not edges.directed, is_multigraph=not call.simple)
     resources = library.ResourceHandle(*([] if handle is None else [handle.getHandle()]))
     if handle is None:
-        graph = library.SGGraph(resources, kind, *arrays, **more, **how, renumber=True)  # by degree, as kernels want it
+        graph = library.SGGraph(resources, kind, *arrays, **more, **how, renumber=True)  # by degree, for speed
     else:
         lists = {name: None if array is None else [array] for name, array in more.items()}
         graph = library.MGGraph(resources, kind, *([array] for array in arrays), **lists, **how)
 
-    def given(one: Any) -> Any:
-        if not isinstance(one, ShardedArray):
+    def share(one: Any) -> Any:
+        if not isinstance(one, SplitArray):
             return one
-        share = np.array_split(one.array, of)[rank]
-        return there(share.astype(ids) if one.of_vertices else share)
+        part = np.array_split(one.array, of)[rank]
+        return to_gpu(part.astype(ids) if one.of_vertices else part)
 
-    arguments, options = map(given, call.arguments), {name: given(one) for name, one in call.options.items()}
+    arguments, options = map(share, call.arguments), {name: share(one) for name, one in call.options.items()}
     function, begun = getattr(library, call.name), time.perf_counter()
     try:
-        found = function(resources, graph, *arguments, do_expensive_check=False, **options)
-    except Exception as cause:  # of whatever class: cuGraph's own, or RuntimeError
+        results = function(resources, graph, *arguments, do_expensive_check=False, **options)
+    except Exception as cause:  # cuGraph's own classes, or RuntimeError
         raise RunError(f"cuGraph could not finish {call.name}: {cause}") from cause
-    here = [one.get() if hasattr(one, "get") else one for one in found]
-    return GpuAnswer(here.pop(call.vertices), here, len(edges.sources), time.perf_counter() - begun)
+    values = [one.get() if hasattr(one, "get") else one for one in results]
+    return GpuAnswer(values.pop(call.vertices), values, len(edges.sources), time.perf_counter() - begun)
 
 
 def merge_answers(call: CugraphCall, answers: Sequence[GpuAnswer]) -> ColumnsAndTotals:
-    """The columns of an operation's answer, and its totals, from the answers of all GPUs."""
+    """The columns and totals of an operation, from the answers of all GPUs."""
     order = np.argsort(np.concatenate([one.vertices for one in answers]))
-    each = zip(*(one.found for one in answers), strict=True)
+    each = zip(*(one.results for one in answers), strict=True)
     return call.made(*(np.concatenate(one)[order] if isinstance(one[0], np.ndarray) else one[0] for one in each))
 
 
-def with_predecessors(found: ColumnsAndTotals, smallest: np.ndarray) -> ColumnsAndTotals:
-    """What was found, with the smallest of several predecessors; where edges of length 0 lead, cuGraph's own stay."""
-    columns, totals = found
+def with_predecessors(made: ColumnsAndTotals, smallest: np.ndarray) -> ColumnsAndTotals:
+    """The answer with the smallest of several predecessors; cuGraph's own remain for vertices after edges of length
+    0."""
+    columns, totals = made
     before = np.where(smallest < len(smallest), smallest, columns["predecessor"])
     return {**columns, "predecessor": np.where(columns["distance"] < np.inf, before, NONE)}, totals

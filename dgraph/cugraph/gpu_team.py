@@ -1,5 +1,6 @@
-"""Several GPUs that cuGraph uses together: a communicator of NCCL and UCX among Dask workers, as `cugraph.dask` has it,
-but only of the workers that take part, so that others may be on the same scheduler. The client needs nothing of it."""
+"""Several GPUs for one cuGraph call (experimental): a communicator of NCCL and UCX among Dask workers, like that of
+`cugraph.dask`, but only among the workers that take part, so that other workers may be on the same scheduler. The
+client needs none of these packages."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from dgraph.cugraph.calls import PACKAGES, Arcs, CugraphCall, GpuAnswer, call_gp
 from dgraph.partition.policies import grid_columns
 
 TEAM = {**PACKAGES, "raft_dask": "raft-dask"}
-_teams: dict[bytes, Any] = {}  # on the worker that started them
+_teams: dict[bytes, Any] = {}  # on the worker that started them, by session
 
 
 def run_team(workers: Workers, on: Sequence[str], shares: Sequence[Any], call: CugraphCall) -> list[Any]:
-    """What the GPU of each worker finds from its share of the edges; the answers stay there."""
+    """Make a call on the GPU of each worker with its share of the edges; the answers stay there."""
     from distributed import Lock
 
-    client, name = workers.client, "dgraph: GPUs that wait for each other"
+    client, name = workers.client, "dgraph: one team of GPUs at a time"
     with Lock(name, scheduler_rpc=client.scheduler, loop=client.loop), _team(workers, on) as session:
         return run_on_each_held(client, on, _ask, [(share, call, len(on), session) for share in shares])
 
@@ -33,14 +34,14 @@ def _team(workers: Workers, on: Sequence[str]) -> Iterator[bytes]:
     (session,) = workers.get([workers.call(_start, list(on), on=on[0])])
     try:
         yield session
-    except BaseException:  # whoever waits for one that has failed keeps this from an end
+    except BaseException:  # do not wait: a worker that waits for a failed one would block the end of the team
         fire_and_forget(workers.hold([workers.call(_end, session, on=on[0])]))
         raise
     workers.get([workers.call(_end, session, on=on[0])])
 
 
 def _start(addresses: list[str]) -> bytes:
-    """Runs on one worker, which asks the others; their event loops do their part."""
+    """Start a team from one of its workers; the event loops of the others take part."""
     from distributed import Client, get_worker
 
     worker = get_worker()

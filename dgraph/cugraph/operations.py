@@ -1,7 +1,8 @@
-"""The operations that cuGraph takes, each as one `CugraphCall` of it: named as ours are, with the arguments that it can
-obey.
+"""The operations that cuGraph can run, each as one `CugraphCall`: the names are dgraph's, the arguments those that
+cuGraph supports.
 
-Unreachable is the largest number of a type there, and a tolerance is the change of all vertices together.
+In cuGraph an unreachable vertex has the largest number of the type as its distance, and a tolerance applies to the
+summed change of all vertices.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.cugraph.calls import HOPS, ONES, SCORES, WEIGHTS, ColumnsAndTotals, CugraphCall, GraphShape, ShardedArray
+from dgraph.cugraph.calls import HOPS, ONES, SCORES, WEIGHTS, ColumnsAndTotals, CugraphCall, GraphShape, SplitArray
 from dgraph.errors import OptionError
 from dgraph.options import check_integer, check_limits, is_number
 from dgraph.solvers.ranks.pagerank import change_within
@@ -21,16 +22,16 @@ from dgraph.solvers.ranks.pagerank import change_within
 def pagerank(
     graph: GraphShape, alpha: float, max_iter: int, tol: float | None, personalization: Any, weighted: bool
 ) -> CugraphCall:
-    _probability("alpha", alpha)
+    _check_alpha(alpha)
     limits = {"alpha": float(alpha), "epsilon": change_within(_limits(max_iter, tol), alpha)}
     name = "pagerank"
     jumps: dict[str, Any] = dict.fromkeys(("initial_guess_vertices", "initial_guess_values"))
-    if personalization is not None:  # where jumps go is where ranks begin
+    if personalization is not None:  # ranks start at the vertices that jumps lead to
         name, (vertices, values) = "personalized_pagerank", personalization
         for what in ("initial_guess", "personalization"):
             jumps |= {
-                f"{what}_vertices": ShardedArray(vertices),
-                f"{what}_values": ShardedArray(values / values.sum(), False),
+                f"{what}_vertices": SplitArray(vertices),
+                f"{what}_values": SplitArray(values / values.sum(), False),
             }
     none = dict.fromkeys(("precomputed_vertex_out_weight_vertices", "precomputed_vertex_out_weight_sums"))
     options = {**none, **jumps, **limits, "max_iterations": max_iter, "fail_on_nonconvergence": False}
@@ -44,8 +45,8 @@ def pagerank(
 def katz(
     graph: GraphShape, alpha: float, beta: float, normalized: bool, max_iter: int, tol: float | None, weighted: bool
 ) -> CugraphCall:
-    _probability("alpha", alpha)
-    epsilon = _limits(max_iter, tol, needed=True) * graph.vertices
+    _check_alpha(alpha)
+    epsilon = _limits(max_iter, tol, positive=True) * graph.vertices
 
     def made(scores: np.ndarray) -> ColumnsAndTotals:
         length = float(np.sqrt(np.square(scores).sum())) if normalized else 1.0
@@ -56,8 +57,8 @@ def katz(
 
 
 def hits(graph: GraphShape, max_iter: int, tol: float | None) -> CugraphCall:
-    tol = _limits(max_iter, tol, needed=True)
-    if not graph.edges:  # it divides by the largest score
+    tol = _limits(max_iter, tol, positive=True)
+    if not graph.edges:  # cuGraph would divide by the largest score, 0
         return CugraphCall(None, lambda: ({name: np.zeros(graph.vertices) for name in ("hub", "authority")}, {}))
     arguments = tol / graph.vertices, max_iter, None, None, True
 
@@ -76,30 +77,31 @@ def bfs(graph: GraphShape, source: np.ndarray, depth_limit: int | None) -> Cugra
             unreached |= levels > limit
         return {"distance": np.where(unreached, np.inf, levels.astype(np.float64)), "predecessor": before}, {}
 
-    both_ways = not graph.directed and graph.gpus == 1  # as cuGraph itself has it on several
-    arguments = ShardedArray(np.unique(source)), both_ways, limit or -1, True  # to it, 0 is no limit
+    both_ways = not graph.directed and graph.gpus == 1  # cuGraph allows it on a single GPU only
+    arguments = SplitArray(np.unique(source)), both_ways, limit or -1, True  # for cuGraph, 0 means no limit
     return CugraphCall("bfs", made, arguments, vertices=2, steps=HOPS)
 
 
 def sssp(graph: GraphShape, source: np.ndarray, predecessors: bool) -> CugraphCall:
     if graph.weighted and len(source) > 1:
-        raise OptionError('source: engine="cugraph" takes one where there are weights; choose engine="auto"')
-    found = bfs(graph, source, None) if not graph.weighted else _weighted_sssp(int(source[0]))
-    if predecessors:
-        return found
+        raise OptionError(
+            f'source= names {len(source)} vertices: on weighted graphs engine="cugraph" takes one; use engine="auto"'
+        )
 
-    def made(*values: np.ndarray) -> ColumnsAndTotals:
-        return {"distance": found.made(*values)[0]["distance"]}, {}
-
-    return replace(found, made=made, steps=None)
-
-
-def _weighted_sssp(source: int) -> CugraphCall:
-    def made(distances: np.ndarray, before: np.ndarray) -> ColumnsAndTotals:
+    def weighted(distances: np.ndarray, before: np.ndarray) -> ColumnsAndTotals:
         unreached = distances == np.finfo(distances.dtype).max
         return {"distance": np.where(unreached, np.inf, distances), "predecessor": before}, {}
 
-    return CugraphCall("sssp", made, (source, np.inf, True), weights=WEIGHTS, steps=WEIGHTS)
+    call = bfs(graph, source, None)
+    if graph.weighted:
+        call = CugraphCall("sssp", weighted, (int(source[0]), np.inf, True), weights=WEIGHTS, steps=WEIGHTS)
+    if predecessors:
+        return call
+
+    def distances_only(*values: np.ndarray) -> ColumnsAndTotals:
+        return {"distance": call.made(*values)[0]["distance"]}, {}
+
+    return replace(call, made=distances_only, steps=None)
 
 
 def wcc(graph: GraphShape) -> CugraphCall:
@@ -126,15 +128,15 @@ def k_core(graph: GraphShape, k: int | None) -> CugraphCall:
 
 
 def triangles(graph: GraphShape) -> CugraphCall:
-    def made(found: np.ndarray) -> ColumnsAndTotals:
-        return {"triangles": found.astype(np.int64)}, {"triangles": int(found.sum()) // 3}
+    def made(counts: np.ndarray) -> ColumnsAndTotals:
+        return {"triangles": counts.astype(np.int64)}, {"triangles": int(counts.sum()) // 3}
 
     return CugraphCall("triangle_count", made, (None,), simple=True)
 
 
 def degrees(graph: GraphShape) -> CugraphCall:
-    def made(*found: np.ndarray) -> ColumnsAndTotals:
-        into, out = (one.astype(np.int64) for one in found)
+    def made(*counts: np.ndarray) -> ColumnsAndTotals:
+        into, out = (one.astype(np.int64) for one in counts)
         return {"in_degree": into, "out_degree": out, "degree": into + out if graph.directed else out}, {}
 
     return CugraphCall("degrees", made, (None,))
@@ -145,13 +147,14 @@ OPERATIONS: dict[str, Callable[..., CugraphCall]] = {
 }
 
 
-def _probability(name: str, value: Any) -> None:
-    if not (is_number(value) and 0 <= value <= 1):
-        raise OptionError(f'{name}={value!r} must be a number from 0 to 1 for engine="cugraph"')
+def _check_alpha(alpha: Any) -> None:
+    if not (is_number(alpha) and 0 <= alpha <= 1):
+        raise OptionError(f'alpha={alpha!r} must be between 0 and 1 for engine="cugraph"')
 
 
-def _limits(max_iter: Any, tol: Any, *, needed: bool = False) -> float:
+def _limits(max_iter: Any, tol: Any, *, positive: bool = False) -> float:
+    """Check both limits; returns the tolerance."""
     check_limits(max_iter, tol)
-    if needed and not tol:
-        raise OptionError(f'tol={tol!r}: engine="cugraph" needs one above zero here, and fails where it is not reached')
+    if positive and not tol:
+        raise OptionError(f'tol={tol!r} must be > 0 for engine="cugraph", which fails if it is not reached')
     return float(tol or 0.0)

@@ -1,4 +1,4 @@
-"""The CPU: generated kernels over ranges of rows, on threads of this process where that pays."""
+"""The CPU: runs generated kernels over ranges of rows, on several threads of this process if there is enough work."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dgraph.native import threads
 from dgraph.native.team import team
 from dgraph.tables.vertex_arrays import IN_PROCESS
 
-SMALL = 1 << 13  # rows and edges: handing less to a second thread costs more than it saves
-RANGES = 4  # for each thread, so that none waits long for another
+SMALL = 1 << 13  # rows or edges: starting another thread for less costs more than it saves
+RANGES = 4  # per thread, so that no thread waits long for another
 
 
 class Cpu:
-    """The kernels of one program. Those that want one thread a partition are run by `once`, others by `rows`."""
+    """The kernels of one program. `once` runs those that need one thread per partition, `rows` the others."""
 
     name = "cpu"
     arrays = IN_PROCESS
@@ -28,11 +28,11 @@ class Cpu:
         self.kernels, self.num_threads = kernels, num_threads
 
     def counted(self) -> dict[str, Any]:
-        """Columns of the report: none."""
+        """Columns of the report; the CPU has none."""
         return {}
 
     def close(self) -> None:
-        """It holds nothing."""
+        """Nothing to release."""
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Run a kernel over all rows in one call."""
@@ -41,15 +41,16 @@ class Cpu:
     def team(
         self, name: str, threads: int, values: Mapping[str, Any], beside: Sequence[Callable[..., Any]] = ()
     ) -> None:
-        """Run a kernel on so many threads at once, which meet inside it; the functions `beside` are more members of the
-        team."""
-        member = TeamKernel(self.kernels[name])
-        team(member, threads, *(values[name] for name in member.names), beside=beside)
+        """Run a kernel on several threads at once, which synchronise inside it. The functions `beside` join the team as
+        further members."""
+        kernel = self.kernels[name]
+        arguments = kernel.names[3:]  # after rank, size and signals
+        team(kernel, threads, *(values[argument] for argument in arguments), beside=beside)
 
     def rows(
         self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
     ) -> list[tuple[int, Any]]:
-        """Run a kernel over ranges of rows side by side, each of `block` rows if that is given. Returns where each
+        """Run a kernel over ranges of rows in parallel; each has `block` rows unless that is None. Returns where each
         range begins and what the kernel returned for it."""
         kernel = self.kernels[name]
         needs_scratch = "slots" in kernel.names
@@ -65,7 +66,7 @@ class Cpu:
         return threads.each(run, ranges) if self.num_threads > 1 else [run(bounds) for bounds in ranges]
 
     def ranges(self, kernel: Kernel, lo: int, hi: int, values: Mapping[str, Any]) -> Sequence[tuple[int, int]]:
-        """Ranges of rows of about equal work: by edges, where the kernel reads any."""
+        """Ranges of rows with about equal work: edges if the kernel reads any, otherwise rows."""
         by_edges, count = "indptr" in kernel.names, hi - lo
         pieces = RANGES * self.num_threads if by_edges else self.num_threads
         work = int(values["indptr"][hi] - values["indptr"][lo]) if by_edges else count
@@ -79,20 +80,7 @@ class Cpu:
         return [(a, b) for a, b in pairwise([lo, *cuts.tolist(), hi]) if a < b]
 
 
-class TeamKernel:
-    """A generated kernel in the form that a team calls: compiled beforehand, its other arguments in their order."""
-
-    def __init__(self, kernel: Kernel):
-        self.kernel, self.names = kernel, kernel.names[3:]  # after rank, size and signals
-
-    def compile(self, types: Any) -> None:
-        self.kernel.compile()
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.kernel(*arguments)
-
-
 def scratch(indptr: np.ndarray, lo: int, hi: int) -> dict[str, np.ndarray]:
-    """Scratch for the largest neighbourhood among some rows."""
+    """Scratch arrays for the largest neighbourhood among some rows."""
     largest = int(np.diff(indptr[lo : hi + 1]).max(initial=0))
     return {name: np.empty(times * (largest + 1), np.int64) for name, times in SCRATCH.items()}

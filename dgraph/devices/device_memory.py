@@ -1,5 +1,5 @@
-"""Arrays on a device: CuPy's on a GPU (`gpu_memory.py`); NumPy's in the simulator, as hard to reach on purpose.
-Whatever crosses between host and device does so by a method here, and is counted."""
+"""Arrays on a device: CuPy's on a GPU (`gpu_memory.py`), NumPy's in the simulator, where they are just as inaccessible
+on purpose. All copies between host and device are made by methods of this module, which count them."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import threading
 import time
 import weakref
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dgraph.errors import DeviceError
 
-SPARE = 0.1  # of a budget is not for arrays that need not be there
-SWEEP = 10.0  # seconds between two sweeps, each of which takes as long as many rounds
+SPARE = 0.1  # share of a budget that optional arrays leave free
+SWEEP = 10.0  # seconds between two garbage collections, each of which takes as long as many rounds
 
 
 class DeviceArray:
-    """An array that kernels read and the host does not: NumPy functions refuse it, and `Memory.get` brings it."""
+    """An array that kernels can read and the host cannot: NumPy functions refuse it, and `Memory.get` copies it."""
 
     def __init__(self, memory: Memory, raw: Any):
         self.memory, self.raw = memory, raw
-        self.words_of_launch: list[Any] | None = None  # what `launches.py` makes of it
+        self.launch_words: list[Any] | None = None  # set by `launches.py`
         self.shape, self.dtype, self.ndim, self.nbytes = raw.shape, raw.dtype, raw.ndim, raw.nbytes
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class DeviceArray:
 
     @cached_property
     def argument(self) -> Any:
-        """The form that the compiler's kernels take; made once, because that takes longer than a launch."""
+        """The form in which the compiler's kernels take it; made once, because that takes longer than a launch."""
         return self.memory.argument(self.raw)
 
     @cached_property
@@ -52,22 +52,22 @@ class DeviceArray:
         return self.view(f"u{self.dtype.itemsize}").reshape(len(self), width)
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
-        raise DeviceError(f"an array of {self.shape} {self.dtype} is on a device: bring it with Memory.get")
+        raise DeviceError(f"a {self.dtype} array of shape {self.shape} is on a device; copy it with Memory.get")
 
-    __iter__ = None  # nor element by element
+    __iter__ = None  # otherwise NumPy would read it element by element
 
 
 class Memory:
-    """The memory of one device; this class keeps it in NumPy's arrays. With a budget (bytes), more than that is
-    refused."""
+    """The memory of one device, in this class NumPy arrays. Allocations beyond the budget (in bytes) are refused."""
 
-    xp: Any = np  # the module of its arrays
+    xp: Any = np  # the array module
 
     def __init__(self, budget: int | None = None):
         self.budget = budget
-        self.used = self.copied = self.copies = 0  # bytes and, between host and device, bytes and how often
-        self._stay: dict[int, tuple[Any, DeviceArray]] = {}  # by the id of an array here: a reference to it
-        self._counting = threading.RLock()  # arrays are let go of by any thread, at any time
+        self.used = 0  # bytes
+        self.copied = self.copies = 0  # between host and device: bytes, and number of copies
+        self._stay: dict[int, tuple[Any, DeviceArray]] = {}  # by the id of an array of the host: a reference to it
+        self._counting = threading.RLock()  # any thread may release arrays at any time
         self._swept = -math.inf
 
     def empty(self, shape: Any, dtype: Any) -> DeviceArray:
@@ -75,23 +75,23 @@ class Memory:
         if not self.fits(size):
             self._sweep()
         if not self.fits(size):
-            raise DeviceError(f"{size:,} bytes beside {self.used:,} are more than memory_budget={self.budget:,}")
+            raise DeviceError(f"{size:,} bytes in addition to {self.used:,} exceed memory_budget={self.budget:,}")
         try:
             return self.counted(self._empty(shape, dtype))
         except MemoryError as error:
-            self._sweep()  # for who tries again with less
-            self.budget = self.used + size - 1  # as much was not there: in the next round nobody brings edges in vain
-            raise DeviceError(f"the device has no {size:,} bytes left: set memory_budget= below what it has") from error
+            self._sweep()  # the caller may try again with less
+            self.budget = self.used + size - 1  # so that the next round does not try to copy as many edges again
+            raise DeviceError(f"the device has no {size:,} bytes left: set a lower memory_budget=") from error
 
     def counted(self, raw: Any) -> DeviceArray:
-        """Count an array that lies on the device, whoever made it, as in use for as long as somebody has it."""
-        found = DeviceArray(self, raw)
-        self._use(found.nbytes)
-        weakref.finalize(found, self._use, -found.nbytes).atexit = False
-        return found
+        """Count an array of the device, by whatever library, as in use for as long as it is referenced."""
+        array = DeviceArray(self, raw)
+        self._use(array.nbytes)
+        weakref.finalize(array, self._use, -array.nbytes).atexit = False
+        return array
 
     def _sweep(self) -> None:
-        """Collect garbage: errors that a compiler met and swallowed may still refer to arrays of runs that are over."""
+        """Collect garbage: exceptions that a compiler has caught may still refer to arrays of runs that have ended."""
         if time.monotonic() > self._swept + SWEEP:
             gc.collect()
             self._swept = time.monotonic()
@@ -101,53 +101,54 @@ class Memory:
             self.used += size
 
     def fits(self, size: int, spare: float = 0.0) -> bool:
-        """Whether so many bytes can be had, with a share `spare` of the budget left over."""
+        """Whether `size` bytes can be allocated while leaving a share `spare` of the budget free."""
         return self.budget is None or self.used + size <= self.budget * (1 - spare)
 
     def moved(self, array: np.ndarray) -> DeviceArray:
         """A copy on the device."""
-        there = self.empty(array.shape, array.dtype)
-        self.put(there, array)
-        return there
+        device = self.empty(array.shape, array.dtype)
+        self.put(device, array)
+        return device
 
     def stays(self, array: np.ndarray) -> DeviceArray:
-        """The one copy on the device of an array here, kept for as long as the array lives."""
+        """The device copy of an array of the host, kept for as long as that array exists."""
         if id(array) not in self._stay:
-            there = self.moved(array)
-            self.wait()  # other threads read it, too, and may do so by other streams
-            self._stay[id(array)] = weakref.ref(array, partial(self._forget, id(array))), there
+            device = self.moved(array)
+            self.wait()  # other threads may read it on other streams
+            self._keep(array, device)
         return self._stay[id(array)][1]
 
     def adopt(self, array: np.ndarray, raw: Any) -> None:
-        """Make what lies on the device already the one copy of an array here, if the budget allows it."""
+        """Register an existing array of the device as the copy of an array of the host, if the budget allows it."""
         if self.fits(raw.nbytes, SPARE):
-            self._stay[id(array)] = weakref.ref(array, partial(self._forget, id(array))), self.counted(raw)
+            self._keep(array, self.counted(raw))
 
     def has(self, array: np.ndarray) -> bool:
         return id(array) in self._stay
 
     def let_go(self, array: np.ndarray) -> None:
-        self._forget(id(array))
+        self._stay.pop(id(array), None)
 
-    def _forget(self, key: int, *_: Any) -> None:
-        self._stay.pop(key, None)
+    def _keep(self, array: np.ndarray, copy: DeviceArray) -> None:
+        key = id(array)
+        self._stay[key] = weakref.ref(array, lambda _: self._stay.pop(key, None)), copy
 
-    def put(self, there: DeviceArray, array: np.ndarray) -> None:
+    def put(self, device: DeviceArray, array: np.ndarray) -> None:
         """Copy from the host."""
         if len(array):
-            self._put(there.raw, np.ascontiguousarray(array))
+            self._put(device.raw, np.ascontiguousarray(array))
             self._count(array.nbytes)
 
-    def get(self, there: DeviceArray, out: np.ndarray | None = None) -> np.ndarray:
+    def get(self, device: DeviceArray, out: np.ndarray | None = None) -> np.ndarray:
         """Copy to the host."""
-        out = np.empty(there.shape, there.dtype) if out is None else out
+        out = np.empty(device.shape, device.dtype) if out is None else out
         if len(out):
-            self._get(there.raw, out)
+            self._get(device.raw, out)
             self._count(out.nbytes)
         return out
 
-    def fill(self, there: DeviceArray, value: Any) -> None:
-        there.raw[...] = value
+    def fill(self, device: DeviceArray, value: Any) -> None:
+        device.raw[...] = value
 
     def copy(self, to: DeviceArray, array: DeviceArray) -> None:
         """Copy on the device."""
@@ -159,17 +160,17 @@ class Memory:
 
     @property
     def whole(self) -> int | None:
-        """The budget if none is given."""
+        """The budget of runs that have none."""
         return None
 
     def begin(self, budget: int | None) -> None:
-        """A run does, which may have a budget of its own."""
+        """Begin a run, which may have a budget of its own."""
         self.budget = budget or self.whole
 
     def give_back(self) -> None:
-        """What is kept for arrays to come: others want it."""
+        """Return freed memory that is kept for future arrays, because another library needs it."""
 
-    # -- what another memory does otherwise ----------------------------------------------------------------------------
+    # -- what subclasses override --------------------------------------------------------------------------------------
 
     def _empty(self, shape: Any, dtype: Any) -> Any:
         return np.empty(shape, dtype)
@@ -184,23 +185,23 @@ class Memory:
         return raw
 
     def pinned(self, size: int) -> np.ndarray:
-        """Bytes of the host's memory that the device reads and writes by itself."""
+        """Bytes of host memory that the device can read and write by itself."""
         return np.empty(size, np.uint8)
 
     def pin(self, array: np.ndarray) -> bool:
-        """Whether, from now on, the device copies an array of the host by itself, from where it is."""
+        """Pin an array of the host so that the device can copy it in place; returns whether that succeeded."""
         return False
 
     def stage(self, number: int) -> AbstractContextManager[Any]:
-        """In the body, work goes by one of three streams; it is done when the body ends."""
+        """Use one of three streams in the body; its work is complete when the body ends."""
         return nullcontext()
 
     def stream(self) -> Any:
-        """The compiler's name for the stream of this thread."""
+        """The compiler's object for the stream of this thread."""
         return 0
 
     def wait(self) -> None:
-        """Wait until all that this thread has asked for is done."""
+        """Wait for all work that this thread has submitted."""
 
 
 class SimulatedMemory(Memory):
@@ -209,4 +210,4 @@ class SimulatedMemory(Memory):
     def argument(self, raw: Any) -> Any:
         from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
-        return FakeCUDAArray(raw)  # else it would copy the array for each kernel
+        return FakeCUDAArray(raw)  # otherwise the simulator would copy the array for each kernel

@@ -1,5 +1,5 @@
-"""`tables/vertex_arrays.py` for arrays on a device, where they stay from the first round to the last. The host learns
-only how long lists are, and what travels to other partitions."""
+"""`tables/vertex_arrays.py` for arrays on a device, where they stay from the first round to the last. Only the lengths
+of lists and the values for other partitions are copied to the host."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.programs.kernel_names import name_in
 from dgraph.tables.vertex_arrays import VertexArrays, Where
 
-QUEUED, EDGES, COUNTED = "queued", "edges", "counted"  # what kernels tell beside global values, as LISTED
-REST = "rest_out", "rest_in"  # of each table of senders
+QUEUED, EDGES, COUNTED = "queued", "edges", "counted"  # with LISTED, what kernels report besides global values
+REST = "rest_out", "rest_in"  # the number of further parts of long rows, in each table of senders
 SLOTS = dict.fromkeys((QUEUED, LISTED, EDGES, *REST, COUNTED), "int64")
-LARGE = 64 << 10  # bytes of a message from which on they stay on the device: below, a copy costs less
-PART = 1 << 11  # edges of a sender that are the work of one warp: the rest is shared by others
+LARGE = 64 << 10  # mail of at least this many bytes stays on the device; copying less to the host is cheaper
+PART = 1 << 11  # edges of a sender that one warp handles; other warps share the rest
 
-Launch = Callable[..., Any]  # a kernel by name, over so many rows, with arguments by name
+Launch = Callable[..., Any]  # runs a kernel by name, over a number of rows, with arguments by name
 
 
 class DeferredCount:
-    """A number that a kernel writes; it is read when somebody wants to know it, and until then nobody waits for the
-    kernel. The counts `beside` it come by the same copy."""
+    """A number that a kernel writes. It is read on first use, so that until then the host need not wait for the kernel.
+    The counts `beside` it are read with it."""
 
     def __init__(self, tally: DeviceCounters, slot: str, before: int = 0, beside: Sequence[DeferredCount] = ()):
         self.tally, self.slot, self.before, self.beside = tally, slot, before, beside
@@ -37,15 +37,15 @@ class DeferredCount:
     def __index__(self) -> int:
         if self.value is None:
             self.value = self.before + self.tally[self.slot]
-            for one in self.beside:
-                int(one)
+            for count in self.beside:
+                int(count)
         return self.value
 
     __int__ = __index__
 
 
-class RemainingParts(NamedTuple):
-    """The senders with more than PART edges in a table, listed once for each further part."""
+class LongRows(NamedTuple):
+    """The senders with more than PART edges in a table; each is listed once per further part."""
 
     senders: DeviceArray
     parts: DeviceArray
@@ -56,31 +56,32 @@ class RemainingParts(NamedTuple):
         return {"senders": self.senders, "parts": self.parts, "part_size": PART}
 
 
-def parts_of(values: Mapping[str, Any]) -> RemainingParts | None:
-    """The `RemainingParts` among the arguments of a push, if it was listed."""
+def parts_of(values: Mapping[str, Any]) -> LongRows | None:
+    """The `LongRows` of the senders of a push, if they have been listed."""
     senders = values.get("senders")
     return senders.rest.get(id(values["indptr"])) if isinstance(senders, DeviceIds) else None
 
 
 class DeviceIds:
-    """A list of vertices at the head of an array on the device."""
+    """A list of vertices: the first elements of an array on the device."""
 
     def __init__(self, array: DeviceArray, count: Any):
         self.array, self.count = array, count
-        self.rest: dict[int, RemainingParts] = {}  # by the id of where a table's rows begin
+        self.rest: dict[int, LongRows] = {}  # by the id of a table's indptr
 
     def __len__(self) -> int:
         return int(self.count)
 
 
 class DeviceVertexArrays(VertexArrays):
-    """The arrays of one partition. `launch` runs a kernel of `codegen/cuda/array_kernels.py`, `run` the program's."""
+    """Operations on the arrays of one partition. `launch` runs a kernel of `codegen/cuda/array_kernels.py`, `run` one
+    of the program."""
 
     def __init__(self, memory: Memory, tally: DeviceCounters, launch: Launch, run: Launch):
         self.memory, self.tally, self.launch, self.run = memory, tally, launch, run
-        self._rooms: dict[str, DeviceArray] = {}
+        self._scratch: dict[str, DeviceArray] = {}
         self._places: dict[tuple, DeviceArray] = {}
-        self._rested: DeviceIds | None = None  # the list whose long rows are in the rooms for them
+        self._listed: DeviceIds | None = None  # the list whose long rows are in scratch now
         self.direct = 0  # bytes of messages that stayed on devices
 
     def moved(self, array: Any) -> DeviceArray:
@@ -100,11 +101,11 @@ class DeviceVertexArrays(VertexArrays):
     def first(self, queue: DeviceArray, count: Any) -> DeviceIds:
         return DeviceIds(queue, count)
 
-    def listed(self, queue: DeviceArray, found: Sequence[tuple[int, Any]]) -> DeviceIds:
-        return DeviceIds(queue, found[0][1] or 0)
+    def listed(self, queue: DeviceArray, ranges: Sequence[tuple[int, Any]]) -> DeviceIds:
+        return DeviceIds(queue, ranges[0][1] or 0)
 
     def joined(self, lists: Sequence[Any], room: DeviceArray) -> DeviceIds:
-        """The first list lies in the room, or is empty."""
+        """The first list is in `room` already, or empty."""
         count = len(lists[0])
         for ids in lists[1:]:
             self.memory.put(room[count : count + len(ids)], ids.astype(np.uint32, copy=False))
@@ -125,16 +126,16 @@ class DeviceVertexArrays(VertexArrays):
             self.memory.copy(queue[: len(ids)], ids.array[: len(ids)])
 
     def edges(self, sides: Sequence[Any], ids: Any) -> Any:
-        if not isinstance(ids, DeviceIds):  # nobody, before the first round
+        if not isinstance(ids, DeviceIds):  # the empty list before the first round
             return super().edges(sides, ids)
         self.tally.clear(EDGES, REST[-1])
-        if self._rested is not None:
-            self._rested.rest = {}  # these take its place; its senders go without
-        self._rested = ids
+        if self._listed is not None:
+            self._listed.rest = {}  # the scratch is reused, and its senders are not split any more
+        self._listed = ids
         known = not isinstance(ids.count, DeferredCount) or ids.count.value is not None
         for side, slot in zip(sides, REST[: len(sides)], strict=True):
             rest = self.rooms({f"{one} {slot}": side.num_edges // PART + 1 for one in ("senders", "parts")}, np.uint32)
-            ids.rest[id(side.indptr)] = RemainingParts(
+            ids.rest[id(side.indptr)] = LongRows(
                 rest[f"senders {slot}"], rest[f"parts {slot}"], DeferredCount(self.tally, slot)
             )
             arguments = {"ids": ids.array, LISTED: LISTED, "indptr": self.memory.stays(side.indptr), EDGES: EDGES}
@@ -166,9 +167,9 @@ class DeviceVertexArrays(VertexArrays):
 
     def write(self, array: DeviceArray, ids: np.ndarray, values: Any) -> None:
         if len(ids):
-            here = not isinstance(values, DeviceArray)
-            packed = self.given("packed", np.ascontiguousarray(values, array.dtype)) if here else values
-            self._words("unpack", array, len(ids), ids=self.given("ids", ids.astype(np.uint32)), packed=packed.words)
+            on_host = not isinstance(values, DeviceArray)
+            packed = self.copied("packed", np.ascontiguousarray(values, array.dtype)) if on_host else values
+            self._words("unpack", array, len(ids), ids=self.copied("ids", ids.astype(np.uint32)), packed=packed.words)
 
     def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
         return self.run(name_in(phase, BEST), len(senders), {**values, "senders": senders})
@@ -200,12 +201,12 @@ class DeviceVertexArrays(VertexArrays):
         return self.memory.get(marks[: where.stop - where.start]).view(bool)
 
     def room_for_mail(self, size: int) -> DeviceArray | None:
-        found = None
         if size >= LARGE:
             with suppress(DeviceError):
-                found = self.memory.empty(size, np.uint8)
+                room = self.memory.empty(size, np.uint8)
                 self.direct += size
-        return found
+                return room
+        return None
 
     def take(self, array: DeviceArray, where: Where | None, picked: np.ndarray | None, out: Any) -> None:
         stays = isinstance(out, DeviceArray)
@@ -217,39 +218,39 @@ class DeviceVertexArrays(VertexArrays):
             ids = self.places(where)
         else:
             chosen = picked + where.start if isinstance(where, slice) else where[picked]
-            ids = self.given("ids", chosen.astype(np.uint32, copy=False))
+            ids = self.copied("ids", chosen.astype(np.uint32, copy=False))
         packed = out if stays else self.room("packed", out.size, array.dtype)[: out.size].reshape(out.shape)
         self._words("pack", array, len(out), ids=ids, packed=packed.words)
         if not stays:
             self.memory.get(packed, out)
 
-    # -- pieces of the above -------------------------------------------------------------------------------------------
+    # -- scratch -------------------------------------------------------------------------------------------------------
 
     def room(self, name: str, count: int, dtype: Any) -> DeviceArray:
-        """Scratch of at least this length; the same memory for all who ask under one name."""
+        """Scratch of at least this length. The same name gives the same memory."""
         key = f"{name} {np.dtype(dtype)}"
-        if key not in self._rooms or len(self._rooms[key]) < count:
-            self._rooms.pop(key, None)  # first, for there may be no room for both
-            self._rooms[key] = self.memory.empty(max(1, count), dtype)
-        return self._rooms[key]
+        if key not in self._scratch or len(self._scratch[key]) < count:
+            self._scratch.pop(key, None)  # first, because there may be no memory for both
+            self._scratch[key] = self.memory.empty(max(1, count), dtype)
+        return self._scratch[key]
 
     def rooms(self, counts: Mapping[str, int], dtype: Any) -> dict[str, DeviceArray]:
-        """Several of these, or None if there is no room."""
+        """Several scratch arrays; if one does not fit, none of them is kept."""
         try:
             return {name: self.room(name, count, dtype) for name, count in counts.items()}
         except DeviceError:
             for name in counts:
-                self._rooms.pop(f"{name} {np.dtype(dtype)}", None)
+                self._scratch.pop(f"{name} {np.dtype(dtype)}", None)
             raise
 
-    def given(self, name: str, array: np.ndarray) -> DeviceArray:
-        """An array of the host, copied to such scratch."""
-        there = self.room(name, array.size, array.dtype)[: array.size].reshape(array.shape)
-        self.memory.put(there, array)
-        return there
+    def copied(self, name: str, array: np.ndarray) -> DeviceArray:
+        """A copy of an array of the host in scratch."""
+        copy = self.room(name, array.size, array.dtype)[: array.size].reshape(array.shape)
+        self.memory.put(copy, array)
+        return copy
 
     def places(self, where: Where) -> DeviceArray:
-        """Local ids that are asked for again and again (address tables, ranges of proxies), kept on the device."""
+        """Local ids that are used again and again (address tables, ranges of proxies), kept on the device."""
         if isinstance(where, slice):
             key: tuple = where.start, where.stop
         else:
@@ -260,7 +261,7 @@ class DeviceVertexArrays(VertexArrays):
         return self._places[key]
 
     def _marks(self, name: str, count: int) -> DeviceArray:
-        """So many flags, none of them set."""
+        """`count` flags, none of them set."""
         marks = self.room(name, count, np.uint8)
         self.memory.fill(marks[:count], 0)
         return marks

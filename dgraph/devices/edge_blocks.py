@@ -1,45 +1,46 @@
-"""The edges of a table on a device: all of them while there is memory for them; else block after block, the next on its
-way while kernels run over one. Blocks are consecutive rows, as long as their measured costs say
+"""The edges of a table on a device: all of them if they fit in its memory; otherwise they are streamed in blocks, the
+next being copied while kernels run over one. Blocks are consecutive rows; their length follows from measured costs
 (`pipeline/block_size.py`)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dgraph.agents.daemon import BUFFERS
 from dgraph.devices.device_memory import DeviceArray, Memory
 from dgraph.errors import DeviceError
-from dgraph.pipeline.block_size import BlockTimings, size_for
+from dgraph.pipeline.block_size import CostFit, size_for
 from dgraph.pipeline.blocks import Block, cut
-from dgraph.pipeline.stages import in_turn, side_by_side
+from dgraph.pipeline.stages import BUFFERS, in_turn, side_by_side
 
-FIRST = 1 << 22  # edges of a block before enough has been measured
-SHORTEST = 1 << 18  # that the model may choose: what it learns from blocks of one length is mostly noise
-FEWEST = 1 << 8  # where memory is short: less is no block
-SPARE = 1 / 8  # of the memory is not for edges: results come last
-DOWN, COMPUTE = 0, 1  # stages, and their streams
+FIRST = 1 << 22  # edges per block until enough has been measured
+SHORTEST = 1 << 18  # fewest edges that the model may choose: fits to blocks of one length are mostly noise
+FEWEST = 1 << 8  # fewest edges per block when memory is short
+SPARE = 1 / 8  # share of the memory reserved for results, which are allocated last
+DOWN, COMPUTE = 0, 1  # the stages, and the numbers of their streams
 
 Arrays = dict[str, Any]
-RunRows = Callable[[Arrays, int, int], None]  # kernels over the edges of some rows: their arguments, first and last row
+RunRows = Callable[[Arrays, int, int], None]  # runs kernels over some rows: arguments, first row, end
 
 
 class BlockBuffer(NamedTuple):
-    """Room for one array of a block: on the device, and in pinned memory here, unless the table itself is pinned."""
+    """A buffer for one array of a block: on the device, and in pinned host memory unless the table itself is pinned."""
 
-    here: np.ndarray | None
-    there: DeviceArray
+    host: np.ndarray | None
+    device: DeviceArray
 
 
 class EdgeBlocks:
-    """For the tables of one partition. `size`: edges a block, "auto", or None: one stage after the other."""
+    """Edges of the tables of one partition. `size` is the number of edges per block, "auto", or None to run the stages
+    one after the other."""
 
     def __init__(self, memory: Memory, size: int | str | None = "auto"):
-        self.memory, self.asked = memory, size
-        self.measured: defaultdict[str, BlockTimings] = defaultdict(BlockTimings)  # of each kernel
+        self.memory, self.block = memory, size
+        self.measured: defaultdict[str, CostFit] = defaultdict(CostFit)  # by kernel
         self.buffers: list[dict[str, BlockBuffer]] = []
         self.capacity = self.size = self.streamed = 0  # edges, edges, bytes
 
@@ -52,21 +53,21 @@ class EdgeBlocks:
         run: RunRows,
         prepare: Callable[[int], Any] = lambda count: None,
     ) -> None:
-        """Call `run` for blocks that cover all rows whose edges are between consecutive `ends`; the first row has
-        number `first`. `prepare` makes scratch for kernels over so many edges."""
+        """Call `run` for blocks that cover all rows; the edges of a row are between consecutive `ends`, and the first
+        row has number `first`. `prepare` allocates scratch for kernels over a number of edges."""
         if self._stay(edges, prepare):
             run({}, first, first + len(ends) - 1)
             return
         blocks = [Block(a + first, b + first, e) for a, b, e in self._cut(kernel, edges, ends, prepare)]
-        self.memory.wait()  # what follows goes by streams of its own
+        self.memory.wait()  # because stages use streams of their own
         passage = BlockTransfer(self, kernel, edges, ends, first, run)
-        if self.asked is None or len(blocks) == 1:
+        if self.block is None or len(blocks) == 1:
             in_turn(passage, blocks)
         else:
             side_by_side([passage], blocks)
 
     def _stay(self, edges: Mapping[str, np.ndarray], prepare: Callable[[int], Any]) -> bool:
-        """Whether all edges are on the device; they are brought there if there is room."""
+        """Copy all edges to the device if they fit; returns whether they are there."""
         missing = [array for array in edges.values() if not self.memory.has(array)]
         if missing and not self.memory.fits(sum(array.nbytes for array in missing), SPARE):
             return False
@@ -74,7 +75,7 @@ class EdgeBlocks:
             for array in missing:
                 self.memory.stays(array)
             prepare(max(map(len, edges.values())))
-        except DeviceError:  # less is left than the budget says
+        except DeviceError:  # less memory is left than the budget says
             for array in missing:
                 self.memory.let_go(array)
             return False
@@ -83,12 +84,12 @@ class EdgeBlocks:
     def _cut(
         self, kernel: str, edges: Mapping[str, np.ndarray], ends: np.ndarray, prepare: Callable[[int], Any]
     ) -> Sequence[Block]:
-        """Blocks for which there is room; smaller ones after an out-of-memory error."""
+        """Blocks that fit in memory, found by halving their size after out-of-memory errors."""
         count = int(ends[-1] - ends[0])
-        size = size_for(self.asked, count, [self.measured[kernel].fit()], FIRST, SHORTEST)
+        size = size_for(self.block, count, [self.measured[kernel].fit()], FIRST, SHORTEST)
         self.size = max(FEWEST, min(size, -(-count // BUFFERS)))
         while True:
-            blocks = cut(ends, self.size, taper=self.asked == "auto")
+            blocks = cut(ends, self.size, taper=self.block == "auto")
             try:
                 longest = max(block.edges for block in blocks)
                 self._make_room(edges, longest)
@@ -96,8 +97,8 @@ class EdgeBlocks:
             except DeviceError as error:
                 if self.size <= FEWEST:
                     raise DeviceError(
-                        f"the device has no room for {BUFFERS} blocks of {longest:,} edges beside "
-                        f"{self.memory.used:,} bytes of all else: raise memory_budget=, or make more parts of the graph"
+                        f"the device has not enough memory for {BUFFERS} blocks of {longest:,} edges in addition to "
+                        f"{self.memory.used:,} bytes in use: raise memory_budget=, or build the graph with more parts="
                     ) from error
                 self.size = max(FEWEST, self.size // 2)
                 continue
@@ -106,51 +107,47 @@ class EdgeBlocks:
     def _make_room(self, edges: Mapping[str, np.ndarray], count: int) -> None:
         if self.buffers and count <= self.capacity and all(self._fits(name, array) for name, array in edges.items()):
             return
-        self.buffers, self.capacity = [], 0  # first, for there may be no room for both
+        self.buffers, self.capacity = [], 0  # first, because there may be no memory for both
         size = BUFFERS * count * sum(array.itemsize for array in edges.values())
         if not self.memory.fits(size, SPARE):
-            raise DeviceError(f"{size:,} bytes for blocks of {count:,} edges leave too little")
+            raise DeviceError(f"{size:,} bytes for blocks of {count:,} edges leave too little memory for results")
         self.buffers = [{name: self._buffer(count, array) for name, array in edges.items()} for _ in range(BUFFERS)]
         self.capacity = count
 
     def _fits(self, name: str, array: np.ndarray) -> bool:
         buffer = self.buffers[0].get(name)
-        if buffer is None or buffer.there.dtype != array.dtype:
+        if buffer is None or buffer.device.dtype != array.dtype:
             return False
-        return buffer.here is not None or self.memory.pin(array)
+        return buffer.host is not None or self.memory.pin(array)
 
     def _buffer(self, count: int, array: np.ndarray) -> BlockBuffer:
-        here = None if self.memory.pin(array) else self.memory.pinned(count * array.itemsize).view(array.dtype)
-        return BlockBuffer(here, self.memory.empty(count, array.dtype))
+        host = None if self.memory.pin(array) else self.memory.pinned(count * array.itemsize).view(array.dtype)
+        return BlockBuffer(host, self.memory.empty(count, array.dtype))
 
 
+@dataclass
 class BlockTransfer:
-    """The blocks of one request on their way: stages of `pipeline/stages.py`. Nothing of a block comes back."""
+    """The stages (see `pipeline/stages.py`) that the blocks of one request pass through. Nothing is copied back."""
 
-    def __init__(
-        self,
-        owner: EdgeBlocks,
-        kernel: str,
-        edges: Mapping[str, np.ndarray],
-        ends: np.ndarray,
-        first: int,
-        run: RunRows,
-    ):
-        self.owner, self.kernel, self.edges, self.ends, self.first, self.run = owner, kernel, edges, ends, first, run
+    owner: EdgeBlocks
+    kernel: str
+    edges: Mapping[str, np.ndarray]
+    ends: np.ndarray
+    first: int
+    run: RunRows
 
     def download(self, block: Block, buffer: int) -> tuple[Block, Arrays]:
         base, end = (int(self.ends[row - self.first]) for row in (block.first, block.last))
         arrays: Arrays = {"edge_base": base, "row_low": block.first, "row_high": block.last}
         with self.owner.memory.stage(DOWN):
             for name, array in self.edges.items():
-                room, count = self.owner.buffers[buffer][name], end - base
-                block_of, there = array[base:end], room.there[:count]
-                if room.here is not None:
-                    room.here[:count] = block_of
-                    block_of = room.here[:count]
-                self.owner.memory.put(there, block_of)
-                self.owner.streamed += there.nbytes
-                arrays[name] = there
+                (host, device), part, count = self.owner.buffers[buffer][name], array[base:end], end - base
+                if host is not None:
+                    host[:count] = part
+                    part = host[:count]
+                arrays[name] = device[:count]
+                self.owner.memory.put(arrays[name], part)
+                self.owner.streamed += part.nbytes
         return block, arrays
 
     def compute(self, work: tuple[Block, Arrays]) -> None:
@@ -159,7 +156,7 @@ class BlockTransfer:
             self.run(arrays, block.first, block.last)
 
     def upload(self, work: tuple[Block, Arrays]) -> None:
-        """Kernels write to arrays that stay."""
+        """Nothing to do: kernels write to arrays that stay on the device."""
 
     def measure(self, work: tuple[Block, Arrays], seconds: list[float]) -> None:
         self.owner.measured[self.kernel].add(work[0].edges, *seconds)

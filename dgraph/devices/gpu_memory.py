@@ -1,4 +1,4 @@
-"""The memory of a GPU, by CuPy."""
+"""The memory of a GPU, managed by CuPy."""
 
 from __future__ import annotations
 
@@ -14,49 +14,34 @@ import numpy as np
 from dgraph.devices.device_memory import DeviceArray, Memory
 from dgraph.errors import DeviceError
 
-WHOLE = 0.9  # of a GPU's memory is ours: the rest is for the compiler's code and whoever else is there
+WHOLE = 0.9  # share of a GPU's memory that a run may use: the rest is for compiled code and other processes
 STREAM_OF_THREADS = "CUPY_CUDA_PER_THREAD_DEFAULT_STREAM"
 
 
-class GpuErrorContext:
-    """Whoever waits for the GPU, or asks it for more, is told how kernels before have failed."""
-
-    def __init__(self, *failures: type[Exception]):
-        self.failures = failures
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, self.failures):
-            reason = f"the GPU failed, and this process cannot use it any more: start it anew ({error})"
-            raise DeviceError(reason) from error
-
-
 class GpuMemory(Memory):
-    """The memory of the current GPU. All work goes by one stream, the default, except in stages: it is done in the
-    order in which it was asked for, and only `get` waits. CuPy keeps freed memory, so no array of a run costs a call of
-    the driver twice."""
+    """The memory of the current GPU. Except in stages, all work uses the default stream: it runs in the order in which
+    it was submitted, and only `get` waits. CuPy keeps freed memory, so a run allocates each array from the driver only
+    once."""
 
     def __init__(self) -> None:
         import cupy
 
         if os.environ.get(STREAM_OF_THREADS, "0") not in ("", "0"):
             raise DeviceError(
-                f"threads share arrays, which {STREAM_OF_THREADS} would have them use in no order: unset it"
+                f"{STREAM_OF_THREADS} is set, but threads share arrays and must use them in order: unset it"
             )
         self.xp = cupy
-        self.told = GpuErrorContext(cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError)
+        self.failures = cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError
         super().__init__()
         self._pins: dict[int, bool] = {}  # by the id of an array of the host
-        self._names: dict[int, Any] = {}  # of streams, the compiler's, by address
-        self._under_way: dict[int, list[np.ndarray]] = {}  # by stream: what the GPU may still be reading here
+        self._external: dict[int, Any] = {}  # the compiler's stream objects, by address
+        self._in_flight: dict[int, list[np.ndarray]] = {}  # by stream: arrays that the GPU may still be reading
         self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
         self.begin(None)
 
     def begin(self, budget: int | None) -> None:
-        """Where cuDF was imported meanwhile, CuPy asks rmm for every array: rmm's pool, if any, is most of the GPU;
-        without one, each would be one of the driver."""
+        """If cuDF has been imported meanwhile, use RMM's pool, because it takes most of the GPU. Without such a pool,
+        keep CuPy's own: RMM would allocate each array from the driver."""
         super().begin(budget)
         if "rmm" in sys.modules:
             from rmm import mr
@@ -68,26 +53,36 @@ class GpuMemory(Memory):
     def give_back(self) -> None:
         self.xp.get_default_memory_pool().free_all_blocks()
 
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Raise a DeviceError when a call reports that the GPU has failed, perhaps in an earlier kernel."""
+        try:
+            yield
+        except self.failures as error:
+            raise DeviceError(
+                f"the GPU has failed and this process cannot use it any more; restart the process ({error})"
+            ) from error
+
     def _empty(self, shape: Any, dtype: Any) -> Any:
-        with self.told:
+        with self._reporting():
             return self.xp.empty(shape, dtype)
 
     def _put(self, raw: Any, array: np.ndarray) -> None:
         stream = self.xp.cuda.get_current_stream()
-        with self.told:
-            raw.set(array, stream=stream)  # without one, the host would wait for it
-        self._under_way.setdefault(stream.ptr, []).append(array)
+        with self._reporting():
+            raw.set(array, stream=stream)  # without a stream, the host would wait
+        self._in_flight.setdefault(stream.ptr, []).append(array)
 
     def _get(self, raw: Any, out: np.ndarray) -> None:
         with self._waiting() as stream:
             raw.get(out=out, stream=stream)
 
-    def fill(self, there: DeviceArray, value: Any) -> None:
-        with self.told:
-            if value == 0:  # the counters of every superstep, mostly: ten times quicker than a kernel
-                there.raw.data.memset_async(0, there.nbytes, self.xp.cuda.get_current_stream())
+    def fill(self, device: DeviceArray, value: Any) -> None:
+        with self._reporting():
+            if value == 0:  # mostly the counters of each superstep: ten times faster than a kernel
+                device.raw.data.memset_async(0, device.nbytes, self.xp.cuda.get_current_stream())
             else:
-                super().fill(there, value)
+                super().fill(device, value)
 
     def argument(self, raw: Any) -> Any:
         from numba import cuda
@@ -97,7 +92,7 @@ class GpuMemory(Memory):
     def pinned(self, size: int) -> np.ndarray:
         try:
             return np.frombuffer(self.xp.cuda.alloc_pinned_memory(max(size, 1)), np.uint8, size)
-        except self.told.failures:  # the system pins no more: copies are slower, and right
+        except self.failures:  # the system cannot pin more: copies are slower
             return super().pinned(size)
 
     @property
@@ -109,7 +104,7 @@ class GpuMemory(Memory):
         if key not in self._pins:
             try:
                 self.xp.cuda.runtime.hostRegister(address, array.nbytes, 0)
-            except self.told.failures:  # mapped from a file, say: it takes the longer way
+            except self.failures:  # such as memory mapped from a file: copies need a buffer
                 self._pins[key] = False
             else:
                 self._pins[key] = True
@@ -125,16 +120,16 @@ class GpuMemory(Memory):
         with self.streams[number]:
             try:
                 yield
-            finally:  # nothing is let go of that kernels still use
+            finally:  # so that nothing is freed while kernels use it
                 self.wait()
 
     def stream(self) -> Any:
         from numba import cuda
 
         pointer = self.xp.cuda.get_current_stream().ptr
-        if pointer not in self._names:
-            self._names[pointer] = cuda.external_stream(pointer) if pointer else 0
-        return self._names[pointer]
+        if pointer not in self._external:
+            self._external[pointer] = cuda.external_stream(pointer) if pointer else 0
+        return self._external[pointer]
 
     def wait(self) -> None:
         with self._waiting() as stream:
@@ -142,9 +137,9 @@ class GpuMemory(Memory):
 
     @contextmanager
     def _waiting(self) -> Iterator[Any]:
-        """For all that was asked of the stream of this thread, and for copies from the host with it."""
+        """Wait for the stream of this thread in the body, then release the arrays that it has copied from the host."""
         stream = self.xp.cuda.get_current_stream()
-        copied = self._under_way.pop(stream.ptr, None)
-        with self.told:
+        copied = self._in_flight.pop(stream.ptr, None)
+        with self._reporting():
             yield stream
         del copied

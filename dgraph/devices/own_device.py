@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from numba.core.errors import NumbaError
 
@@ -18,15 +18,15 @@ from dgraph.devices.probe import simulated
 from dgraph.devices.simulator import simulate
 from dgraph.errors import DeviceError
 
-BLOCKS = 2048  # of a grid, at most
-FEWEST = 128  # of a grid: fewer leave a GPU idle anyway, and Numba warns of each such grid
+BLOCKS = 2048  # most blocks of a grid
+FEWEST = 128  # fewest blocks of a grid: fewer would leave the GPU idle, and Numba warns of each such grid
 
-launchers: dict[str, dict[str, Launcher]] = {}  # by source and name, for all runs of this process
+launchers: dict[str, dict[str, Launcher]] = {}  # by source and kernel, for all runs of this process
 _one_at_a_time = threading.Lock()  # threads of this process share a device
 
 
 class ThreadGroups(NamedTuple):
-    """How many threads may share a row, the shortest rows first."""
+    """The numbers of threads that may share a row, for the shortest rows first."""
 
     one: int
     few: int
@@ -34,22 +34,9 @@ class ThreadGroups(NamedTuple):
     block: int
 
 
-class ThreadGrid(Protocol):
-    """Where kernels run."""
-
-    block: int
-    blocks: int  # at most: a grid strides over what is left
-    groups: ThreadGroups
-    memory: Memory
-
-    def __init__(self, source: Source): ...
-
-    def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
-        """Run a kernel on so many blocks, after those that were launched before."""
-
-
 class Device:
-    """The CUDA device of this process, or Numba's simulator of one."""
+    """Runs the kernels of a source on the CUDA device of this process, or in Numba's simulator. A block has `block`
+    threads, and a grid at most `blocks` blocks: it strides over further rows."""
 
     def __init__(self, source: Source):
         self.source, self.module = source, module_of(source)
@@ -62,6 +49,7 @@ class Device:
         self.groups = ThreadGroups(1, min(8, self.block // 4), min(32, self.block // 2), self.block)
 
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
+        """Run a kernel on this many blocks, after those that were launched before."""
         with _one_at_a_time:
             try:
                 if name not in self.kernels:
@@ -69,12 +57,12 @@ class Device:
                 self.kernels[name].launch(max(blocks, self.fewest), self.block, self.memory.stream(), arguments)
             except NumbaError as error:
                 raise translate_compiler_error(self.source, name, error) from error
-            except Exception as error:  # of the driver, or of the compiler's libraries: each has classes of its own
-                raise DeviceError(f"kernel {name} could not be run: {type(error).__name__}: {error}") from error
+            except Exception as error:  # the driver and the compiler's libraries have classes of their own
+                raise DeviceError(f"kernel {name} failed: {type(error).__name__}: {error}") from error
 
 
 def own_memory() -> Memory:
-    """The memory of the device that this process sees; one object for all of its threads."""
+    """The memory of the device of this process; all threads share the object."""
     with _one_at_a_time:
         return _own_memory()
 
@@ -87,5 +75,7 @@ def _own_memory() -> Memory:
         return GpuMemory()
     except DeviceError:
         raise
-    except Exception as error:  # of CuPy, or of a driver that is too old for it: each has classes of its own
-        raise DeviceError(f'the GPU cannot be used: {type(error).__name__}: {error}. Choose device="cpu"') from error
+    except Exception as error:  # CuPy, and a driver that is too old for it, have classes of their own
+        raise DeviceError(
+            f'the GPU cannot be used: {type(error).__name__}: {error}; fix its installation or use device="cpu"'
+        ) from error

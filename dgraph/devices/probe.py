@@ -1,4 +1,4 @@
-"""Which devices this process can use, found out without importing anything of CUDA: the driver itself is asked."""
+"""Finds out which devices this process can use by querying the CUDA driver itself, without importing CUDA libraries."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ import numpy as np
 from dgraph.errors import DeviceError
 
 CPU, CUDA = "cpu", "cuda"  # devices, as users name them
-SIMULATOR = "NUMBA_ENABLE_CUDASIM"  # set to 1, Numba runs kernels on threads of Python
-KERNELS = {"numba_cuda": "numba-cuda", "cupy": "cupy"}  # packages that kernels take: module -> its name for users
-CUDF = {"cudf": "cudf", "dask_cudf": "dask-cudf"}  # those that frames on GPUs take
-NO_GPU = "a GPU that the CUDA driver (libcuda.so.1) shows to it"
-INSTALL = "Install dgraph[cuda12] or dgraph[cuda13], as your driver is, on every worker that has a GPU"
-OR_OTHERS = f'{INSTALL}; or choose device="cpu", or device="auto", which takes the GPUs that are there'  # of runs
-CAPABILITY = 75, 76  # numbers of the driver's attributes: major and minor
-OLDEST = 7, 5  # whose threads of a warp need not go in step, and which RAPIDS and CUDA 13 know
+DEVICES = ("auto", CPU, CUDA)
+SIMULATOR = "NUMBA_ENABLE_CUDASIM"  # if it is 1, Numba runs kernels on Python threads
+KERNELS = {"numba_cuda": "numba-cuda", "cupy": "cupy"}  # packages that kernels need: module -> name of the package
+CUDF = {"cudf": "cudf", "dask_cudf": "dask-cudf"}  # packages that frames on GPUs need
+NO_GPU = "a GPU that the CUDA driver (libcuda.so.1) reports"
+INSTALL = "Install dask-dgraph[cuda12] or dask-dgraph[cuda13], matching your driver, on every worker that has a GPU"
+OR_OTHERS = f'{INSTALL}; or use device="cpu", or device="auto", which takes a GPU only where there is one'  # of runs
+CAPABILITY = 75, 76  # the driver's attributes for the major and minor version
+OLDEST = 7, 5  # the threads of a warp need not run in lockstep, and RAPIDS and CUDA 13 support it
 
 
 @dataclass(frozen=True)
-class Gpu:
+class CudaDevice:
     """One CUDA device."""
 
     name: str
@@ -36,9 +37,9 @@ class Gpu:
 
 
 @cache
-def gpus() -> tuple[Gpu, ...]:
-    """The CUDA devices that the driver shows to this process. Ask on the worker; a process forked after this cannot use
-    them."""
+def gpus() -> tuple[CudaDevice, ...]:
+    """The CUDA devices that the driver reports to this process. Call it on the worker: a process that is forked
+    afterwards cannot use them."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -49,7 +50,7 @@ def gpus() -> tuple[Gpu, ...]:
     return tuple(_gpu(driver, number) for number in range(count.value))
 
 
-def _gpu(driver: ctypes.CDLL, number: int) -> Gpu:
+def _gpu(driver: ctypes.CDLL, number: int) -> CudaDevice:
     device, value, memory, name = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t(), ctypes.create_string_buffer(128)
     driver.cuDeviceGet(ctypes.byref(device), number)
     driver.cuDeviceGetName(name, len(name), device)
@@ -58,7 +59,7 @@ def _gpu(driver: ctypes.CDLL, number: int) -> Gpu:
     for attribute in CAPABILITY:
         driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
         capability.append(value.value)
-    return Gpu(name.value.decode(errors="replace"), (capability[0], capability[1]), memory.value)
+    return CudaDevice(name.value.decode(errors="replace"), (capability[0], capability[1]), memory.value)
 
 
 def simulated() -> bool:
@@ -67,19 +68,19 @@ def simulated() -> bool:
 
 
 def missing_requirements(packages: Mapping[str, str] = KERNELS) -> tuple[str, ...]:
-    """What this process lacks of a GPU and some packages (module -> its name for users); nothing of it is imported.
-    The driver is asked last: that takes longest, and a fork after it cannot use the GPU."""
+    """What this process lacks among a GPU and some packages (module -> name of the package), which it does not import.
+    The driver is queried last, because that takes longest and a process forked after it cannot use the GPU."""
     if simulated() and packages == KERNELS:
         return ()
     missing = tuple(f"the package {name}" for module, name in packages.items() if not _installed(module))
     if "numba_cuda" in packages and "the package numba-cuda" not in missing:
-        with suppress(PackageNotFoundError):  # a package without its papers: it may do
+        with suppress(PackageNotFoundError):  # a package without metadata: it may work
             missing += _misfits(np.__version__, version("numba-cuda"))
     return (*_no_gpu(), *missing)
 
 
 def _no_gpu() -> tuple[str, ...]:
-    """What is wrong with the first GPU that this process is shown: the one that it takes."""
+    """What is wrong with the first GPU of this process, which is the one that runs use."""
     if not gpus():
         return (NO_GPU,)
     (major, minor), name = gpus()[0].capability, gpus()[0].name
@@ -89,31 +90,33 @@ def _no_gpu() -> tuple[str, ...]:
 
 
 def _misfits(numpy: str, numba_cuda: str) -> tuple[str, ...]:
-    """Releases that are there and do not go together: the first kernel would end in an AttributeError."""
-    new, old = (tuple(map(int, one.split(".")[:2])) for one in (numpy, numba_cuda))
-    if new <= (2, 4) or old > (0, 30):
+    """Installed releases that are incompatible: the first kernel would raise an AttributeError."""
+    numpy_release, cuda_release = (tuple(map(int, one.split(".")[:2])) for one in (numpy, numba_cuda))
+    if numpy_release <= (2, 4) or cuda_release > (0, 30):
         return ()
     return (f"NumPy below 2.5 (it has {numpy}), as numba-cuda {numba_cuda} needs",)
 
 
 def device_here() -> str:
-    """The device that runs kernels in this process when the user has named none."""
+    """The device that runs kernels in this process for device="auto"."""
     return CPU if missing_requirements() else CUDA
 
 
 def need(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
-    """Raise one error with all that workers (or this process) lack for `what`; nothing, if they lack nothing."""
+    """Raise one error that lists everything that workers (or this process) lack for `what`, if they lack anything."""
     by_lack: dict[str, list[str]] = {}
     for where, missing in lacks.items():
         if missing:
             by_lack.setdefault(" and ".join(missing), []).append(where)
     if by_lack:
-        told = "; ".join(f"{', '.join(places)} lacks {lack}" for lack, places in by_lack.items())
-        raise DeviceError(f"{what} cannot be had: {told}. {remedy}")
+        reasons = "; ".join(
+            f"{', '.join(places)} {'lack' if len(places) > 1 else 'lacks'} {lack}" for lack, places in by_lack.items()
+        )
+        raise DeviceError(f"{what} is not available here: {reasons}. {remedy}")
 
 
 def require_cuda() -> None:
-    """Raise one error with all that this process lacks for device="cuda"; nothing, if it lacks nothing."""
+    """Raise one error that lists everything that this process lacks for device="cuda", if it lacks anything."""
     need('device="cuda"', {"this process": missing_requirements()}, OR_OTHERS)
 
 

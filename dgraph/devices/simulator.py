@@ -1,4 +1,4 @@
-"""Numba's simulator of a CUDA device: what it needs beyond a device, whose threads go in step."""
+"""Numba's simulator of a CUDA device: adjustments for threads that do not run in lockstep."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import numpy as np
 
 
 def simulate(module: ModuleType) -> None:
-    """Let the kernels of a module run in the simulator: each thread is one of Python's, and none is of a warp."""
+    """Prepare the kernels of a module for the simulator: each thread is a Python thread, and there are no warps."""
     here = vars(module)
     here |= {"BLOCK": 4, "WARP": 0, "next_place": lambda counter: here["atomic_add"](counter, 0, 1)}
     here["streamed"] = lambda array, place: array[place]
-    here["__warningregistry__"] = {}  # else the first warning adds it while other threads look at these names
+    here["__warningregistry__"] = {}  # otherwise the first warning adds it while other threads iterate over these names
     share_once()
 
 
 @cache
 def share_once() -> None:
-    """Have the threads of a block share one array. Of two that ask at once the simulator gives each its own, and what
-    one of them has to tell is lost."""
+    """Make the threads of a block share one array. If two threads ask at once, the simulator gives each its own and one
+    of them loses its values."""
     from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
-    asking = threading.Lock()
+    lock = threading.Lock()
 
     def array(self: Any, shape: Any, dtype: Any) -> np.ndarray:
-        line = sys._getframe(1)  # by which the simulator tells arrays apart, too
-        with asking:
+        line = sys._getframe(1)  # the simulator, too, identifies arrays by their line
+        with lock:
             return self._allocations.setdefault((line.f_code.co_filename, line.f_lineno), np.empty(shape, dtype))
 
     FakeCUDAShared.array = array  # type: ignore[method-assign]

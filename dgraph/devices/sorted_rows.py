@@ -1,7 +1,7 @@
-"""Edges sorted by row on a GPU: the rows that `partition/adjacency.py` makes, in the same order.
+"""Edges sorted by row on a GPU (experimental): the same rows in the same order as `partition/adjacency.py` makes.
 
-Written over an array module, `xp`: CuPy, or in tests NumPy. What is found stays on the GPU, for kernels, and comes to
-the host, too.
+The code is written for an array module `xp`: CuPy, or NumPy in tests. The result stays on the GPU for kernels and is
+copied to the host as well.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dgraph.errors import DeviceError
 from dgraph.partition import adjacency
 from dgraph.partition.adjacency import Adjacency, EdgeSlice
 
-BYTES = 64  # an arc, while it is sorted
-FEW = 2**32 - 1  # rows, whose numbers and their end are of 32 bits
+BYTES = 64  # per arc while arcs are sorted
+FEW = 2**32 - 1  # rows: their numbers, and the end, must fit in 32 bits
 
 
 def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency:
-    """The same as `adjacency.build`, which does it where this process has no GPU, or no room there."""
+    """The same as `adjacency.build`, which takes over if this process has no GPU or not enough memory on it."""
     arcs = sum(len(one.keys) for one in edges)
     if arcs and num_rows < FEW and not probe.missing_requirements():
         memory = own_device.own_memory()
@@ -38,19 +38,19 @@ def _moved_and_sorted(memory: Memory, edges: Sequence[EdgeSlice], num_rows: int)
     others: list[Any] = []
     columns: dict[str, list[Any]] = {name: [] for name in edges[0].columns}
     for one in edges:
-        ends = [to_device(memory, one.ranks.number(end) if one.ranks.size else end) for end in (one.keys, one.others)]
+        ends = [to_gpu(memory, one.ranks.number(end) if one.ranks.size else end) for end in (one.keys, one.others)]
         chosen = ends[0] != ends[1] if one.skip_loops else slice(None)
-        for found, end in zip((keys, others), ends, strict=True):
-            found.append(end[chosen].astype(np.uint32, copy=False))
+        for pieces, end in zip((keys, others), ends, strict=True):
+            pieces.append(end[chosen].astype(np.uint32, copy=False))
         for name, values in one.columns.items():
-            columns[name].append(to_device(memory, values)[chosen])
+            columns[name].append(to_gpu(memory, values)[chosen])
     return sort(memory, keys, others, columns, num_rows)
 
 
 def sort(
     memory: Memory, keys: list[Any], others: list[Any], columns: Mapping[str, list[Any]], num_rows: int
 ) -> Adjacency:
-    """Sort edges whose arrays are on the device, in pieces. The lists are emptied, because memory is short."""
+    """Sort edges whose arrays are on the device, in pieces. The lists are emptied to free memory early."""
     xp = memory.xp
     rows = concatenate(xp, keys)
     place = xp.argsort(rows, kind="stable")
@@ -65,23 +65,23 @@ def sort(
 
 def concatenate(xp: Any, pieces: list[Any]) -> Any:
     """The pieces as one array; the list is emptied."""
-    found = xp.concatenate(pieces)
+    array = xp.concatenate(pieces)
     pieces.clear()
-    return found
+    return array
 
 
-def to_device(memory: Memory, array: np.ndarray) -> Any:
-    """An array of the host on the GPU, where it may be already."""
+def to_gpu(memory: Memory, array: np.ndarray) -> Any:
+    """An array of the host on the GPU; it may be there already."""
     return (memory.stays(array) if memory.has(array) else memory.moved(array)).raw
 
 
 def to_host(memory: Memory, raw: Any) -> np.ndarray:
-    """An array of the GPU on the host."""
+    """A copy on the host of an array of the GPU."""
     return memory.get(DeviceArray(memory, raw))
 
 
 def _kept(memory: Memory, raw: Any) -> np.ndarray:
-    """A GPU's array copied to the host; its original stays as the copy there."""
+    """A copy on the host of an array of the GPU, which stays there as that array's device copy."""
     array = to_host(memory, raw)
     memory.adopt(array, raw)
     return array

@@ -92,7 +92,7 @@ def _together(rounds: Rounds, descents: Sequence[DescentState]) -> Superstep:
         rounds.waiting = rounds.posted - before + sum(descent.waiting for descent in descents)
         for descent in descents:
             descent.state.changed = [rounds.waiting]
-        rounds.round += 1
+        rounds.count_round()
         rounds.fold()
         rounds.log.close(rounds.round, [descent.columns() for descent in descents])
         yield from rounds.share() if rounds.several else rounds.agree(wait=True)
@@ -106,7 +106,7 @@ def _together(rounds: Rounds, descents: Sequence[DescentState]) -> Superstep:
 
 def _pause(rounds: Rounds, descents: Sequence[DescentState]) -> Superstep:
     """Make a checkpoint, if one is due: first tell everything, and once more what that made proxies gather."""
-    if not rounds.pauses.due(rounds):
+    if not rounds.is_due():
         return
     if rounds.several:
         sides = rounds.sides(rounds.phase)
@@ -115,4 +115,4 @@ def _pause(rounds: Rounds, descents: Sequence[DescentState]) -> Superstep:
             yield from rounds.share()
             rounds.log.each(descents, lambda one: one.hear(*sides))
     rounds.log.each(descents, lambda one: one.halt())
-    rounds.pauses.act(rounds)
+    rounds.act()

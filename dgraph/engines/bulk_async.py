@@ -4,28 +4,18 @@ waits for nobody. It sends in bulk, when it has something to tell, and merges ma
 from __future__ import annotations
 
 from dgraph.engines.free_rounds import FreeRounds
-from dgraph.engines.local_methods.contraction import ContractionState
-from dgraph.engines.local_methods.diffusion import DiffusionState
-from dgraph.engines.local_methods.free_local_rounds import FreeContractionRounds, FreeDiffusionRounds, FreeLocalRounds
-from dgraph.engines.local_methods.settlement import SettlementState
 from dgraph.engines.rounds import Rounds, Superstep
-from dgraph.vertex_state.partition_state import PartitionState
-
-WAYS: dict[type[PartitionState], type[FreeRounds]] = {
-    PartitionState: FreeRounds,
-    SettlementState: FreeLocalRounds,
-    ContractionState: FreeContractionRounds,
-    DiffusionState: FreeDiffusionRounds,
-}
+from dgraph.vertex_state.local_state import LocalState
 
 
 def bulk_async(rounds: Rounds, local_rounds: int | None) -> Superstep:
     """Run to the end: one superstep, in which workers meet only to find the end; several, where a run begins anew from
     better numbers (`FreeRounds.again`). `local_rounds`: see `FreeRounds`."""
     yield from rounds.begin()
-    goes_on = True
+    state, goes_on = rounds.states[0], True
+    free_rounds = state.free_rounds if isinstance(state, LocalState) else FreeRounds
     while goes_on:
-        free = WAYS[type(rounds.states[0])](rounds, local_rounds)
+        free = free_rounds(rounds, local_rounds)
         free.to_the_end()
         yield from rounds.finish()
         goes_on = free.again()

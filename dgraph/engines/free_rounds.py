@@ -1,6 +1,6 @@
 """Local rounds without a common clock: each partition of a worker merges mail whenever it comes, goes on at its own
-pace, and waits for nobody. `local_methods/free_local_rounds.py` and `block_descent.py` replace what a partition does in
-a local round."""
+pace, and waits for nobody. `engines/local_methods/free_local_rounds.py` and `block_descent.py` replace what a partition
+does in a local round."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ class FreeRounds:
         self.exchange = rounds.states[0].post.exchange
         self.mail = self.exchange.free
         self.limit = local_rounds or (TO_THE_END if self.phase.idempotent else 1)
+        self.steps: defaultdict[int, int] = defaultdict(int)  # that each partition has taken
         self.sweeps = all(map(can_sweep, self.states))
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
         self.came: dict[int, dict[int, list[Buffer]]] = defaultdict(lambda: defaultdict(list))
@@ -61,7 +62,7 @@ class FreeRounds:
         for state in self.states:
             state.post.bring([])
             state.aim(self.phase, 1)
-        self.still = Standstill(self, rounds.pauses.keeper) if rounds.pauses.keeper is not None else None
+        self.still = Standstill(self, rounds.keeper) if rounds.keeper is not None else None
         if self.first:
             self.send_on()
 
@@ -141,6 +142,7 @@ class FreeRounds:
         steps = 0
         while steps < self.limit and len(state.ready()):
             self.exchange.check()  # a local fixed point may be far away, and the run stopped
+            self.be_patient(state, steps)
             if self.sweeps:
                 sweep(state, self.phase)
                 state.frontier.count()
@@ -153,6 +155,11 @@ class FreeRounds:
             steps += 1
         self.pass_on(state)
         return steps
+
+    def be_patient(self, state: PartitionState, steps: int = 0) -> None:
+        """Raise an error if a partition has taken so many steps that the run may never end. `steps` are its latest."""
+        if self.rounds.patience is not None:
+            self.rounds.patience.check(self.steps[state.partition.index] + steps)
 
     def send(self, state: PartitionState) -> None:
         """Send what the vertices that have fired have to send."""
@@ -225,6 +232,8 @@ class FreeRounds:
     def report(self, state: PartitionState, begun: float, steps: int) -> None:
         """Note the report's row of a local round."""
         part, self.worked = state.partition.index, time.perf_counter()
+        self.steps[part] += steps
+        self.be_patient(state)
         seconds = self.clocks[part].round(begun, self.worked, bool(self.waiting(state)))
         rows = self.rows[part]
         row = {"superstep": self.first + len(rows) + 1, "partition": part, **state.counted(), **seconds, "steps": steps}

@@ -1,17 +1,59 @@
 """The global values of a program on one worker: folded over the vertices here, then merged with other workers'
-values."""
+values.
+
+Sums of floats can be made exact, so that they do not depend on their order: they are added as whole multiples of the
+smallest float, and rounded once at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dgraph.codegen.recipe import Recipe
-from dgraph.engines.exact_sums import ExactSum, exact_sums
+from dgraph.programs.analysis import Analysis
 from dgraph.programs.kernel_names import key
+from dgraph.programs.monoid import SUM
 from dgraph.vertex_state.partition_state import PartitionState
+
+UNIT = 1074  # every float is a whole multiple of 2 ** -1074
+
+
+class ExactSum:
+    """Adds floats without rounding. Infinities and NaN are added apart, and win."""
+
+    __slots__ = ("total", "unbounded")
+
+    def __init__(self, values: Iterable[float] = ()):
+        self.total, self.unbounded = 0, 0.0
+        for value in values:
+            if math.isfinite(value):
+                numerator, denominator = float(value).as_integer_ratio()
+                self.total += numerator << (UNIT + 1 - denominator.bit_length())
+            else:
+                self.unbounded += value
+
+    def __add__(self, other: ExactSum) -> ExactSum:
+        both = ExactSum()
+        both.total, both.unbounded = self.total + other.total, self.unbounded + other.unbounded
+        return both
+
+    def __float__(self) -> float:
+        """The float nearest to the sum; infinite where it is larger than all of them."""
+        if self.unbounded:
+            return self.unbounded
+        try:
+            return self.total / (1 << UNIT)
+        except OverflowError:
+            return math.inf if self.total > 0 else -math.inf
+
+
+def exact_sums(analysis: Analysis) -> list[str]:
+    """The global values that must be added exactly so as not to depend on the order: sums of floats."""
+    fields = {name: field for name, (field, _) in analysis.globals.items() if field.dtype.kind == "f"}
+    return [name for name, field in fields.items() if field.merge.name == SUM.name]
 
 
 class GlobalValues:

@@ -1,29 +1,32 @@
-"""What engines are made of: the stages of a round over all partitions of one worker, and what workers agree on.
+"""The stages of a round over all partitions of one worker, of which engines are made, and what workers agree on.
 
 A stage that needs other workers is a generator: it yields what this worker has to tell (`Rounds.tell`), and is sent
-what all workers have told. All workers pass the same stages in the same order, because each choice depends only on what
-all of them know.
+what all workers have told. All workers pass through the same stages in the same order, because each decision depends
+only on what all of them know.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from dgraph.checkpoint.keeper import CheckpointKeeper
 from dgraph.codegen.recipe import Recipe
 from dgraph.engines.global_values import GlobalValues
-from dgraph.engines.look_ahead import LookAhead
-from dgraph.engines.pauses import Pauses
-from dgraph.engines.report_rows import ReportRows
-from dgraph.exchange.mail import TokenValues
-from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.vertex_state.copies import add_degrees, count_degrees, send_copies, take_copies
+from dgraph.engines.rebalance_decision import RebalanceDecision
+from dgraph.engines.round_limits import Patience
+from dgraph.exchange.mail import StepReport
+from dgraph.programs.analysis import Analysis, PhaseAnalysis
+from dgraph.tables.border_distances import quiet_rounds
 from dgraph.vertex_state.partition_state import COUNTED, PartitionState
 
+S = TypeVar("S")
 T = TypeVar("T")
-Superstep = Generator[TokenValues, list[TokenValues], None]
+Superstep = Generator[StepReport, list[StepReport], None]
 
-SIDES = {"out": ("out", "in"), "in": ("in", "out"), "both": ("any", "any")}  # proxies that send, and are sent to
+SIDES = {"out": ("out", "in"), "in": ("in", "out"), "both": ("any", "any")}  # proxies that send, and that are sent to
+PATIENCE = 16  # rounds before it pays to compute how far vertices are from other partitions
 
 
 class Rounds:
@@ -38,42 +41,48 @@ class Rounds:
         directed: bool,
         alone: bool,  # no other worker takes part
         limit: int | None,
-        pauses: Pauses,
+        patience: Patience | None,  # for a program without a bound of its own
+        keeper: CheckpointKeeper | None,
+        rebalance: RebalanceDecision | None,
+        resume: Callable[[Rounds], None] | None,  # once states have begun, puts the run where an earlier one was
     ):
         self.states, self.analysis = states, recipe.analysis
         self.directed, self.alone, self.limit = directed, alone, limit
         self.several = states[0].partition.parts > 1
         self.whole, self.lazy = states[0].switches.whole, states[0].switches.lazy_upload
-        self.round, self.done = 0, False
-        self.agreed = 0  # the last round of which all workers know the end
-        self.seeded = not self.analysis.synchronous  # the messages of round 1 are there before anybody sends
+        self.round, self.done, self.patience = 0, False, patience
+        self.agreed = 0  # the last round whose end all workers know
+        self.seeded = not self.analysis.synchronous  # the messages of round 1 exist before anything is sent
         self.waiting = 0  # how many vertices here have something to do, or to tell
-        self.proxies = {"in": False, "out": False}  # whether any partition has such
+        self.proxies = {"in": False, "out": False}  # whether any partition has proxies on this side
         self.globals = GlobalValues(states, recipe)
         self.ahead = LookAhead(states, self.analysis, limit)
-        self.pauses, self.log = pauses, ReportRows(states)
+        self.log = ReportRows(states)
+        self.keeper, self.rebalance, self.resume = keeper, rebalance, resume
+        self.overdue = self.keeps = False  # whether a checkpoint is overdue on some worker, and due now on all
+        self.better: list[float] = []  # shares of the edges to which it now pays to move them
+        self.shares: list[float] = []  # those to which they do move before the run goes on; empty: they stay
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
     def begin(self) -> Superstep:
-        """Exchange degrees and vertex columns where the program reads them; then `start` and `seed`, or go on from
-        before."""
+        """Exchange degrees and vertex columns if the program reads them; then run `start` and `seed`, or resume."""
         phases, reads_degree = self.analysis.phases, self.analysis.reads("degree", "target_degree")
         copies = any(phase.sends_copies for phase in phases)
         if reads_degree:
-            self._each(lambda state: count_degrees(state, [phase.along for phase in phases]))
-        meets_in_send = self.seeded and self.pauses.resume is None  # else nobody knows yet which proxies there are
+            self._each(lambda state: state.count_degrees([phase.along for phase in phases]))
+        meets_in_send = self.seeded and self.resume is None  # else workers must learn now which proxies there are
         if self.several and (reads_degree or copies or not meets_in_send):
             yield from self.share()
             if reads_degree:
-                self._each(add_degrees)
+                self._each(lambda state: state.add_degrees())
             if copies:
-                self._each(send_copies)
+                self._each(lambda state: state.send_copies())
                 yield from self.share()
-                self._each(take_copies)
+                self._each(lambda state: state.take_copies())
         self._each(lambda state: state.begin())
-        if self.pauses.resume is not None:
-            self.pauses.resume(self)
+        if self.resume is not None:
+            self.resume(self)
             return
         self.fold()
         yield from self.agree(wait=self.globals.unshared)
@@ -99,7 +108,7 @@ class Rounds:
             return
         self._each(lambda state: state.aim(self.phase, self.round + 1))
         self.waiting = self._fire()
-        self.round += 1
+        self.count_round()
         self.fold()
         self.ahead.fired_in(self.round)
         self.log.close(self.round)
@@ -108,45 +117,51 @@ class Rounds:
             self.done |= self.globals.stop(self.round)
 
     def fold(self) -> None:
-        """Fold the global values that rounds read over the vertices here; other workers hear of them later."""
+        """Fold the global values that rounds read over the vertices here; other workers learn of them later."""
         self._fold("fold", self.analysis.globals_each_round)
 
     def agree(self, wait: bool) -> Superstep:
-        """Agree on the global values of this round and on whether it was the last: with an exchange of its own if
-        `wait`, else along with the next mail."""
+        """Agree on the global values of this round and on whether it was the last: in a separate exchange if `wait`,
+        else along with the next mail."""
         if self.alone:
             self.learn([self.tell()])
         elif wait and not self.done:
             yield from self.share()
 
     def pause(self) -> Superstep:
-        """Do what is due between two rounds: a checkpoint, or the end of this run so that edges can move."""
-        if self.done or not self.pauses.due(self):
+        """Do what is due between two rounds."""
+        if self.done or not self.is_due():
             return
         if not self.alone:
             yield from self.share()
         if not self.done:
-            self.pauses.act(self)
+            self.act()
 
     def finish(self) -> Superstep:
         """Fold and exchange the global values that only results read."""
-        if self.pauses.shares:
+        if self.shares:
             return
         last = self.analysis.phases[(self.round - 1) % len(self.analysis.phases)]
         self._each(lambda state: state.aim(last, self.round))
         names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
         self._fold("conclude", names)
-        if self.globals.unshared:  # these, or those of a last round that nobody waited for
+        if self.globals.unshared:  # these, or those of a last round that no worker waited for
             if self.alone:
                 self.learn([self.tell()])
             else:
                 yield from self.share()
 
-    # -- what stages do, and `LocalRounds` does otherwise -----------------------------------------------------------
+    def count_round(self) -> None:
+        """Count a round that is done, of a run that may never end."""
+        self.round += 1
+        if self.patience is not None:
+            self.patience.check(self.round)
+
+    # -- parts of stages, which `LocalRounds` overrides -------------------------------------------------------------
 
     def _send(self) -> Superstep:
-        """Masters tell their proxies, messages cross the edges, and proxies pass on to masters what they have
-        gathered."""
+        """Masters send values to their proxies, messages cross the edges, and proxies send what they have gathered to
+        their masters."""
         phase = self.phase
         senders, targets = self.sides(phase)
         self._each(lambda state: state.aim(phase, self.round + 1))
@@ -155,7 +170,7 @@ class Rounds:
             return
         self.ahead.look(phase, self.round)
         self._each(lambda state: state.emit(phase))
-        tells = bool(phase.broadcast) or not self.analysis.synchronous  # of senders, or only who they are
+        tells = bool(phase.broadcast) or not self.analysis.synchronous  # what vertices send, or only that they do
         broadcasts = (tells and self._any(senders)) or (bool(phase.target_broadcast) and self._any(targets))
         reduces = self._any(targets) and not self.whole
         if broadcasts:
@@ -184,21 +199,21 @@ class Rounds:
         self._each(lambda state: state.fire(self.phase))
         return sum(state.frontier.count() for state in self.states)
 
-    # -- agreeing ------------------------------------------------------------------------------------------------------
+    # -- agreement between workers -------------------------------------------------------------------------------------
 
     @property
     def decides_by_others(self) -> bool:
-        """Whether it takes the other workers' word to know that a round was the last."""
+        """Whether only all workers together can tell that a round was the last."""
         stop = self.analysis.stop
         return self.analysis.synchronous if stop is None else bool(stop.of("global"))
 
     def share(self) -> Superstep:
-        """Tell all workers and learn from them. Mail that was sent before has arrived afterwards."""
+        """Tell all workers and learn from them. Afterwards, mail that was sent before has arrived."""
         self.log.exchanges += 1
         self.learn((yield self.tell()))
 
-    def tell(self) -> TokenValues:
-        """What this worker tells all others; `learn` is given one such dict from each."""
+    def tell(self) -> StepReport:
+        """What this worker tells all others. `learn` receives one such report from each worker."""
         return {
             "waiting": self.waiting,
             "changed": sum(int(count) for state in self.states for count in state.changed),
@@ -206,27 +221,50 @@ class Rounds:
             "proxies": {side: any(state.post.has(side) for state in self.states) for side in self.proxies},
             "round": self.round,
             "ahead": self.ahead.tell(),
-            **self.pauses.tell(self.log.rows),
+            "overdue": self.keeper is not None and self.keeper.overdue,
+            "load": None if self.rebalance is None else self.rebalance.tell(self.log.rows),
             **{what: sum(state.total[what] for state in self.states) for what in COUNTED},
         }
 
-    def learn(self, told: list[TokenValues]) -> None:
-        """Take in what all workers have told, in the same order on every worker."""
-        self.proxies = {side: any(one["proxies"][side] for one in told) for side in self.proxies}
-        self.globals.learn([one["folded"] for one in told])
+    def learn(self, reports: list[StepReport]) -> None:
+        """Take in the reports of all workers, in the same order on every worker."""
+        self.proxies = {side: any(one["proxies"][side] for one in reports) for side in self.proxies}
+        self.globals.learn([one["folded"] for one in reports])
         if self.agreed < self.round and self.turn_ends:
-            unchanged = self.analysis.synchronous and not sum(one["changed"] for one in told)
+            unchanged = self.analysis.synchronous and not sum(one["changed"] for one in reports)
             self.done |= self.globals.stop(self.round) if self.analysis.stop is not None else unchanged
             for state in self.states:
                 state.changed = []
         self.agreed = self.round
-        self.ahead.learn([one["ahead"] for one in told])
-        self.pauses.learn(told)
-        if not self.analysis.synchronous and not self.seeded and not sum(one["waiting"] for one in told):
+        self.ahead.learn([one["ahead"] for one in reports])
+        self.overdue = any(one["overdue"] for one in reports)
+        if self.rebalance is not None:
+            self.rebalance.loads = [one["load"] for one in reports]
+        if not self.analysis.synchronous and not self.seeded and not sum(one["waiting"] for one in reports):
             self.done = True
             self.ahead.end(self)
 
-    # -- pieces of the above -------------------------------------------------------------------------------------------
+    # -- between two rounds, when no mail is under way -----------------------------------------------------------------
+
+    def is_due(self) -> bool:
+        """Whether to make a checkpoint or to move edges now; all workers decide the same. Before a checkpoint, wait
+        until the last one is written."""
+        self.keeps = self.keeper is not None and self.keeper.is_due(self.round, self.overdue)
+        if self.keeper is not None and self.keeps:
+            self.keeper.wait()
+        self.better = []
+        if self.rebalance is not None and not self.ahead.quiet:
+            self.better = self.rebalance.shares(self.round, self.limit)
+        return self.keeps or bool(self.better)
+
+    def act(self) -> None:
+        """Make the checkpoint, and end this run if edges are to move. All workers have called `is_due` before."""
+        if self.keeper is not None and self.keeps:
+            self.keeper.keep(self)
+        if self.better:
+            self.shares, self.done = self.better, True
+
+    # -- helpers -------------------------------------------------------------------------------------------------------
 
     @property
     def phase(self) -> PhaseAnalysis:
@@ -235,12 +273,12 @@ class Rounds:
 
     @property
     def turn_ends(self) -> bool:
-        """Whether the round just done was of the program's last phase."""
+        """Whether the last round had the program's last phase."""
         return self.round % len(self.analysis.phases) == 0
 
     def sides(self, phase: PhaseAnalysis) -> tuple[str, str]:
-        """The sides of proxies (see `ProxyMail`) that hear what masters send, and that are sent to. With lazy upload
-        only those proxies hear that will send on."""
+        """The sides of proxies (see `ProxyMail`) to which masters send, and to which messages are sent. With lazy
+        upload masters send only to proxies that will send on."""
         senders, targets = SIDES[phase.along if self.directed else "out"]
         return (senders if self.lazy else "any"), targets
 
@@ -253,7 +291,97 @@ class Rounds:
         return self.proxies[side] if side != "any" else any(self.proxies.values())
 
     def _fold(self, kernel: str, names: Sequence[str]) -> None:
-        self.globals.fold(names, [values for found in self._each(lambda state: state.fold(kernel)) for values in found])
+        parts = self._each(lambda state: state.fold(kernel))
+        self.globals.fold(names, [values for part in parts for values in part])
 
     def _each(self, work: Callable[[PartitionState], T]) -> list[T]:
         return self.log.each(self.states, work)
+
+
+class LookAhead:
+    """Skips exchanges where messages stay within partitions: during an exchange workers agree on how many such rounds
+    follow, and then take these without waiting for each other (GX-Plug's synchronisation skipping, Zou et al. 2022).
+
+    `quiet` is the number of rounds left until the next exchange. If the run ends in one of them, or because what was
+    sent in the last one reached no vertex, that is noticed later, and `last` says in which round it ended.
+    """
+
+    def __init__(self, states: Sequence[PartitionState], analysis: Analysis, limit: int | None):
+        one, self.states, self.limit = states[0], states, limit
+        # whether exchanges can be skipped at all: only if what vertices do depends on their own messages alone
+        self.on = one.lists_senders and one.switches.looks_ahead and one.partition.parts > 1
+        self.on &= analysis.stop is None and not analysis.globals_each_round and len(analysis.phases) == 1
+        self.counts = one.lists_senders  # whether every vertex with something to do fires
+        self.seen = 0  # how many rounds, starting with this one, affect no other worker as far as is known here
+        self.agreed = self.quiet = 0  # how many affect no other worker as all know, and how many of these are left
+        self.last = 0  # the last round in which a vertex has fired, as far as is known here,
+        self.fired = 0  # and how many vertices had fired by then
+
+    def look(self, phase: PhaseAnalysis, round: int) -> None:
+        """Count the quiet rounds that this worker sees ahead, before the exchange that follows `round`. At most as many
+        as there were rounds, so that a run that ends meanwhile has wasted little."""
+        if self.on and round >= PATIENCE:
+            most = round if self.limit is None else min(round, self.limit - round - 1)
+            self.seen = min(most, *(self._quiet_rounds(state, phase) for state in self.states))
+
+    def _quiet_rounds(self, state: PartitionState, phase: PhaseAnalysis) -> int:
+        senders = state.frontier.senders
+        return quiet_rounds(state.edges, phase.along, state.arrays.brought(senders, len(senders)))
+
+    def tell(self) -> tuple[int, int]:
+        return self.seen, self.last
+
+    def learn(self, reports: Sequence[tuple[int, int]]) -> None:
+        self.agreed, self.last = min(seen for seen, _ in reports), max(last for _, last in reports)
+
+    def start(self) -> None:
+        """Begin the quiet rounds on which all workers have agreed."""
+        self.quiet = self.agreed
+
+    def fired_in(self, round: int) -> None:
+        """Count a round that is done."""
+        self.quiet = max(0, self.quiet - 1)
+        if self.quiet:
+            self.states[0].post.exchange.check()  # there may be thousands of quiet rounds after the run was stopped
+        fired = sum(state.total["fired"] for state in self.states)
+        if fired > self.fired:
+            self.fired, self.last = fired, round
+
+    def end(self, rounds: Rounds) -> None:
+        """When the run is over, drop the rows of the last rounds if no vertex fired in them."""
+        if self.counts and 0 < self.last < rounds.round:
+            rounds.round = rounds.agreed = self.last
+            rounds.log.rows = [row for row in rounds.log.rows if row["superstep"] <= self.last]
+
+
+class ReportRows:
+    """The rows of the report: what the partitions of one worker did, and how long it took. `each` measures work on the
+    partitions, and `close` makes rows of that."""
+
+    def __init__(self, states: Sequence[PartitionState]):
+        self.states = states
+        self.rows: list[dict[str, Any]] = []
+        self.exchanges = 0  # since the last row
+        self.found_end_in: float | None = None  # seconds from the last work here to the end of an asynchronous run
+        self._opened, self._busy = time.perf_counter(), [0.0] * len(states)
+
+    def each(self, items: Sequence[S], work: Callable[[S], T]) -> list[T]:
+        """Call `work` with each item, of which there is one per partition; returns the answers. Time in which a
+        partition waits for mail does not count as busy."""
+        answers = []
+        for i, (state, item) in enumerate(zip(self.states, items, strict=True)):
+            begun, waited = time.perf_counter(), state.post.waited
+            answers.append(work(item))
+            self._busy[i] += time.perf_counter() - begun - (state.post.waited - waited)
+        return answers
+
+    def close(self, round: int, more: Sequence[dict[str, Any]] | None = None) -> None:
+        """Add a row for each partition: what it did since the last row, and its columns of `more`."""
+        now = time.perf_counter()
+        for i, state in enumerate(self.states):
+            row = {"superstep": round, "partition": state.partition.index, **state.counted()}
+            row |= {"exchanges": self.exchanges, "skipped": state.partition.parts > 1 and not self.exchanges}
+            row |= {"busy": self._busy[i], "idle": max(0.0, now - self._opened - self._busy[i])}
+            self.rows.append(row | (more[i] if more else {}))
+            self._busy[i] = 0.0
+        self._opened, self.exchanges = now, 0

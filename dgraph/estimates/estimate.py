@@ -1,8 +1,8 @@
-"""What an operation will need, told from a sample before any work is done.
+"""Estimate what an operation needs from a sample, before any work is done.
 
-Some vertices are followed through the edges of the sample that touch them. How many copies these vertices get under
-each policy, times the inverse of their share, is how many there will be. Of a graph in memory that is an unbiased
-count; of a lazy one, copies that were not seen are estimated.
+Some vertices are followed through all their edges in the sample. The number of copies that a policy makes of them,
+divided by their share of all vertices, estimates the total. For a graph in memory this is unbiased; for a lazy graph,
+copies that the sample does not show are estimated too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from dask.utils import format_bytes, parse_bytes
 
-from dgraph.building.shares import MOST_PARTS
+from dgraph.cluster.shares import MOST_PARTS
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
 from dgraph.estimates.sample import Sample, how_many, sample
@@ -22,32 +22,35 @@ from dgraph.options import check_choice, check_integer
 from dgraph.partition import build_kernels, placement, policies
 from dgraph.partition.ids.bitmaps import IDENTITY
 from dgraph.partition.placement import DegreeTable
-from dgraph.phrases import format_count
+from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
-    from dgraph.graph import Graph
+    from dgraph.building.partitioned_graph import PartitionedGraph
 
-POLICIES = ("outgoing", "incoming", "cartesian", "hybrid")  # METIS's cut is known only when it is made
-SAMPLE = 1 << 16  # vertices that are followed
-MERGING = 48  # bytes of an edge while repeats are made one; partitions come after
+POLICIES = [name for name, one in policies.POLICIES.items() if one.by_rule]  # other cuts are known once they are made
+SAMPLE = 1 << 16  # vertices to follow
+MERGING = 48  # bytes per edge while repeated edges are merged, before partitions are built
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """`frame` has a row for each policy: bytes a worker needs to build and to run, bytes exchanged in a round in which
-    every vertex changes, edges of the largest partition, copies of a vertex on average, and whether it fits."""
+    """An estimate with one row per policy.
+
+    The columns of `frame` are: bytes per worker to build and to run, bytes exchanged in a round in which every vertex
+    changes, edges of the largest partition, average copies of a vertex, and whether the policy fits.
+    """
 
     op: str
     workers: int
     memory: int | None
     vertices: int
     edges: int
-    exact: bool  # whether vertices and edges are counted rather than estimated
+    exact: bool  # whether vertices and edges are counted, not estimated
     frame: pd.DataFrame
 
     @property
     def policy(self) -> str | None:
-        """The policy that fits and exchanges least; None if none fits."""
+        """The policy that exchanges least among those that fit; None if none fits."""
         fitting = self.frame[self.frame["fits"]]
         return None if fitting.empty else str(fitting["exchange"].idxmin())
 
@@ -58,31 +61,33 @@ class Estimate:
         advice = f"best policy: {self.policy}"
         if self.policy is None:
             least = format_bytes(int(self.frame[["build", "run"]].max(axis=1).min()))
-            advice = f"nothing fits: give at least {least} a worker, or more workers"
+            advice = f"no policy fits: use at least {least} per worker, or more workers"
         graph = f"{about}{format_count(self.vertices, 'vertex')}, {about}{format_count(self.edges, 'edge')}"
         return f"{self.op} on {format_count(self.workers, 'worker')}{limit}: {graph}\n{sizes.to_string()}\n{advice}"
 
 
-def estimate(graph: Graph, op: str, workers: int | None, memory: int | str | None) -> Estimate:
-    """The estimate of an operation on so many workers, for every policy: see `Graph.estimate`."""
-    check_choice("op", op, sorted(FOOTPRINTS))
+def estimate(graph: PartitionedGraph, op: str, workers: int | None, memory: int | str | None) -> Estimate:
+    """Estimate an operation for every policy: see `Graph.estimate`."""
+    check_choice("op", op, sorted(FOOTPRINTS), operations=True)
     if workers is None:
-        workers = graph.division.expected_parts
+        workers = graph.foreseen_parts
     workers = check_integer("workers", workers, 1, MOST_PARTS)
     limit = _bytes(memory)
-    found, need = sample(graph), FOOTPRINTS[op]
-    rows = {name: of_policy(graph, found, need, policies.choose(name, workers), workers) for name in POLICIES}
+    sampled, need = sample(graph), FOOTPRINTS[op]
+    rows = {name: of_policy(graph, sampled, need, policies.choose(name, workers), workers) for name in POLICIES}
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame["fits"] = True if limit is None else frame[["build", "run"]].max(axis=1) <= limit
-    return Estimate(op, workers, limit, found.vertices, found.edges, found.exact, frame)
+    return Estimate(op, workers, limit, sampled.vertices, sampled.edges, sampled.exact, frame)
 
 
-def of_policy(graph: Graph, sample: Sample, need: Footprint, policy: policies.Policy, workers: int) -> dict[str, Any]:
-    """The row of a policy, for a partition on each worker."""
-    mirror, skip = not graph.directed, graph.listed.rules.skip_loops
-    found = placement.degrees(sample.chunk, sample.size, out=True, into=True, mirror=mirror, skip_loops=skip)
+def of_policy(
+    graph: PartitionedGraph, sample: Sample, need: Footprint, policy: policies.Policy, workers: int
+) -> dict[str, Any]:
+    """The row of one policy, with one partition per worker."""
+    mirror, skip = not graph.directed, graph.input_edges.rules.skip_loops
+    degrees = placement.degrees(sample.chunk, sample.size, out=True, into=True, mirror=mirror, skip_loops=skip)
     masters = DegreeTable(
-        *(None if d is None else (d / sample.share).astype(np.uint32) for d in (found.out, found.into))
+        *(None if d is None else (d / sample.share).astype(np.uint32) for d in (degrees.out, degrees.into))
     )
     where = placement.ranges(policy, masters, sample.size, [1.0] * workers)
     reduced, broadcast, copies, load = _copies(sample, where, mirror, skip)
@@ -90,14 +95,14 @@ def of_policy(graph: Graph, sample: Sample, need: Footprint, policy: policies.Po
     arcs = sample.edges * (1 + mirror)
     column = 8 if need.weighted and graph.weight is not None else 0
     own = need.alone if workers == 1 else need.spread
-    orders = 1 if workers == 1 and mirror else len(own.orders)  # alone, both orders of an undirected graph are one
+    orders = 1 if workers == 1 and mirror else len(own.orders)  # one worker needs one order of an undirected graph
     held = _copies(sample, where, True, skip)[2] if need.both_ends and workers > 1 and not mirror else copies
     local = (sample.vertices + held) / workers
     edges = arcs * load
     side = edges * (4 + column) + 8 * local
     run = orders * side + 4 * local + 8 * sample.vertices / workers + 4 * (reduced + broadcast) / workers
     pieces = edges * (16 + column) if workers > 1 else 2 * edges
-    merges = graph.listed.rules.repeats != "keep" or (need.simple and workers > 1)
+    merges = graph.input_edges.rules.repeats != "keep" or (need.simple and workers > 1)
     merging = MERGING * sample.edges / workers if merges else 0
     each = own.edge_bytes + (0 if mirror else own.directed_bytes)
     run_bytes = run + own.vertex_bytes * local + each * edges + own.everywhere * sample.vertices
@@ -117,7 +122,7 @@ def of_policy(graph: Graph, sample: Sample, need: Footprint, policy: policies.Po
 
 
 def _copies(sample: Sample, where: placement.Placement, mirror: bool, skip: bool) -> tuple[float, float, float, float]:
-    """Proxies that gather, proxies that need a state, proxies in all, and the largest share of edges on one worker."""
+    """Proxies that gather, proxies that need a state, all proxies, and the largest share of edges on one worker."""
     rate = min(1.0, SAMPLE / max(sample.size, 1))
     chosen = _chosen(sample.size, rate)
     owner = where.owner
@@ -138,7 +143,7 @@ def _copies(sample: Sample, where: placement.Placement, mirror: bool, skip: bool
             vertex, part = end[mine].astype(np.int64), at[mine]
             away = part != owner[vertex]
             pairs[kind].append(vertex[away] * where.parts + part[away])
-    kinds = {kind: np.concatenate(found) for kind, found in pairs.items()}
+    kinds = {kind: np.concatenate(pieces) for kind, pieces in pairs.items()}
     kinds["any"] = np.concatenate([kinds["in"], kinds["out"]])
     shares = {k: how_many(np.unique(v, return_counts=True)[1], sample.share) / rate for k, v in kinds.items()}
     largest = load.max() / load.sum() if load.sum() else 1 / where.parts
@@ -150,16 +155,16 @@ def _bytes(memory: int | str | None) -> int | None:
         return None
     cause: Exception | None = None
     try:
-        found = parse_bytes(memory)
-    except (ValueError, TypeError, AttributeError, OverflowError) as error:  # AttributeError: neither text nor number
-        found, cause = 0, error
-    if found <= 0:
-        raise OptionError(f'memory={memory!r} is no number of bytes: give one, or a text like "4 GiB"') from cause
-    return found
+        size = parse_bytes(memory)
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:  # AttributeError: not a string or number
+        size, cause = 0, error
+    if size <= 0:
+        raise OptionError(f'memory={memory!r} must be a number of bytes > 0, or a string such as "4 GiB"') from cause
+    return size
 
 
 def _chosen(size: int, rate: float) -> np.ndarray:
-    """Whether each vertex is followed: the same pseudo-random share of all, every time."""
+    """Which vertices to follow: the same pseudo-random share every time."""
     if rate >= 1:
         return np.ones(size, bool)
     mixed = np.arange(size, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)

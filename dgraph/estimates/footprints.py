@@ -1,7 +1,7 @@
-"""What each operation needs beside the graph's ids: orders of edges, bytes of a vertex, an edge and a message.
+"""What each operation needs besides the graph's ids: edge orders, and bytes per vertex, edge and message.
 
-Measured, as peaks of arrays, and kept true by `tests/estimates/test_estimate.py`: where an operation copies the edges, for
-partitions of its own or a table without repeats, that copy is among the bytes of an edge.
+The numbers are measured peaks of array sizes; `tests/estimates/test_estimate.py` checks them. If an operation copies
+edges, for partitions of its own or to remove repeated edges, the bytes per edge include the copy.
 """
 
 from __future__ import annotations
@@ -14,34 +14,32 @@ BOTH = ("out", "incoming")
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """What a worker needs, at the peak."""
+    """What a worker needs at its peak."""
 
-    orders: tuple[str, ...] = ("out",)  # in which a partition holds its edges
-    vertex_bytes: float = 0  # of each local vertex
-    edge_bytes: float = 0  # of each edge, beyond those orders
-    directed_bytes: float = 0  # of each edge of a directed graph, beyond these
-    everywhere: float = 0  # of each vertex of the graph, on every worker
+    orders: tuple[str, ...] = ("out",)  # orders in which a partition holds its edges
+    vertex_bytes: float = 0  # per local vertex
+    edge_bytes: float = 0  # per edge, in addition to the orders
+    directed_bytes: float = 0  # per edge of a directed graph, in addition to those
+    everywhere: float = 0  # per vertex of the whole graph, on every worker
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """What an operation needs where it is alone and where it is spread over workers, and what these send each other."""
+    """What an operation needs with one partition and with several, and what workers send each other."""
 
-    alone: MemoryNeed = MemoryNeed()  # where all is one partition, and the operation's own solver runs
+    alone: MemoryNeed = MemoryNeed()  # with one partition, where the operation's own solver runs
     spread: MemoryNeed = MemoryNeed()
-    weighted: bool = False  # whether it reads the weights
-    message_bytes: int = 8  # sent for a proxy in a round in which every vertex changes, each way that its policy needs
-    passed_bytes: int = 0  # of each edge, once, to every other worker, or to the one that gathers
-    gathers: bool = False  # whether its solver reads what all in-neighbours have, in every round
-    simple: bool = False  # whether it is spread on a graph of its own, in which repeated edges are one
-    both_ends: bool = False  # whether it is spread on partitions that have an edge of a directed graph at both ends
-    gathered: MemoryNeed | None = (
-        None  # of all vertices and edges, on the worker that works for all, beside its partition
-    )
+    weighted: bool = False  # whether it reads weights
+    message_bytes: int = 8  # per proxy and direction, in a round in which every vertex changes
+    passed_bytes: int = 0  # per edge, once, to every other worker or to the worker that gathers
+    gathers: bool = False  # whether its solver reads the values of all in-neighbours in every round
+    simple: bool = False  # whether, with several partitions, it builds a graph without repeated edges
+    both_ends: bool = False  # whether, with several partitions, these hold each directed edge at both ends
+    gathered: MemoryNeed | None = None  # for all vertices and edges, on the worker that gathers, besides its partition
 
 
 def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:
-    """The footprint of partitions alone, with edges in these orders and with columns."""
+    """The footprint of the partitions alone, with these edge orders and columns."""
     need = MemoryNeed(tuple(orders), edge_bytes=8 * max(0, len(columns) - 1))
     return Footprint(need, need, weighted=bool(columns))
 
@@ -84,3 +82,4 @@ FOOTPRINTS: dict[str, Footprint] = {
         gathers=True,
     ),
 }
+OPERATIONS = {one.removeprefix("weighted_") for one in FOOTPRINTS} - {"build"}  # the functions that users call

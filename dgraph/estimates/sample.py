@@ -1,5 +1,4 @@
-"""A sample of a graph's edges, from which is told what an operation will need. Of a graph in memory it is all of them,
-of a lazy one those of a few pieces."""
+"""A sample of a graph's edges for estimates: all edges of a graph in memory, and a few pieces of a lazy graph."""
 
 from __future__ import annotations
 
@@ -16,67 +15,66 @@ from dgraph.partition.ids.bitmaps import IDENTITY
 from dgraph.partition.ids.chunk import NumberedChunk
 
 if TYPE_CHECKING:
-    from dgraph.graph import Graph
+    from dgraph.building.partitioned_graph import PartitionedGraph
 
-LAZY_PIECES = 4  # pieces of a lazy frame that are read
+LAZY_PIECES = 4  # pieces of a lazy frame to read
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Edges by number, as far as they were looked at."""
+    """Sampled edges by vertex number."""
 
     chunk: NumberedChunk
     vertices: int  # of the whole graph
     edges: int
-    share: float  # of all edges that the chunk holds
+    share: float  # fraction of all edges that the chunk holds
     exact: bool
 
     @cached_property
     def size(self) -> int:
-        """Numbers in the chunk are below this."""
+        """An upper bound of the vertex numbers in the chunk."""
         if self.exact:
             return self.vertices
         ends = (self.chunk.sources, self.chunk.destinations)
         return max((int(end.max()) + 1 for end in ends if len(end)), default=0)
 
     def folded(self, step: int) -> dict[str, np.ndarray]:
-        """About one edge of so many: vertices far apart become one, which has the edges that one of them, drawn by
-        chance, sends along. So degrees stay what they are, and neighbours as near to each other in the graph's
-        order."""
+        """Keep about one edge in `step`: vertices far apart become one vertex, with the out-edges of one of them drawn
+        at random. This preserves degrees, and how near neighbours are to each other in the graph's order."""
         sources, destinations = self.chunk.sources, self.chunk.destinations
         apart = np.uint32(max(1, -(-self.size // step)))
         turn, place = np.divmod(sources, apart)
         chosen = np.random.default_rng(1).integers(0, step, apart)[place] == turn
-        if not 0.5 < chosen.sum() * step / max(len(sources), 1) < 2:  # few vertices have most edges
+        if not 0.5 < chosen.sum() * step / max(len(sources), 1) < 2:  # a few vertices have most of the edges
             chosen = np.arange(len(sources)) % step == 0
         senders = np.zeros(self.size, bool)
         senders[sources] = True
-        sides = 0 if senders[destinations].any() else apart  # two, as left and right of a matching, stay two
+        sides = 0 if senders[destinations].any() else apart  # keeps the two sides of a bipartite graph apart
         return {"src": place[chosen], "dst": destinations[chosen] % apart + sides}
 
 
 @retry_on_loss
-def sample(graph: Graph) -> Sample:
-    """All edges of a graph in memory; of a lazy one, those of a few pieces."""
+def sample(graph: PartitionedGraph) -> Sample:
+    """Sample a graph: all edges if it is in memory, and those of a few pieces if it is lazy."""
     chosen, share = None, 1.0
-    if is_lazy(graph.listed.edges.frame):
-        count = len(graph.listed.edge_pieces)
+    if is_lazy(graph.input_edges.edges.frame):
+        count = len(graph.input_edges.edge_pieces)
         chosen = sorted({count * i // LAZY_PIECES for i in range(LAZY_PIECES)})
         share = len(chosen) / count
-    if graph.listed.is_read:
+    if graph.input_edges.is_read:
         chunks = graph.workers.get(
-            [graph.workers.call(NumberedChunk.compact, c) for c in graph.listed.as_listed(chosen)]
+            [graph.workers.call(NumberedChunk.compact, c) for c in graph.input_edges.as_listed(chosen)]
         )
         return Sample(_joined(chunks), graph.num_vertices, graph.num_edges, share, True)
-    read = graph.listed.id_chunks()
+    read = graph.input_edges.id_chunks()
     chunks = graph.workers.get(read if chosen is None else [read[i] for i in chosen])
     ends = [np.concatenate([_codes(getattr(chunk, side)) for chunk in chunks]) for side in ("sources", "destinations")]
     _, numbers, seen = np.unique(np.concatenate(ends), return_inverse=True, return_counts=True)
-    listed = len(graph.listed.vertices.listed)
+    listed = len(graph.input_edges.vertices.listed)
     size = max(listed, int(how_many(seen, share)) if share < 1 else len(seen))
     half = len(ends[0])
-    if listed:  # numbers over the whole range, so that ranges of owners fall where they will
-        numbers = np.concatenate(ends) - graph.listed.vertices.listed.start
+    if listed:  # numbers over the whole range, so that the owners' ranges fall where they will in the graph
+        numbers = np.concatenate(ends) - graph.input_edges.vertices.listed.start
     chunk = NumberedChunk(numbers[:half].astype(np.uint32), numbers[half:].astype(np.uint32), {}, IDENTITY)
     return Sample(chunk, size, int(half / share), share, share == 1)
 
@@ -93,8 +91,8 @@ def _joined(chunks: list[NumberedChunk]) -> NumberedChunk:
 
 
 def how_many(times: np.ndarray, share: float) -> float:
-    """How many different things there are, if these were each seen so many times in a share of all: by Chao's formula
-    from those seen once and twice (Scand. J. Statist. 1984)."""
+    """Estimate how many distinct items there are from how many times each was seen in a share of all observations, by
+    Chao's formula from those seen once and twice (Scand. J. Statist. 1984)."""
     if share >= 1:
         return float(len(times))
     once, twice = int((times == 1).sum()), int((times == 2).sum())

@@ -1,22 +1,26 @@
-"""The exchange between workers of a Dask cluster: a pair of plugins, as `distributed.shuffle` has.
+"""The exchange between workers of a Dask cluster, as a pair of plugins like those of `distributed.shuffle`.
 
-This is the workers' half, and what tasks call; `run_registry.py` is the scheduler's, and `cluster/scheduler_calls.py`
-asks that. Mail goes from worker to worker past the scheduler. `tests/exchange/test_exchange_hooks.py` names every hook
-used here that is not public.
+This module has the worker's plugin and the functions that tasks call. `run_registry.py` has the scheduler's plugin, and
+`cluster/scheduler_calls.py` calls it. Mail goes from worker to worker without passing the scheduler.
+`tests/exchange/test_exchange_hooks.py` names every non-public hook of distributed that this module uses.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import os
+import sys
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+import numpy as np
 from distributed import get_worker, secede
 from distributed.diagnostics.plugin import WorkerPlugin
-from distributed.protocol.pickle import dumps
+from distributed.protocol.pickle import dumps, loads
 from distributed.protocol.serialize import Serialized, serialize
 
 from dgraph.agents.agent import close_agent
@@ -25,25 +29,32 @@ from dgraph.checkpoint.piece import PieceLabel
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.free_mail import FREE
-from dgraph.exchange.mail import Packet, Route, Token
+from dgraph.exchange.mail import Fragment, Packet, Route, Token
 from dgraph.exchange.run_registry import NAME
-from dgraph.exchange.wire_format import pack, unpack
-from dgraph.exchange.worker_memory import Heap, SendWindow
 from dgraph.native.hosts import all_cores, own_cores, pin_to_cores
 
-IN_FLIGHT = 3  # messages on their way to one peer
-WINDOW = 64 << 20  # bytes on their way from one worker; a sender that would exceed it waits
-REST = 10.0  # seconds without a run, after which a worker keeps no memory for the next
-DIRECT = "ucx", "ucxx", "inproc"  # protocols that carry arrays of GPUs as they are
-LOOK_UP = 0.2  # seconds between looks at whether the run goes on
-ATTEMPTS = 3  # to bring a message to a peer; a second copy does no harm, numbers tell it
+IN_FLIGHT = 3  # packets under way to one peer
+WINDOW = 64 << 20  # bytes under way from one worker; a sender that would exceed it waits
+REST = 10.0  # seconds without a run after which a worker returns free memory to the system
+DIRECT = "ucx", "ucxx", "inproc"  # protocols that transfer GPU arrays without a copy through main memory
+POLL = 0.2  # seconds between checks that the run has not been stopped
+ATTEMPTS = 3  # to deliver a packet; duplicates do no harm, because packets are numbered
 
+FAMILIES = "cuda", "dask"  # serialisers for device arrays: of CuPy; of NumPy in the simulator
+SMALL = 64 << 10  # bytes: below this, copying a fragment is cheaper than a frame of its own
+
+TRIM_SETTING = "MALLOC_TRIM_THRESHOLD_"
+NANNY_DEFAULT = "65536"  # Dask's nannies set it to this; any other value was chosen by a user
+TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # parameters of glibc's mallopt
+LARGE = 32 << 20  # bytes: arrays of this size or more get pages of their own; smaller ones reuse freed memory
+KEPT = 64 << 20  # bytes: free memory at the end of a heap above this is returned to the system
+GLIBC_DEFAULT = 128 << 10
 
 T = TypeVar("T")
 
 
 class DaskExchange(Exchange):
-    """One worker's end. Steps call it from their threads; `_start` and what follows it run on the worker's event
+    """One worker's end. Steps call it from their threads; `_start`, `_carry` and `_deliver` run on the worker's event
     loop."""
 
     def __init__(self, route: Route, worker: int, plugin: ExchangeOnWorker, patience: float = PATIENCE):
@@ -55,33 +66,33 @@ class DaskExchange(Exchange):
 
     def post(self, peer: int, message: Packet) -> None:
         size = sum(fragment.data.nbytes for fragment in message.fragments)
-        self.plugin.window.acquire(size, self._held_up)
+        self.plugin.window.acquire(size, self._window_full)
         self.plugin.worker.loop.add_callback(self._start, peer, message, size)
 
     def ask(self, peer: int) -> int:
-        with suppress(OSError):  # if the peer is gone, the scheduler will say so
+        with suppress(OSError):  # if the peer is gone, the scheduler will report it
             return self._answer(self._peer(peer).dgraph_ask(run=self.route.run))
         return -(1 << 62)
 
     def report(self, reason: str, error: BaseException) -> None:
         try:
             pickled = dumps(error)
-        except Exception:  # an exception that does not travel: its text has to do
+        except Exception:  # the exception cannot be pickled, so only its text is sent
             pickled = None
         self._notify({"op": "dgraph-failed", "run": self.route.run, "reason": reason, "error": pickled})
 
     def tell(self, token: Token) -> None:
-        """Send the client the token of a chunk's last step. The end of the task itself would reach it later."""
+        """Send the client the token of a chunk's last step. It arrives earlier than the end of the task would."""
         notice = {"op": "dgraph-told", "run": self.route.run, "token": dumps(token)}
         self._notify({**notice, "last": bool(token.values.get("done"))})
 
     def leave_thread(self) -> None:
-        """Give this task's place in the pool to another task. The thread that Dask starts for that inherits this one's
-        cores."""
-        with pin_to_cores(all_cores() if self.cores else set()), suppress(KeyError):  # it may have left
+        """Give this task's place in the pool to another task. The thread that Dask starts for it inherits this
+        thread's cores."""
+        with pin_to_cores(all_cores() if self.cores else set()), suppress(KeyError):  # it may have seceded already
             secede()
 
-    def _held_up(self) -> None:
+    def _window_full(self) -> None:
         """Called while the window is full: the receiver may have no room until its own step gets a thread."""
         self.check()
         self.leave_thread()
@@ -99,24 +110,24 @@ class DaskExchange(Exchange):
         return list(sums)
 
     def lodge(self, peer: int, label: PieceLabel, parts: int, data: bytes) -> None:
-        there = self.plugin.worker.rpc(self.route.workers[peer]).dgraph_lodge
+        call = self._peer(peer).dgraph_lodge
         try:
-            self._answer(there(label=tuple(label), parts=parts, data=Serialized(*serialize(data))))
+            self._answer(call(label=tuple(label), parts=parts, data=Serialized(*serialize(data))))
         except OSError as error:
-            raise LostError(f"{self.route.workers[peer]} cannot be reached; run again") from error
+            raise unreachable(self.route.workers[peer]) from error
 
     def fetch(self, address: str, label: PieceLabel) -> bytes | None:
-        """A piece of a checkpoint from any worker; None if that is gone, or lacks it."""
+        """A piece of a checkpoint from any worker; None if that worker is gone or does not have it."""
         with suppress(OSError):
-            there = self.plugin.worker.rpc(address).dgraph_fetch
-            return self._answer(there(label=tuple(label)))
+            return self._answer(self.plugin.worker.rpc(address).dgraph_fetch(label=tuple(label)))
         return None
 
     def _answer(self, question: Coroutine[Any, Any, T]) -> T:
-        """What somebody answers; unless the run is stopped: one who has left would be called for half a minute."""
+        """The result of a call. Raises as soon as the run is stopped: a call to a worker that has left would take half
+        a minute to fail."""
         answer = asyncio.run_coroutine_threadsafe(question, self.plugin.worker.loop.asyncio_loop)
         try:
-            while not wait([answer], LOOK_UP).done:
+            while not wait([answer], POLL).done:
                 self.check()
             return answer.result()
         finally:
@@ -131,7 +142,7 @@ class DaskExchange(Exchange):
         task = asyncio.create_task(self._carry(peer, message))
         self._carrying.add(task)
 
-        def done(task: asyncio.Task[None]) -> None:  # also when it was cancelled before it began
+        def done(task: asyncio.Task[None]) -> None:  # also called when the task was cancelled before it began
             self._carrying.discard(task)
             self.plugin.window.release(size)
 
@@ -142,7 +153,7 @@ class DaskExchange(Exchange):
             async with self._gates[peer]:
                 delivered = await self._deliver(peer, pack(message))
             if not delivered:
-                raise LostError(f"{self.route.workers[peer]} takes no part in run {self.route.run} any more; run again")
+                raise LostError(f"{self.route.workers[peer]} no longer takes part in run {self.route.run}; run again")
             if message.step == FREE:
                 self.free.confirm(peer, message.number)
         except Exception as error:
@@ -154,7 +165,7 @@ class DaskExchange(Exchange):
                 return await self._peer(peer).dgraph_mail(**message)
             except OSError as error:
                 if attempt == ATTEMPTS - 1:
-                    raise LostError(f"{self.route.workers[peer]} cannot be reached; run again") from error
+                    raise unreachable(self.route.workers[peer]) from error
                 await asyncio.sleep(0.1 * 2**attempt)
         return False
 
@@ -162,8 +173,66 @@ class DaskExchange(Exchange):
         return self.plugin.worker.rpc(self.route.workers[peer])
 
 
+def unreachable(address: str) -> LostError:
+    return LostError(f"{address} cannot be reached; run again")
+
+
+# -- packets as frames -------------------------------------------------------------------------------------------------
+
+
+def pack(message: Packet) -> dict[str, Any]:
+    """The arguments of the call that delivers a packet. Small fragments are joined in one frame, and large ones are
+    not copied. `Serialized` keeps Dask from compressing or splitting frames. Data on a device is left to distributed's
+    own serialisers for GPUs."""
+    host = [f for f in message.fragments if isinstance(f.data, np.ndarray)]
+    device = [f for f in message.fragments if not isinstance(f.data, np.ndarray)]
+    small = [f.data for f in host if f.data.nbytes < SMALL]
+    large = [f.data for f in host if f.data.nbytes >= SMALL]
+    frames = ([np.concatenate(small)] if small else []) + large
+    raw = [f.data.raw for f in device]
+    return {
+        "run": message.run,
+        "step": message.step,
+        "sender": message.worker,
+        "number": message.number,
+        "manifest": [number for f in [*host, *device] for number in (*f[:5], f.data.nbytes)],
+        "frames": Serialized(*serialize([memoryview(frame) for frame in frames])) if frames else [],
+        "on_device": Serialized(*serialize(raw, FAMILIES, "raise", iterate_collection=True)) if raw else [],
+        "token": None if message.token is None else dumps(message.token),
+    }
+
+
+def unpack(
+    run: str, step: int, sender: int, number: int, manifest: list, frames: list, on_device: list, token: bytes | None
+) -> Packet:
+    """The packet that `pack` was given. Frames are not copied."""
+    try:
+        entries = np.array(manifest, np.int64).reshape(-1, 6).tolist()
+        arrays = iter([np.frombuffer(frame, np.uint8) for frame in frames])
+        host = len(entries) - len(on_device)
+        joined = next(arrays) if any(entry[5] < SMALL for entry in entries[:host]) else np.empty(0, np.uint8)
+        data: Any
+        fragments, used = [], 0
+        for place, (source, receiver, buffer, total, start, size) in enumerate(entries):
+            if place >= host:
+                data = on_device[place - host]
+            elif size < SMALL:
+                data, used = joined[used : used + size], used + size
+            else:
+                data = next(arrays)
+            if not (data.nbytes == size and 0 <= start <= total - size):
+                raise ValueError(f"a fragment of {data.nbytes} bytes at {start} of {total}")
+            fragments.append(Fragment(source, receiver, buffer, total, start, data))
+    except (ValueError, TypeError, OverflowError, StopIteration) as cause:
+        raise RunError(f"message {number} from worker {sender} is malformed ({cause!r}); run again") from cause
+    return Packet(run, step, sender, number, fragments, None if token is None else loads(token))
+
+
+# -- the worker --------------------------------------------------------------------------------------------------------
+
+
 class ExchangeOnWorker(WorkerPlugin):
-    """The ends of all runs on this worker, and through them the state that steps keep between supersteps."""
+    """Holds this worker's end of each run, and with it the state that steps keep between supersteps."""
 
     name = NAME
 
@@ -183,14 +252,14 @@ class ExchangeOnWorker(WorkerPlugin):
         close_agent(worker.address)
 
     def open(self, run: str, workers: list[str], homes: list[int], patience: float) -> bool:
-        """Join a run. All workers have joined before any takes a step, so mail never comes too early."""
+        """Join a run. All workers join before any of them takes a step, so mail never comes too early."""
         self.heap.keep()
         route = Route(run, tuple(workers), tuple(homes))
         self.ends[run] = DaskExchange(route, workers.index(self.worker.address), self, patience)
         return True
 
     async def mail(self, **arguments: Any) -> bool:
-        """Take a packet in; False if the run is unknown here. The answer to free mail waits until there is room for
+        """Take a packet in; return False if the run is unknown here. Free mail is answered only once there is room for
         it."""
         end = self.ends.get(arguments["run"])
         if end is None:
@@ -199,22 +268,22 @@ class ExchangeOnWorker(WorkerPlugin):
         if message.step != FREE:
             end.mailbox.deliver(message)
             return True
-        there_is_room, here = asyncio.Event(), threading.get_ident()
+        has_room, this_thread = asyncio.Event(), threading.get_ident()
 
-        def confirm() -> None:  # at once, or later by the thread that makes room
-            if threading.get_ident() == here:
-                there_is_room.set()
+        def confirm() -> None:  # called at once, or later by the thread that makes room
+            if threading.get_ident() == this_thread:
+                has_room.set()
             else:
-                self.worker.loop.add_callback(there_is_room.set)
+                self.worker.loop.add_callback(has_room.set)
 
         end.free.inbox.deliver(message, confirm)
-        while not there_is_room.is_set() and self.ends.get(message.run) is end:
+        while not has_room.is_set() and self.ends.get(message.run) is end:
             with suppress(TimeoutError):
-                await asyncio.wait_for(there_is_room.wait(), 1)
+                await asyncio.wait_for(has_room.wait(), 1)
         return True
 
     def ask(self, run: str) -> int:
-        return self.ends[run].told.step if run in self.ends else -(1 << 62)
+        return self.ends[run].last_token.step if run in self.ends else -(1 << 62)
 
     def lodge(self, label: Sequence[Any], parts: int, data: Any) -> None:
         memory_store.put(PieceLabel(*label), parts, bytes(data))
@@ -235,27 +304,75 @@ class ExchangeOnWorker(WorkerPlugin):
             self._resting = asyncio.get_running_loop().call_later(REST, self._rest)
 
     def _rest(self) -> None:
-        """Called when there has been no run for a while."""
         if not self.ends:
             self.heap.give_back()
 
 
 @contextmanager
 def taking_part(run: str, address: str) -> Iterator[DaskExchange]:
-    """In a task that belongs on the worker with this address: the worker's end of a run, on its own cores."""
-    end = _find_end(run, address)
-    with pin_to_cores(end.cores):
-        yield end
-
-
-def _find_end(run: str, address: str) -> DaskExchange:
+    """Inside a task pinned to the worker at this address: the worker's end of a run, with the thread kept on the
+    worker's own cores."""
     worker: Any = get_worker()
     if worker.address != address:
         raise LostError(f"a step for {address} was placed on {worker.address}, which lacks its partitions; run again")
     end = worker.plugins[NAME].ends.get(run) if NAME in worker.plugins else None
     if end is None:
         raise LostError(
-            f"{address} has no state of run {run}: the run has ended, or the worker was started anew; run again"
+            f"{address} has no state of run {run}: the run has ended or the worker was restarted; run again"
         )
     end.check()
-    return end
+    with pin_to_cores(end.cores):
+        yield end
+
+
+# -- its memory --------------------------------------------------------------------------------------------------------
+
+
+class SendWindow:
+    """Bounds the bytes under way from this worker. A sender that waits for room calls `check` now and then, which may
+    raise, or free a thread for the step that makes room."""
+
+    def __init__(self, limit: int):
+        self.limit, self.used = limit, 0
+        self._changed = threading.Condition()
+
+    def acquire(self, size: int, check: Callable[[], None]) -> None:
+        with self._changed:
+            while self.used and self.used + size > self.limit:
+                check()
+                self._changed.wait(0.1)
+            self.used += size
+
+    def release(self, size: int) -> None:
+        with self._changed:
+            self.used -= size
+            self._changed.notify_all()
+
+
+class Heap:
+    """The heap of glibc, which keeps freed memory while runs go on.
+
+    With the setting of Dask's nannies, glibc takes every array of 128 KB or more from the system page by page, which is
+    ten times as slow as writing to it, and up to a hundred times on a virtual machine. Nothing is changed where a user
+    has chosen another setting, or where the C library is not glibc.
+    """
+
+    def __init__(self) -> None:
+        by_nanny = sys.platform == "linux" and os.environ.get(TRIM_SETTING) == NANNY_DEFAULT
+        library = ctypes.CDLL(None) if by_nanny else None
+        self._c = library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
+
+    def keep(self) -> None:
+        """Reuse freed memory, also in the heaps of threads."""
+        self._set({MMAP_THRESHOLD: LARGE, TRIM_THRESHOLD: KEPT, TOP_PAD: KEPT})
+
+    def give_back(self) -> None:
+        """Restore the setting, and return free memory to the system."""
+        self._set({MMAP_THRESHOLD: GLIBC_DEFAULT, TRIM_THRESHOLD: int(NANNY_DEFAULT), TOP_PAD: GLIBC_DEFAULT})
+        if self._c is not None:
+            self._c.malloc_trim(0)
+
+    def _set(self, values: dict[int, int]) -> None:
+        if self._c is not None:
+            for name, value in values.items():
+                self._c.mallopt(name, value)

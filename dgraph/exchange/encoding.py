@@ -1,10 +1,10 @@
-"""Values of a slice of proxies, of which some changed, as one buffer: dense, bitmask or index encoding by size.
+"""Encodes the changed values of a slice of proxies as one buffer: as dense, bitmask or index, whichever is smallest.
 
-Values travel without ids: both ends hold the slice in the same order (the address tables of a partition), so a position
-in the slice is all the address that a value needs. Every encoding decodes to exactly the positions that changed.
+Values travel without ids: both ends hold the slice in the same order (by the address tables of a partition), so a
+position in the slice is address enough. Every encoding decodes to exactly the positions that changed.
 
-Layout, in blocks padded to 8 bytes:  header, one entry a field | positions (bits, or integers) | values of each field
-The values may be on a device: then what precedes them is in main memory all the same, for hosts read it at both ends.
+Layout, in blocks padded to 8 bytes:  header, one entry per field | positions (bits or integers) | values of each field
+The values may be on a device; what precedes them is in main memory even then, because the host reads it at both ends.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from dgraph.errors import RunError
 from dgraph.exchange.mail import Buffer, DeviceBuffer
 from dgraph.tables.vertex_arrays import IN_PROCESS, Where
 
-# encoding, bytes a position, a tag (`proxy_post.py`), fields, length of the slice, values that changed
+# encoding, bytes per position, a tag (`proxy_post.py`), number of fields, length of the slice, number of changed values
 HEADER = struct.Struct("<BBHIQQ")
 FIELD = struct.Struct("<4sI")  # NumPy's name of the type, length of the vector (0: scalar)
 
-NEARLY = 0.9  # the share of a slice from which on all of it travels
+NEARLY = 0.9  # if at least this share of a slice changed, all of it may travel
 
 Positions = slice | np.ndarray
 
 
 class Encoding(IntEnum):
-    """How a buffer says which positions its values are of."""
+    """How a buffer stores the positions of its values."""
 
     DENSE = 0  # every position changed: values only
-    BITMASK = 1  # one bit a position, then the values that changed
-    INDEX = 2  # the positions that changed as integers, then their values
+    BITMASK = 1  # one bit per position, then the changed values
+    INDEX = 2  # the changed positions as integers, then their values
 
 
 def choose(length: int, changed: int) -> tuple[Encoding, int]:
-    """The smallest encoding, and how many bytes its positions take."""
+    """The smallest encoding, and the number of bytes that its positions take."""
     if changed == length:
         return Encoding.DENSE, 0
     bits, integers = (length + 7) // 8, changed * _position_width(length)
@@ -56,11 +56,11 @@ def encode(
     take: Callable[[Any, Where | None, np.ndarray | None, Any], None] = IN_PROCESS.take,
     room: Callable[[int], Any] | None = None,
 ) -> Buffer | None:
-    """The changed rows of `values` (arrays of one length, scalars or vectors) as bytes; None if nothing changed.
+    """The changed rows of `values` (arrays of equal length, of scalars or vectors) as bytes; None if nothing changed.
 
-    `changed` is a boolean mask, or None: everything did. With `rows` the slice is `values[rows]`. Unless `exact`, the
-    whole slice may travel when nearly all of it changed, which is quicker at both ends. `take` copies values into the
-    buffer, from wherever they are; `room(bytes)`, if given, returns room on a device, where they then stay.
+    `changed` is a boolean mask, or None if everything changed. With `rows` the slice is `values[rows]`. Unless `exact`,
+    the whole slice may travel when nearly all of it changed, which is faster at both ends. `take` copies values into
+    the buffer, wherever they are; `room(bytes)`, if given, allocates memory on a device, where the values then stay.
     """
     length = rows.stop - rows.start if isinstance(rows, slice) else len(values[0] if rows is None else rows)
     count = length if changed is None else int(np.count_nonzero(changed))
@@ -93,9 +93,9 @@ def encode(
 
 
 def decode(received: Buffer) -> tuple[Positions, list[Any]]:
-    """Which positions of the slice changed, ascending, and their values field by field, as views of the buffer.
+    """The positions of the slice that changed, ascending, and their values field by field, as views of the buffer.
 
-    Positions are a slice when all changed; `masters[positions]` is right for both kinds.
+    The positions are a slice if all changed, and an array otherwise; both can index an array.
     """
     buffer, there = received if isinstance(received, DeviceBuffer) else (received, None)
     try:
@@ -105,17 +105,18 @@ def decode(received: Buffer) -> tuple[Positions, list[Any]]:
         dtypes = [_number_type(name.rstrip(b"\0")) for name, _ in entries]
     except (struct.error, ValueError, TypeError) as error:
         raise RunError(
-            f"a message of {buffer.nbytes} bytes is no encoded buffer: do all workers run one version of dgraph?"
+            f"a message of {buffer.nbytes} bytes is not an encoded buffer; do all workers have the same version of "
+            "dgraph?"
         ) from error
     if width != _position_width(length) or count > length:
-        raise RunError(f"a message of {count} of {length} values does not describe itself; run again")
+        raise RunError(f"a message of {count} of {length} values has an inconsistent header; run again")
     shapes = [(count, vector) if vector else (count,) for _, vector in entries]
     position_bytes = {Encoding.DENSE: 0, Encoding.BITMASK: (length + 7) // 8, Encoding.INDEX: count * width}[encoding]
     sizes = [dtype.itemsize * math.prod(shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
     layout = [HEADER.size + FIELD.size * fields, position_bytes]
     head, rest = _length(layout), _length(sizes)
     if head + rest != received.nbytes or (there is not None and head != buffer.nbytes):
-        raise RunError(f"an encoded buffer of {head + rest} bytes arrived with {received.nbytes}")
+        raise RunError(f"expected an encoded buffer of {head + rest} bytes but got {received.nbytes}; run again")
 
     blocks = _blocks(buffer[head:] if there is None else there, sizes)
     values = [block.view(dtype).reshape(shape) for block, dtype, shape in zip(blocks, dtypes, shapes, strict=True)]
@@ -126,25 +127,25 @@ def decode(received: Buffer) -> tuple[Positions, list[Any]]:
     elif encoding is Encoding.INDEX:
         positions = block.view(_position_type(length))
     placed = len(positions) if isinstance(positions, np.ndarray) else length
-    if placed != count:  # kernels look at no bound
+    if placed != count:  # kernels do not check bounds
         raise RunError(f"a message has {count} values for {placed} positions; run again")
     return positions, values
 
 
 def _length(layout: Sequence[int]) -> int:
-    """Bytes of blocks with their padding."""
+    """The number of bytes in blocks, including their padding."""
     return sum(map(_padded, layout))
 
 
 def _blocks(buffer: Any, layout: Sequence[int]) -> list[Any]:
-    """The buffer's blocks without their padding."""
+    """The blocks of a buffer, without their padding."""
     starts = np.cumsum([0, *map(_padded, layout)])
     return [buffer[start : start + size] for start, size in zip(starts, layout, strict=False)]
 
 
 def _number_type(name: bytes) -> np.dtype:
     if re.fullmatch(rb"[<>|=][biuf][0-9]{1,2}", name) is None:
-        raise ValueError(f"{name!r} is no type of numbers")
+        raise ValueError(f"{name!r} is not a numeric type")
     return np.dtype(name.decode())
 
 

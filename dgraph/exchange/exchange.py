@@ -1,7 +1,7 @@
-"""One worker's end of the exchange in one run: what steps send and collect, on any transport.
+"""One worker's end of the exchange in one run: how steps send and collect mail, on any transport.
 
-A transport is a subclass that can `post` a packet to a peer (another worker), `ask` how far a peer has come, and
-`report` a failure. `local.py` and `dask.py` have one each, `supersteps/mail_graph.py` the third.
+A transport is a subclass that can `post` a packet to a peer (another worker), `ask` how far a peer has come, `report` a
+failure, and `sum` numbers over all workers. There are three: in `local.py`, `dask.py` and `supersteps/mail_graph.py`.
 """
 
 from __future__ import annotations
@@ -19,83 +19,83 @@ from dgraph.errors import RunError
 from dgraph.exchange.free_mail import FreeMail
 from dgraph.exchange.mail import FRAGMENT, START, Buffer, Fragment, Mailbox, Packet, Route, Token, as_bytes, cut, join
 
-PATIENCE = 30.0  # seconds without any mail, after which a message that its sender has sent counts as lost
-MOMENT = 0.01  # seconds without any mail, after which a step that waits need not do so at once
+PATIENCE = 30.0  # seconds without any mail after which a message that its sender has posted counts as lost
+MOMENT = 0.01  # seconds a step waits for mail before it gives up its thread
 
 
 @dataclass
 class Outbox:
-    """What a step has sent and not yet posted, by receiving worker."""
+    """What one step has sent but not yet posted, by receiving worker."""
 
-    messages: list[int]  # how many were posted, to each worker
-    buffers: Counter[tuple[int, int]] = field(default_factory=Counter)  # numbered per sender and receiver
+    messages: list[int]  # how many packets were posted to each worker
+    buffers: Counter[tuple[int, int]] = field(default_factory=Counter)  # how many, by sending and receiving partition
     waiting: defaultdict[int, list[Fragment]] = field(default_factory=lambda: defaultdict(list))
     bytes: Counter[int] = field(default_factory=Counter)
 
 
 class Exchange(ABC):
-    """Safe to use from several threads. A buffer that was sent belongs to the exchange: do not write to it again."""
+    """Thread-safe. A buffer that was sent belongs to the exchange: do not write to it again."""
 
-    direct = False  # whether arrays on GPUs go from worker to worker as they are
+    direct = False  # whether GPU arrays go from worker to worker without a copy through main memory
 
     def __init__(self, route: Route, worker: int, patience: float = PATIENCE):
         self.route, self.worker, self.patience = route, worker, patience
         self.partitions = route.partitions_of(worker)
         self.mailbox = Mailbox(worker)
-        self.free = FreeMail(self)  # of asynchronous engines
-        self.cause: BaseException | None = None  # the error that stopped the run, if it arose here
+        self.free = FreeMail(self)  # used by asynchronous engines
+        self.cause: BaseException | None = None  # the error that stopped the run, if it was raised here
         self.held: Any = None  # what steps keep here from one to the next
-        self.result: Any = None  # of the last of them
+        self.result: Any = None  # what the last step returned
         started = [Token(route.run, START, peer, (0,) * len(route.workers)) for peer in range(len(route.workers))]
-        self.told = started[worker]  # when all mail of a step had been posted
+        self.last_token = started[worker]  # from the last step whose mail was posted in full
         for token in started:
             self.mailbox.announce(token)
         self._turn, self._lock = threading.Lock(), threading.Lock()
         self._outboxes: dict[int, Outbox] = {}  # by step
 
-    # -- what a transport does -----------------------------------------------------------------------------------------
+    # -- implemented by transports -------------------------------------------------------------------------------------
 
     @abstractmethod
     def post(self, peer: int, message: Packet) -> None:
-        """Bring a packet to a peer's mailbox; blocks while too many bytes are on their way. Free mail goes to the
-        peer's `FreeInbox`, and `free.confirm` is called here when that has taken it in."""
+        """Deliver a packet to a peer's mailbox. Blocks while too many bytes are under way. Free mail goes to the peer's
+        `FreeInbox`; when that has accepted it, the transport calls `free.confirm` here."""
 
     @abstractmethod
     def ask(self, peer: int) -> int:
-        """The last step whose mail a peer has posted in full."""
+        """The number of the last step whose mail a peer has posted in full."""
 
     @abstractmethod
     def report(self, reason: str, error: BaseException) -> None:
-        """Tell all others that the run has failed, and why."""
+        """Tell all other workers that the run has failed, and why."""
 
     @abstractmethod
     def sum(self, values: list[float]) -> list[float]:
-        """The sum over all workers of each value. All workers must ask at the same time: so only fused steps and long
-        tasks do."""
+        """The sum of each value over all workers. Blocks until every worker has called it, so only fused steps and long
+        tasks may do so."""
 
     def passes(self, partition: int, gpus: Container[str]) -> bool:
-        """Whether arrays on a GPU of this worker reach a partition as they are; `gpus` are the workers that have
-        one."""
+        """Whether GPU arrays of this worker reach a partition without a copy through main memory; `gpus` are the
+        addresses of workers with a GPU."""
         home = self.route.homes[partition]
         return home == self.worker or (self.direct and self.route.workers[home] in gpus)
 
-    def leave_thread(self) -> None:  # noqa: B027  (where there are no other tasks, there is nothing to do)
-        """Called by a step that waits for long: from now on other tasks may have its thread, for it may wait for one of
-        them."""
+    def leave_thread(self) -> None:  # noqa: B027  (without other tasks there is nothing to do)
+        """Called by a step that has to wait for long: give its thread to other tasks, since it may be waiting for one
+        of them."""
 
     def lodge(self, peer: int, label: PieceLabel, parts: int, data: bytes) -> None:
-        """Have a peer keep a copy of a piece of a checkpoint."""
-        raise RunError("checkpoints in memory take the plugins of exchange='workers'; give checkpoint= a folder or URL")
+        """Store a copy of a piece of a checkpoint in a peer's memory."""
+        raise RunError("checkpoints in memory require exchange='workers'; pass a folder or URL as checkpoint=")
 
     def close(self) -> None:
-        """The run is over. What is held here refers back to this end, so let go of it now rather than when Python finds
-        cycles."""
+        """End the run here. The state refers back to this object, so release it now rather than wait for Python's
+        garbage collector."""
         self.held = self.result = None
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
     def send(self, step: int, sender: int, receiver: int, buffer: Any) -> None:
-        """Send a buffer from a partition here to any partition; it travels when a packet is full, or with `flush`."""
+        """Send a buffer from a partition here to any partition. It is posted when a packet is full, or by `flush`."""
         self.check()
         data, peer = as_bytes(buffer), self.route.homes[receiver]
         full = []
@@ -115,8 +115,8 @@ class Exchange(ABC):
             self.post(peer, message)
 
     def flush(self, step: int, values: dict[str, Any], seconds: float = 0.0, share: bool = False) -> Token:
-        """Post the rest of a step's mail, one packet a peer. Returns the token that says how many packets there were;
-        `share` sends it along, for the others to `gather`."""
+        """Post the rest of a step's mail, one packet per peer. Returns the token that says how many packets there were;
+        with `share` it also goes to all other workers, which `gather` it."""
         with self._lock:
             outbox = self._outbox(step)
             del self._outboxes[step]
@@ -132,33 +132,33 @@ class Exchange(ABC):
             self.post(peer, message)
         if share:
             self.mailbox.announce(token)
-        self.told = token
+        self.last_token = token
         return token
 
     # -- receiving -----------------------------------------------------------------------------------------------------
 
     def collect(self, step: int, receiver: int) -> list[tuple[int, Buffer]]:
-        """All buffers for a partition here, as (sending partition, bytes), by sender and number whatever the order of
-        arrival."""
+        """All buffers for a partition here as (sending partition, bytes), ordered by sender and number regardless of
+        the order of arrival."""
         self._await(step, tokens_from=set())
         return join(self.mailbox.collect(step, receiver))
 
     def gather(self, step: int, secedes: bool = False) -> list[Token]:
-        """The tokens that all workers shared at the end of a step, by worker. Mail of earlier steps is dropped. A task
-        that `secedes` leaves its thread before it waits for longer than a moment."""
-        everybody = set(range(len(self.route.workers)))
-        if secedes and self.mailbox.wait(step, everybody, MOMENT):
+        """The tokens that all workers shared at the end of a step, by worker. Drops mail of earlier steps. A task that
+        `secedes` leaves its thread before it waits for longer than `MOMENT`."""
+        workers = set(range(len(self.route.workers)))
+        if secedes and self.mailbox.wait(step, workers, MOMENT):
             self.leave_thread()
-        self._await(step, tokens_from=everybody)
+        self._await(step, tokens_from=workers)
         self.mailbox.forget(before=step)
         return [token for _, token in sorted(self.mailbox.tokens(step).items())]
 
     def _await(self, step: int, tokens_from: set[int]) -> None:
-        """Wait for all mail of a step. A worker that says it has posted everything, and is silent for another
-        `patience` seconds, has lost mail."""
+        """Wait for all mail of a step. Mail counts as lost if its sender says that it has posted everything, and
+        nothing more arrives for another `patience` seconds."""
         suspects: set[int] = set()
         while missing := self.mailbox.wait(step, tokens_from, self.patience):
-            suspects &= missing  # they had sent everything a whole patience ago, and it is not here
+            suspects &= missing  # these had posted everything `patience` seconds ago, and it has not arrived
             if suspects:
                 senders = ", ".join(self.route.workers[worker] for worker in sorted(suspects))
                 raise RunError(
@@ -169,8 +169,8 @@ class Exchange(ABC):
 
     @contextmanager
     def stepping(self, secedes: bool) -> Iterator[None]:
-        """In the body, this is the only task of the worker that takes steps of the run. To wait for its turn for longer
-        than a moment, a task that `secedes` leaves its thread."""
+        """Allow only one task of this worker at a time to take steps of the run. A task that `secedes` leaves its
+        thread before it waits for longer than `MOMENT`."""
         if not self._turn.acquire(timeout=MOMENT if secedes else -1):
             self.leave_thread()
             self._turn.acquire()
@@ -182,12 +182,12 @@ class Exchange(ABC):
     # -- failing -------------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise if the run has been stopped. Long steps call it now and then."""
+        """Raise RunError if the run has been stopped. Long steps call this now and then."""
         if self.mailbox.failure is not None:
             raise RunError(self.mailbox.failure)
 
     def fail(self, error: BaseException) -> None:
-        """Stop the run everywhere because of an error here. If it was stopped already, the first reason stays."""
+        """Stop the run on all workers because of an error here. The first reason is kept."""
         if self.mailbox.failure is None:
             reason = str(error) if isinstance(error, RunError) else f"{type(error).__name__}: {error}"
             self.cause = error
@@ -196,7 +196,7 @@ class Exchange(ABC):
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """An exception in the body stops the run everywhere."""
+        """Stop the run on all workers if the body raises."""
         try:
             yield
         except BaseException as error:

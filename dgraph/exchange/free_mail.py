@@ -1,7 +1,7 @@
-"""Free mail, which belongs to no step: asynchronous engines send it when they like, and take what has come.
+"""Free mail, which belongs to no step: asynchronous engines send it at any time and take whatever has arrived.
 
-A packet counts as received when its receiver has room for it: then its sender is told. So a sender knows what is under
-way, and a slow receiver slows its senders, who keep later news and go on merging it.
+A packet counts as received when its receiver has room for it; the receiver then confirms it to the sender. So a sender
+knows what is under way, and a slow receiver slows down its senders, which hold back later values and keep merging them.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from dgraph.exchange.mail import FRAGMENT, Buffer, Fragment, Packet, Token, as_b
 if TYPE_CHECKING:
     from dgraph.exchange.exchange import Exchange
 
-FREE = 1 << 61  # the step of free mail: later than all others
-ROOM = 32 << 20  # bytes that have come and were not taken, beyond which senders are not told
-AHEAD = 2  # messages under way to each peer: with more, news would overtake each other instead of merging
-CROWDED = 32 << 20  # bytes under way from one worker, beyond which it sends no more
+FREE = 1 << 61  # the step number of free mail: later than all others
+ROOM = 32 << 20  # bytes not yet taken above which a receiver confirms no more packets
+AHEAD = 2  # packets under way to each peer: with more, values would be sent one after the other instead of merged
+CROWDED = 32 << 20  # bytes under way from one worker above which it sends no more
 
 Buffers = list[tuple[int, int, Buffer]]  # sending partition, receiving partition, bytes
 
 
 class FreeInbox:
-    """What has come to one worker. The transport delivers on its own thread."""
+    """What has arrived at one worker. The transport delivers from its own thread."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
-        self.news = 0  # how often anything came here, or was received elsewhere
-        self.received: Counter[int] = Counter()  # messages, by sending worker
-        self._numbers: defaultdict[int, set[int]] = defaultdict(set)  # of those beyond the first `received`
+        self.news = 0  # how often anything arrived here, or was confirmed by a peer
+        self.received: Counter[int] = Counter()  # packets numbered without a gap, by sending worker
+        self._numbers: defaultdict[int, set[int]] = defaultdict(set)  # of packets that came ahead of a missing one
         self._parts: defaultdict[tuple[int, int, int], list[Fragment]] = defaultdict(list)
         self._buffers: Buffers = []
         self._notes: list[Any] = []
@@ -40,8 +40,8 @@ class FreeInbox:
         self._unconfirmed: list[Callable[[], None]] = []
 
     def deliver(self, message: Packet, confirm: Callable[[], None]) -> None:
-        """Take a packet in, unless it is a duplicate, and call `confirm` when there is room for it. Never under the
-        lock here: `confirm` takes the sender's lock, who may just be delivering to this worker."""
+        """Accept a packet, unless it is a duplicate, and call `confirm` when there is room for it. Never call it while
+        holding the lock: `confirm` takes the sender's lock, and the sender may be delivering to this worker."""
         with self.changed:
             known = message.number < self.received[message.worker] or message.number in self._numbers[message.worker]
             if not known:
@@ -56,7 +56,7 @@ class FreeInbox:
         confirm()
 
     def put(self, fragments: list[Fragment]) -> None:
-        """Keep fragments, and join those of a buffer once they are complete."""
+        """Keep fragments, and join those of each buffer once they are complete."""
         with self.changed:
             for one in fragments:
                 place = one.sender, one.receiver, one.number
@@ -68,7 +68,7 @@ class FreeInbox:
                 self._bytes += one.data.nbytes
 
     def take(self) -> tuple[Buffers, list[Any]]:
-        """All buffers that are complete, and all notes. What came before a note has been taken before it or with it."""
+        """All complete buffers, and all notes. What arrived before a note is taken before it or together with it."""
         with self.changed:
             buffers, notes, confirms = self._buffers, self._notes, self._unconfirmed
             self._buffers, self._notes, self._unconfirmed = [], [], []
@@ -82,13 +82,13 @@ class FreeInbox:
         return not self._buffers and not self._notes
 
     def tell(self) -> None:
-        """Wake the engine that waits for news, even if it is only about to wait."""
+        """Wake the engine that waits for news, even if it has only just decided to wait."""
         with self.changed:
             self.news += 1
             self.changed.notify_all()
 
     def _count(self, message: Packet) -> None:
-        """Remember the packet's number; of numbers that follow one another, only how many there are."""
+        """Remember the packet's number. Consecutive numbers are remembered by their count only."""
         numbers = self._numbers[message.worker]
         numbers.add(message.number)
         while self.received[message.worker] in numbers:
@@ -97,20 +97,20 @@ class FreeInbox:
 
 
 class FreeMail:
-    """One worker's end of free mail. A packet that its receiver does not confirm is sent again; its number tells a
-    duplicate."""
+    """One worker's end of free mail. A packet that its receiver does not confirm is sent again; its number reveals
+    duplicates."""
 
     def __init__(self, exchange: Exchange):
         self.exchange, self.inbox = exchange, FreeInbox()
-        self.sent: Counter[int] = Counter()  # messages, by receiving worker
+        self.sent: Counter[int] = Counter()  # packets, by receiving worker
         self._buffers: Counter[tuple[int, int]] = Counter()
         self._waiting: defaultdict[int, list[Fragment]] = defaultdict(list)
         self._under_way: dict[tuple[int, int], Packet] = {}  # by receiving worker and number
-        self._bytes = 0  # of these
+        self._bytes = 0  # under way
         self._repeated = time.monotonic()
 
     def send(self, sender: int, receiver: int, buffer: Any) -> None:
-        """Send a buffer; it travels with the next `post`."""
+        """Send a buffer with the next `post`."""
         fragments = cut(sender, receiver, self._buffers[sender, receiver], as_bytes(buffer))
         self._buffers[sender, receiver] += 1
         peer = self.exchange.route.homes[receiver]
@@ -120,7 +120,7 @@ class FreeMail:
             self._waiting[peer] += fragments
 
     def post(self) -> None:
-        """Post all that was sent: for each peer as few packets as hold it."""
+        """Post everything that was sent, in as few packets per peer as possible."""
         for peer, fragments in self._waiting.items():
             message: list[Fragment] = []
             for fragment in fragments:
@@ -132,24 +132,24 @@ class FreeMail:
         self._waiting.clear()
 
     def note(self, peer: int, *notes: Any) -> None:
-        """Send notes, in one packet: small values for another worker's engine. Notes under way do not keep a worker
-        from being at rest."""
+        """Send notes, which are small values for another worker's engine, in one packet. A worker can be at rest while
+        notes are under way."""
         self._post(peer, [], Token(self.exchange.route.run, FREE, self.exchange.worker, (), {"notes": notes}))
 
     @property
     def under_way(self) -> int:
-        """How many packets are not confirmed yet, with those that hold notes."""
+        """How many packets, including those with notes, are not confirmed yet."""
         return len(self._under_way)
 
     @property
     def at_rest(self) -> bool:
-        """Whether all that was sent has been received; notes do not count."""
+        """Whether everything that was sent has been received, apart from notes."""
         with self.inbox.changed:
             return not any(message.fragments for message in self._under_way.values())
 
     @property
     def crowded(self) -> bool:
-        """Whether so much is under way that further news had better wait here, where it merges."""
+        """Whether so much is under way that further values should wait here, where they merge."""
         return len(self._under_way) > AHEAD * (len(self.exchange.route.workers) - 1) or self._bytes > CROWDED
 
     @property
@@ -158,11 +158,11 @@ class FreeMail:
         return len(self._under_way) >= max(1, len(self.exchange.route.workers) - 1)
 
     def wait(self, news: int, seconds: float) -> None:
-        """Wait until there is more news than number `news`, or for `seconds`: something has come, or was received
-        elsewhere. Raises if the run has failed; sends again what was not confirmed for long."""
+        """Wait at most `seconds` for news later than number `news`: something arrived, or a peer confirmed a packet.
+        Raises if the run has failed; sends packets again that have gone unconfirmed for too long."""
         with self.inbox.changed:
-            nothing = self.inbox.news == news and not self.inbox.changed.wait(seconds)
-        if nothing:
+            no_news = self.inbox.news == news and not self.inbox.changed.wait(seconds)
+        if no_news:
             self.exchange.leave_thread()
         self.exchange.check()
         now = time.monotonic()
@@ -172,7 +172,7 @@ class FreeMail:
                 self.exchange.post(peer, message)
 
     def confirm(self, peer: int, number: int) -> None:
-        """Called by the transport when a peer has received a packet."""
+        """Called by the transport when a peer has accepted a packet."""
         with self.inbox.changed:
             message = self._under_way.pop((peer, number), None)
             self._bytes -= 0 if message is None else _size(message.fragments)

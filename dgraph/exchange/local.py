@@ -1,4 +1,4 @@
-"""The exchange between threads of one process: a packet is handed over, nothing is copied."""
+"""The exchange between threads of one process: packets are handed over without a copy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dgraph.exchange.mail import Packet, Route
 
 
 class LocalExchange(Exchange):
-    """One thread's end; `peers` and `sums` are shared by all ends of a run."""
+    """One thread's end. All ends of a run share `peers` and `sums`."""
 
     def __init__(self, route: Route, worker: int, peers: list[LocalExchange], sums: Sums, patience: float):
         super().__init__(route, worker, patience)
@@ -23,7 +23,7 @@ class LocalExchange(Exchange):
         """One end for each worker of the route."""
         peers: list[LocalExchange] = []
         sums = Sums(len(route.workers))
-        peers.extend(cls(route, worker, peers, sums, patience) for worker in range(len(route.workers)))
+        peers += [cls(route, worker, peers, sums, patience) for worker in range(len(route.workers))]
         return peers
 
     def post(self, peer: int, message: Packet) -> None:
@@ -36,7 +36,7 @@ class LocalExchange(Exchange):
         return True
 
     def ask(self, peer: int) -> int:
-        return self.peers[peer].told.step
+        return self.peers[peer].last_token.step
 
     def report(self, reason: str, error: BaseException) -> None:
         for peer in self.peers:
@@ -52,7 +52,7 @@ class LocalExchange(Exchange):
 
 
 class Sums:
-    """Parts of a sum, until every worker has read it."""
+    """Adds up values from all workers."""
 
     def __init__(self, workers: int):
         self.barrier = threading.Barrier(workers)
@@ -62,5 +62,5 @@ class Sums:
         self.parts[worker] = values
         self.barrier.wait()
         total = [sum(column) for column in zip(*self.parts, strict=True)]
-        self.barrier.wait()  # nobody overwrites what another still reads
+        self.barrier.wait()  # no worker overwrites values that another one still reads
         return total

@@ -1,7 +1,7 @@
-"""Mail between workers: buffers are cut into fragments, which fill numbered packets; a mailbox joins them again.
+"""Mail between workers: buffers are cut into fragments that fill numbered packets, and the mailbox joins them again.
 
-Invariant: within one step the packets from one worker to another are numbered 0, 1, 2, ... and the token that ends the
-step tells how many there are. So a duplicate is known by its number, and a loss by a number that is missing.
+Invariant: within one step the packets from one worker to another are numbered 0, 1, 2, ..., and the token that ends the
+step says how many there are. A repeated number reveals a duplicate, and a missing number a loss.
 """
 
 from __future__ import annotations
@@ -16,63 +16,63 @@ import numpy as np
 
 from dgraph.errors import RunError
 
-FRAGMENT = 4 << 20  # bytes: enough for full bandwidth; Dask serialises 10 MiB and more in a pool of one thread
-START = -1  # the step in which states are made: it has no mail, and its tokens tell nothing
+FRAGMENT = 4 << 20  # bytes: enough for full bandwidth; Dask serialises 10 MiB or more in a pool of one thread
+START = -1  # the step that creates the states: it has no mail, and its tokens carry no values
 
 
 @dataclass(frozen=True)
 class Route:
-    """The workers that take part in a run, and which of them holds each partition."""
+    """The workers that take part in a run, and the worker that holds each partition."""
 
     run: str
-    workers: tuple[str, ...]  # addresses on a cluster, names of threads in one process
-    homes: tuple[int, ...]  # for each partition: the index of its worker
+    workers: tuple[str, ...]  # addresses on a cluster, thread names in one process
+    homes: tuple[int, ...]  # the index of each partition's worker
 
     def partitions_of(self, worker: int) -> list[int]:
         return [partition for partition, home in enumerate(self.homes) if home == worker]
 
 
-TokenValues = dict[str, Any]  # what a worker tells all others when it has finished a step
+StepReport = dict[str, Any]  # what a worker tells all others after a step
 
 
 @dataclass(frozen=True)
 class Token:
-    """What each worker tells all others at the end of a step: how many packets it sent, and `values`."""
+    """What a worker tells all others at the end of a step: how many packets it sent, and `values`."""
 
     run: str
     step: int
     worker: int
-    messages: tuple[int, ...]  # how many messages of this step went to each worker
-    values: TokenValues = field(default_factory=dict)  # counts and reductions, for all in the next step
-    seconds: float = 0.0  # how long the step itself took
+    messages: tuple[int, ...]  # how many packets of this step went to each worker
+    values: StepReport = field(default_factory=dict)  # counts and reductions that all workers use in the next step
+    seconds: float = 0.0  # how long the step took
 
 
 class Fragment(NamedTuple):
-    """A piece of a buffer, and where in it that goes."""
+    """A piece of a buffer and its place there."""
 
-    sender: int  # partitions
+    sender: int  # a partition, as is `receiver`
     receiver: int
-    number: int  # of its buffer, counted per sender, receiver and step
+    number: int  # the buffer's, counted per sender, receiver and step
     size: int  # bytes of the whole buffer
-    start: int  # where this fragment begins in it
-    data: Any  # bytes: an array here, or one on a device
+    start: int  # where this fragment begins in the buffer
+    data: Any  # bytes: a NumPy array, or an array on a device
 
 
 class Packet(NamedTuple):
-    """What travels at once from one worker to another: fragments, and perhaps a token."""
+    """What one worker sends to another in one message: fragments, and at the end of a step its token."""
 
     run: str
     step: int
-    worker: int  # the index of the worker that sent it
+    worker: int  # the index of the sending worker
     number: int
     fragments: list[Fragment]
-    token: Token | None = None  # with the last message of a step
+    token: Token | None = None
 
 
 class DeviceBuffer(NamedTuple):
-    """A buffer whose values are in the memory of a device, and its header in this process's memory."""
+    """A buffer of bytes whose header is in main memory and whose values are in the memory of a device."""
 
-    here: np.ndarray  # bytes, both
+    here: np.ndarray
     there: Any
 
     @property
@@ -93,23 +93,24 @@ def as_bytes(buffer: Any) -> Buffer:
 
 
 def cut(sender: int, receiver: int, number: int, data: Buffer) -> list[Fragment]:
-    """A buffer in fragments of at most FRAGMENT bytes; the part on a device is one fragment."""
+    """Split a buffer into fragments of at most `FRAGMENT` bytes; the part on a device is one fragment."""
     here, there = data if isinstance(data, DeviceBuffer) else (data, None)
     place = sender, receiver, number, data.nbytes
     starts = range(0, max(here.nbytes, 1), FRAGMENT)
-    found = [Fragment(*place, start, here[start : start + FRAGMENT]) for start in starts]
-    return found if there is None else [*found, Fragment(*place, here.nbytes, there)]
+    fragments = [Fragment(*place, start, here[start : start + FRAGMENT]) for start in starts]
+    return fragments if there is None else [*fragments, Fragment(*place, here.nbytes, there)]
 
 
 def join(fragments: list[Fragment]) -> list[tuple[int, Buffer]]:
-    """Buffers with their senders, ordered by sender and number whatever the order of arrival; aligned for kernels."""
+    """Join fragments to buffers with their senders, ordered by sender and number regardless of the order of arrival.
+    Buffers are aligned for kernels."""
     buffers: list[tuple[int, Buffer]] = []
     for (sender, number), group in groupby(sorted(fragments, key=lambda f: f[:5]), key=lambda f: (f.sender, f.number)):
         parts = list(group)
         size, first = parts[0].size, parts[0].data
         if sum(part.data.nbytes for part in parts) != size:
             raise RunError(
-                f"buffer {number} of partition {sender} arrived in part; run again, and report it if it recurs"
+                f"buffer {number} from partition {sender} arrived incomplete; run again, and report this if it recurs"
             )
         there = None if isinstance(parts[-1].data, np.ndarray) else parts.pop().data
         if len(parts) > 1 or first.ctypes.data % 8:
@@ -122,22 +123,22 @@ def join(fragments: list[Fragment]) -> list[tuple[int, Buffer]]:
 
 @dataclass
 class Arrivals:
-    """What has come of one step, by sending worker; fragments by receiving partition."""
+    """What has arrived in one step, by sending worker; fragments are by receiving partition."""
 
-    numbers: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # of packets
-    announced: dict[int, int] = field(default_factory=dict)  # how many packets are to come
+    numbers: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # the packets' numbers
+    announced: dict[int, int] = field(default_factory=dict)  # how many packets to expect
     fragments: defaultdict[int, list[Fragment]] = field(default_factory=lambda: defaultdict(list))
     tokens: dict[int, Token] = field(default_factory=dict)
 
     def missing(self) -> set[int]:
-        """Workers that have announced more packets than have come."""
+        """Workers that have announced more packets than have arrived."""
         return {worker for worker, count in self.announced.items() if len(self.numbers[worker]) < count}
 
 
 class Mailbox:
-    """The inbox of one worker in one run. The transport delivers on its own thread, steps wait on theirs.
+    """The inbox of one worker in one run. The transport delivers from its own thread; steps wait in theirs.
 
-    It has no bound on purpose: a receiver that refused mail of the present step could stop the sender it waits for.
+    It is unbounded on purpose: a receiver that refused mail of the current step could block the sender it waits for.
     """
 
     def __init__(self, here: int) -> None:
@@ -145,11 +146,11 @@ class Mailbox:
         self._here = here
         self._changed = threading.Condition()
         self._steps: defaultdict[int, Arrivals] = defaultdict(Arrivals)
-        self._oldest = -(1 << 62)  # mail of earlier steps has been used, so it can only be a duplicate
+        self._oldest = -(1 << 62)  # mail of steps before this one has been used, so it can only be a duplicate
         self._deliveries = 0
 
     def deliver(self, message: Packet) -> None:
-        """Take a packet in, unless it is a duplicate."""
+        """Accept a packet, unless it is a duplicate."""
         with self._changed:
             if message.step < self._oldest:
                 return
@@ -165,21 +166,21 @@ class Mailbox:
             self._changed.notify_all()
 
     def put(self, step: int, fragments: list[Fragment]) -> None:
-        """Take in fragments from this same worker."""
+        """Accept fragments from this worker itself."""
         with self._changed:
             for fragment in fragments:
                 self._steps[step].fragments[fragment.receiver].append(fragment)
 
     def announce(self, token: Token) -> None:
-        """Learn from a token how many packets its worker sent here."""
+        """Accept a token, which says how many packets its worker sent here."""
         with self._changed:
             if token.step >= self._oldest:
                 self._accept(token)
 
     def wait(self, step: int, tokens_from: set[int], patience: float) -> set[int]:
-        """Wait for announced packets, and for tokens of some workers; returns the workers still missing.
+        """Wait for announced packets and for the tokens of some workers; returns the workers whose mail is missing.
 
-        Gives up, with a set that is not empty, only after `patience` seconds in which nothing at all arrived.
+        That set is not empty only if nothing at all arrived for `patience` seconds.
         """
         with self._changed:
             while True:
@@ -202,14 +203,14 @@ class Mailbox:
             return dict(self._steps[step].tokens)
 
     def forget(self, before: int) -> None:
-        """Drop what is left of earlier steps, and all of their mail that is still to come."""
+        """Drop all mail of earlier steps, including any that is still to come."""
         with self._changed:
             self._oldest = max(self._oldest, before)
             for step in [step for step in self._steps if step < before]:
                 del self._steps[step]
 
     def fail(self, reason: str) -> None:
-        """Wake everybody who waits, with an error. The first reason stays."""
+        """Make all waiting threads raise an error. The first reason is kept."""
         with self._changed:
             self.failure = self.failure or reason
             self._changed.notify_all()

@@ -1,8 +1,8 @@
-"""The scheduler's half of the exchange: a registry of the runs that are alive.
+"""The scheduler's half of the exchange: a registry of live runs.
 
-It fails a run as soon as one of its workers leaves, ends it when its client does, keeps its workers from being scaled
-away, lends whole sets of workers to fused steps, and adds numbers up. Beside `dask.py` this is the only user of hooks
-of distributed that are not public.
+It fails a run as soon as one of its workers leaves, ends the run when its client leaves, protects its workers from
+adaptive downscaling, gives fused steps exclusive use of all workers at once, and adds up numbers. Only this module and
+`dask.py` use non-public hooks of distributed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from distributed.protocol.pickle import dumps
 
 from dgraph.errors import LostError
 
-NAME = "dgraph-exchange"  # of both plugins
-REMEDY = "Values of a result went away with their worker. Take `result.frame` again: it finds them first."
+NAME = "dgraph-exchange"  # the name of both plugins
+REMEDY = "Part of a result was lost with its worker. Take `result.frame` again, which recovers it first."
 
 
 def key_of(kind: str, run: str, *place: int) -> tuple:
-    """The key of a task of a run; `run_of` is its inverse. Dask shows tasks by the part before the run's id."""
+    """The key of a task of a run; `run_of` is the inverse. Dask's dashboard groups tasks by the part before the id."""
     return (f"dgraph-{kind}-{run}", *place)
 
 
@@ -31,27 +31,27 @@ def run_of(key: Any) -> str:
 
 @dataclass
 class Run:
-    """What the scheduler knows of a run that is alive."""
+    """What the scheduler knows about a live run."""
 
     workers: list[str]
     client: str
-    keys: set[Any] = field(default_factory=set)  # that the client waits for
-    over: bool = False  # whether the tokens are the last
+    keys: set[Any] = field(default_factory=set)  # the tasks that the client waits for
+    over: bool = False  # whether these tokens are the last
     reason: str | None = None  # why it failed
     error: bytes | None = None
-    tokens: dict[str, bytes] = field(default_factory=dict)  # that each worker has told, and the client has not had
-    told: asyncio.Event = field(default_factory=asyncio.Event)  # by all; or there is nothing to wait for any more
-    ended: asyncio.Event = field(default_factory=asyncio.Event)  # or failed
+    tokens: dict[str, bytes] = field(default_factory=dict)  # by worker, those not yet passed to the client
+    complete: asyncio.Event = field(default_factory=asyncio.Event)  # all tokens are here, or the run has stopped
+    ended: asyncio.Event = field(default_factory=asyncio.Event)  # the run has ended or failed
     sums: dict[int, tuple[dict[str, list[float]], asyncio.Event]] = field(default_factory=dict)
 
     def stop(self) -> None:
-        """Wake everybody who waits for something of this run."""
-        for event in (self.told, self.ended, *(complete for _, complete in self.sums.values())):
+        """Wake every call that waits for this run."""
+        for event in (self.complete, self.ended, *(complete for _, complete in self.sums.values())):
             event.set()
 
 
 class ExchangeOnScheduler(SchedulerPlugin):
-    """The registry, one for each cluster; it gives each worker its half."""
+    """The registry, one per cluster. It installs the other half on each worker."""
 
     name = NAME
     idempotent = True
@@ -60,24 +60,24 @@ class ExchangeOnScheduler(SchedulerPlugin):
         self.worker_half = worker_half
 
     async def start(self, scheduler: Any) -> None:
-        if NAME in scheduler.plugins:  # another client was first
+        if NAME in scheduler.plugins:  # another client has installed one
             return
-        scheduler.add_plugin(self, name=NAME, idempotent=True)  # before the first await: there is only one registry
+        scheduler.add_plugin(self, name=NAME, idempotent=True)  # before the first await, so that there is only one
         self.scheduler, self.ready = scheduler, asyncio.Event()
         self.runs: dict[str, Run] = {}
-        self.kept: set[Any] = set()  # results of runs that have ended
+        self.kept: set[Any] = set()  # keys of results of runs that have ended
         handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum, "tokens": self.tokens}
         scheduler.handlers.update({f"dgraph_{name}": handler for name, handler in handlers.items()})
-        scheduler.stream_handlers |= {"dgraph-failed": self.failed, "dgraph-told": self.told}
+        scheduler.stream_handlers |= {"dgraph-failed": self.failed, "dgraph-told": self.receive_token}
         await scheduler.register_worker_plugin(None, dumps(self.worker_half), name=NAME, idempotent=True)
         self.ready.set()
 
     async def begin(
         self, run: str, workers: list[str], homes: list[int], patience: float, client: str, lend: bool
     ) -> bool:
-        """Have all workers join a run; `lend` waits until it has all of them to itself."""
+        """Have all workers join a run; `lend` waits until the run has exclusive use of them."""
         await self.ready.wait()
-        self._need(workers, dict.fromkeys(self.scheduler.workers, True))  # others would be called for half a minute
+        self._need(workers, dict.fromkeys(self.scheduler.workers, True))  # calls to others would take half a minute
         self.runs[run] = Run(list(workers), client)
         message = {"op": "dgraph_open", "run": run, "workers": workers, "homes": homes, "patience": patience}
         answers = await self.scheduler.broadcast(msg=message, workers=list(workers), on_error="return")
@@ -92,19 +92,19 @@ class ExchangeOnScheduler(SchedulerPlugin):
 
     @staticmethod
     def _need(workers: list[str], answers: dict[str, Any]) -> None:
-        """All are there and have joined, or a LostError."""
+        """Raise LostError unless every worker's answer is True."""
         if absent := [worker for worker in workers if answers.get(worker) is not True]:
             raise LostError(
                 f"worker {', '.join(absent)} cannot take part ({answers.get(absent[0], 'not in the cluster')!r}); "
-                "has it left, or does it lack dgraph in this version?"
+                "has it left, or does it lack this version of dgraph?"
             )
 
     async def end(self, run: str, stop: str | None = None) -> tuple[str | None, bytes | None]:
-        """Forget a run everywhere; returns why it failed, if it did."""
+        """Delete a run here and on its workers; returns why it failed, if it did."""
         if stop is not None:
             self.fail(run, stop)
         if (ended := self.runs.pop(run, None)) is None:
-            return f"run {run} had ended on the scheduler", None
+            return f"run {run} had already ended on the scheduler", None
         ended.stop()
         self._keep(ended)
         self._give_back(run)
@@ -112,22 +112,23 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return ended.reason, ended.error
 
     async def tokens(self, run: str) -> list[bytes] | str:
-        """The tokens of all workers at the end of a chunk, once they are here; if they are the last, the run ends. Or
-        why there are none: Dask's server would print all that is raised here."""
-        if why := self._no_more(run):
-            return why
+        """Wait for the tokens of all workers at the end of a chunk; after the last ones the run ends. Returns a string
+        that says why if there are none, because Dask's server would log an exception."""
+        if reason := self._why_over(run):
+            return reason
         record = self.runs[run]
-        await record.told.wait()
-        if why := self._no_more(run):
-            return why
-        told, record.tokens = record.tokens, {}
-        record.told.clear()
+        await record.complete.wait()
+        if reason := self._why_over(run):
+            return reason
+        tokens, record.tokens = record.tokens, {}
+        record.complete.clear()
         if record.over:
             await self.end(run)
-        return [told[worker] for worker in record.workers]
+        return [tokens[worker] for worker in record.workers]
 
     async def lend(self, run: str) -> None:
-        """Give a run all its workers at once. It has them until it asks again, and then other runs go first.
+        """Give a run exclusive use of all its workers at once. It keeps them until it calls this again, and then other
+        runs go first.
 
         These are the locks of `distributed.MultiLock` on the workers' addresses, which XGBoost takes too.
         """
@@ -146,9 +147,10 @@ class ExchangeOnScheduler(SchedulerPlugin):
             self._give_back(run)
 
     async def sum(self, run: str, number: int, worker: str, values: list[float]) -> list[float] | str:
-        """The sums of what all workers give, once they have; or why there are none."""
-        if why := self._no_more(run):
-            return why
+        """The sums of the values of all workers, once all have called this; or a string that says why there are
+        none."""
+        if reason := self._why_over(run):
+            return reason
         record = self.runs[run]
         parts, complete = record.sums.setdefault(number, ({}, asyncio.Event()))
         parts[worker] = values
@@ -156,12 +158,12 @@ class ExchangeOnScheduler(SchedulerPlugin):
             del record.sums[number]
             complete.set()
         await complete.wait()
-        if why := self._no_more(run):
-            return why
+        if reason := self._why_over(run):
+            return reason
         return [sum(column) for column in zip(*(parts[w] for w in record.workers), strict=True)]
 
     def fail(self, run: str, reason: str, error: bytes | None = None) -> None:
-        """Stop a run on all workers, and whatever its client waits for. The first reason stays."""
+        """Stop a run on all workers, and cancel what its client waits for. The first reason is kept."""
         record = self.runs.get(run)
         if record is None or record.reason is not None:
             return
@@ -170,25 +172,25 @@ class ExchangeOnScheduler(SchedulerPlugin):
         self._tell(record.workers, op="dgraph-fail", run=run, reason=reason)
         self.scheduler.loop.add_callback(self._cancel, record)
 
-    # -- what the scheduler calls --------------------------------------------------------------------------------------
+    # -- called by the scheduler ---------------------------------------------------------------------------------------
 
-    def told(self, worker: str, run: str, token: bytes, last: bool) -> None:
-        """A worker has come to the end of a chunk, or of the run."""
+    def receive_token(self, worker: str, run: str, token: bytes, last: bool) -> None:
+        """Called when a worker has come to the end of a chunk, or of the run."""
         if run in self.runs:
             record = self.runs[run]
             record.tokens[worker] = token
             record.over |= last
             if len(record.tokens) == len(record.workers):
-                record.told.set()
+                record.complete.set()
 
     def failed(self, worker: str, run: str, reason: str, error: bytes | None) -> None:
-        """A step failed on a worker."""
+        """Called when a step failed on a worker."""
         self.fail(run, reason, error)
 
     def remove_worker(self, scheduler: Any, worker: str, **kwargs: Any) -> None:
         for run, record in list(self.runs.items()):
             if worker in record.workers:
-                reason = f"worker {worker} left the cluster during the run; run again on the workers that are left"
+                reason = f"worker {worker} left the cluster during the run; run again on the remaining workers"
                 self.fail(run, reason, dumps(LostError(reason)))
         scheduler.loop.add_callback(self._let_go, f"lost with worker {worker}")
 
@@ -209,33 +211,33 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return [worker for worker in workers if worker.address not in busy]
 
     def update_graph(self, scheduler: Any, *, keys: set[Any], **kwargs: Any) -> None:
-        """New tasks: steps of a run that has failed in the meantime are cancelled, for they are pinned and would wait
-        for ever."""
-        record = self.runs.get(run_of(next(iter(keys), None)))  # those of a run come without any others
+        """Note new tasks of a run. If it has failed in the meantime, cancel them: they are pinned to workers and would
+        wait forever."""
+        record = self.runs.get(run_of(next(iter(keys), None)))  # a graph has tasks of one run only
         if record is not None:
             record.keys = {old for old in record.keys if old in scheduler.tasks} | set(keys)
             if record.reason is not None:
                 scheduler.loop.add_callback(self._cancel, record)
 
-    def _no_more(self, run: str) -> str:
-        """Why a run has ended or failed; nothing while it is alive."""
+    def _why_over(self, run: str) -> str:
+        """Why a run has ended or failed; an empty string while it is alive."""
         record = self.runs.get(run)
         return f"run {run} has ended" if record is None else record.reason or ""
 
     def _keep(self, record: Run) -> None:
-        """Remember the results of a run that has ended: no task can make them again."""
+        """Remember the results of a run that has ended, since no task can make them again."""
         tasks = self.scheduler.tasks
         self.kept = {key for key in [*self.kept, *record.keys] if key in tasks}
 
     def _let_go(self, reason: str) -> None:
-        """Cancel results that went away with a worker, and all that would be made from them: Dask would wait for
-        ever."""
-        gone, look = set(), [self.scheduler.tasks[key] for key in self.kept if key in self.scheduler.tasks]
-        while look:
-            task = look.pop()
+        """Cancel results that were lost with a worker, and all tasks that depend on them: Dask would wait for them
+        forever."""
+        gone, queue = set(), [self.scheduler.tasks[key] for key in self.kept if key in self.scheduler.tasks]
+        while queue:
+            task = queue.pop()
             if not (task.who_has or task.processing_on or task in gone):
                 gone.add(task)
-                look += task.dependents
+                queue += task.dependents
         for task in gone:
             for client in [client.client_key for client in task.who_wants or ()]:
                 self.scheduler.client_releases_keys(keys=[task.key], client=client)

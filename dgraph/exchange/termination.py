@@ -1,10 +1,10 @@
-"""When is an asynchronous run over? Numbered snapshots that nobody waits for (Gluon-Async, Dathathri et al. 2019).
+"""Detects the end of an asynchronous run by numbered non-blocking snapshots (Gluon-Async, Dathathri et al. 2019).
 
-A worker is *at rest* when it has nothing to do and all it ever sent has been received. To a snapshot every worker votes
-once, when it is at rest and knows how the one before ended: whether it has rested since its vote in that one. If all
-have, there was a moment between the two snapshots when all were at rest at once, and nothing was on its way: the run
-was over. Votes go up two trees of workers, whose roots tell each other, and outcomes go down, in any order of delivery:
-2 (workers - 1) notes a snapshot.
+A worker is *at rest* when it has nothing to do and everything it ever sent has been received. Every worker votes once
+in each snapshot, when it is at rest and knows the outcome of the previous one. It votes yes if it has been at rest ever
+since its previous vote. If all vote yes, then all workers were at rest at one moment between the two snapshots and
+nothing was under way, so the run was over. Votes go up two trees of workers, whose roots exchange theirs, and outcomes
+go down, in any order of delivery. A snapshot takes 2 (workers - 1) notes.
 
     active ──rest──► idle ──vote no──► ready-1 ──vote yes──► ready-2 ──all yes──► terminated
        ▲               │                  │                   │  ▲  │
@@ -19,7 +19,7 @@ from enum import Enum
 from typing import NamedTuple
 
 BRANCHES = 2  # children of a worker in its tree
-ROOTS = 2  # the first workers
+ROOTS = 2  # the first workers are the roots
 
 
 class Status(Enum):
@@ -27,30 +27,30 @@ class Status(Enum):
 
 
 class Note(NamedTuple):
-    """A vote on its way up, or across, of a worker and all below it; or an outcome on its way down."""
+    """A vote of a worker and all below it, on its way up or across; or an outcome on its way down."""
 
     snapshot: int
     sender: int
     ready: bool
 
 
-Notes = list[tuple[int, Note]]  # with the worker that each is for
+Notes = list[tuple[int, Note]]  # each with its receiving worker
 
 
 @dataclass
 class Termination:
-    """One worker's part, without any transport: it is told what happens, and answers with the notes to be sent."""
+    """One worker's part, without any transport: its methods are told what happens and return the notes to send."""
 
     worker: int
     workers: int
     status: Status = Status.ACTIVE
-    voted: int = 0  # the last snapshot that this worker has voted in
-    ended: int = 0  # the last one whose outcome it knows
-    votes: defaultdict[int, dict[int, bool]] = field(default_factory=lambda: defaultdict(dict))  # by snapshot, of whom
+    voted: int = 0  # the last snapshot in which this worker has voted
+    ended: int = 0  # the last snapshot whose outcome it knows
+    votes: defaultdict[int, dict[int, bool]] = field(default_factory=lambda: defaultdict(dict))  # by snapshot, worker
 
     @property
     def above(self) -> list[int]:
-        """The worker that hears how those below have voted: the parent; of a root, the other root."""
+        """The worker that receives the votes from here: the parent, or for a root the other root, if there is one."""
         if self.worker < ROOTS:
             return [root for root in range(min(ROOTS, self.workers)) if root != self.worker]
         return [(self.worker - ROOTS) // BRANCHES]
@@ -65,21 +65,19 @@ class Termination:
         return self.status is Status.TERMINATED
 
     def work(self) -> None:
-        """There is something to do again."""
+        """Called when there is something to do again."""
         if self.over:
-            raise AssertionError(
-                f"worker {self.worker} has work after the end: it was at rest and nothing was under way"
-            )
+            raise AssertionError(f"worker {self.worker} has work after the end, which all workers agreed on at rest")
         self.status = Status.ACTIVE
 
     def rest(self) -> Notes:
-        """There is nothing to do, and all that was sent has been received."""
+        """Called when there is nothing to do, and everything that was sent has been received."""
         if self.status is Status.ACTIVE:
             self.status = Status.IDLE
         return self._vote()
 
     def receive(self, note: Note) -> Notes:
-        """A vote from below, or from the other root; or an outcome from above. One that came before is passed over."""
+        """Accept a vote from below or from the other root, or an outcome from above. Duplicates are ignored."""
         if self.worker >= ROOTS and note.sender in self.above:
             return self._learn(note.snapshot, note.ready)
         return self._count(note)
@@ -93,8 +91,8 @@ class Termination:
         return self._count(Note(self.voted, self.worker, ready))
 
     def _count(self, vote: Note) -> Notes:
-        """Pass the votes on once those from here and below are complete. A root that has the other's, too, knows the
-        outcome."""
+        """Pass the votes on once those from here and below are complete. A root that also has the other root's vote
+        knows the outcome."""
         snapshot = vote.snapshot
         if snapshot <= self.ended or vote.sender in self.votes[snapshot]:
             return []

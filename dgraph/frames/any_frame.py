@@ -1,4 +1,5 @@
-"""Frames of any kind (pandas, Dask, Arrow, cuDF, dicts of arrays): their columns, their slices, and as pandas."""
+"""Frames of any kind (pandas, Dask, Arrow, cuDF, dicts of arrays): their columns and slices, and conversion to
+pandas."""
 
 from __future__ import annotations
 
@@ -16,52 +17,46 @@ from dgraph.errors import ColumnError, WeightError
 
 @dataclass(frozen=True, eq=False)
 class LazyPieces:
-    """A lazy frame that needs no Dask frame: its columns without rows, and the tasks that make its pieces."""
+    """A lazy frame without Dask's dataframes: a function for the frame without rows, and one for the tasks that make
+    its pieces. The names are Dask's."""
 
     empty: Callable[[], pd.DataFrame]
-    tasks: Callable[[], list[Any]]
-    cudf: bool = False  # whether cuDF makes them
+    to_delayed: Callable[[], list[Any]]
+    cudf: bool = False  # whether the pieces are cuDF frames
 
     @property
     def columns(self) -> list[str]:
         return list(self._meta.columns)
 
     @property
-    def _meta(self) -> pd.DataFrame:  # as Dask calls it
+    def _meta(self) -> pd.DataFrame:
         return self.empty()
-
-    def to_delayed(self) -> list[Any]:
-        return self.tasks()
 
 
 def is_lazy(frame: Any) -> bool:
-    """Whether a frame is Dask's; the others sit in the memory of this process."""
-    return hasattr(frame, "to_delayed") and hasattr(type(frame), "columns")  # a Delayed seems to have any
+    """Whether a frame is lazy, like Dask's; all others are in the memory of this process."""
+    return hasattr(frame, "to_delayed") and hasattr(type(frame), "columns")  # a Delayed has every attribute
 
 
 def is_cudf(frame: Any) -> bool:
-    """Whether a frame is cuDF's or dask-cudf's, or made by cuDF."""
+    """Whether a frame is made by cuDF or dask-cudf."""
     if isinstance(frame, LazyPieces):
         return frame.cudf
     return type(frame._meta if is_lazy(frame) else frame).__module__.split(".")[0] == "cudf"
 
 
 def rows(frame: Any) -> int:
-    """The rows of a frame in memory."""
+    """The number of rows of a frame in memory."""
     return len(next(iter(frame.values()), ())) if isinstance(frame, dict) else len(frame)
 
 
 def cut(frame: Any, pieces: int) -> list[Any]:
-    """A frame in memory in slices that share its memory."""
+    """Slices of a frame in memory, which share its memory."""
     size = rows(frame)
-    bounds = [size * i // pieces for i in range(pieces + 1)]
-    return [_slice(frame, a, z) for a, z in pairwise(bounds)]
-
-
-def _slice(frame: Any, start: int, stop: int) -> Any:
+    bounds = pairwise([size * i // pieces for i in range(pieces + 1)])
     if isinstance(frame, dict):
-        return {name: values[start:stop] for name, values in frame.items()}
-    return frame.slice(start, stop - start) if isinstance(frame, pa.Table) else frame.iloc[start:stop]
+        return [{name: values[a:z] for name, values in frame.items()} for a, z in bounds]
+    return [frame.slice(a, z - a) if isinstance(frame, pa.Table) else frame.iloc[a:z] for a, z in bounds]
 
 
 _WHOLE = [f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)]
@@ -70,29 +65,37 @@ _NULLABLE[pa.bool_()] = pd.BooleanDtype()
 
 
 def to_pandas(frame: Any) -> pd.DataFrame:
-    """A frame in memory as one of pandas."""
-    if isinstance(frame, pd.DataFrame):
-        return _in_own_order(frame)
+    """A frame in memory as a pandas frame."""
     if isinstance(frame, dict):
-        return _in_own_order(pd.DataFrame({name: np.asarray(values) for name, values in frame.items()}))
+        frame = pd.DataFrame({name: np.asarray(values) for name, values in frame.items()})
+    if isinstance(frame, pd.DataFrame):
+        return _in_native_order(frame)
     if not isinstance(frame, pa.Table):
         return frame.to_pandas()
     names, frame = frame.column_names, frame.rename_columns([str(place) for place in range(frame.num_columns)])
     whole = [field.name for field in frame.schema if field.nullable and field.type in _NULLABLE]
-    found = frame.drop_columns(whole).to_pandas()
-    found[whole] = frame.select(whole).to_pandas(types_mapper=_NULLABLE.get)
-    return found[frame.column_names].set_axis(names, axis=1)
+    table = frame.drop_columns(whole).to_pandas()
+    table[whole] = frame.select(whole).to_pandas(types_mapper=_NULLABLE.get)
+    return table[frame.column_names].set_axis(names, axis=1)
 
 
-def _in_own_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with numbers in this machine's order of bytes: of others, pandas chooses no rows."""
+def _in_native_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with numbers in native byte order; pandas cannot select rows of others."""
     kinds = {name: kind for name, kind in frame.dtypes.items() if isinstance(kind, np.dtype) and not kind.isnative}
     return frame.astype({name: kind.newbyteorder("=") for name, kind in kinds.items()}) if kinds else frame
 
 
 def local(frame: Any) -> Any:
-    """A frame in the memory of this process: pandas, Arrow and dicts as they are, cuDF frames copied to it."""
+    """A frame in main memory: cuDF frames are copied; pandas, Arrow and dicts are returned unchanged."""
     return frame.to_arrow() if hasattr(frame, "to_arrow") else frame
+
+
+def selected(frame: Any, names: list[str]) -> pd.DataFrame:
+    """Some columns of a frame of any kind as a pandas frame; the others are not converted."""
+    frame = local(frame)
+    if isinstance(frame, dict):
+        return to_pandas({name: frame[name] for name in names})
+    return to_pandas(frame.select(names) if isinstance(frame, pa.Table) else frame[names])
 
 
 def column_names(frame: Any) -> list[str]:
@@ -109,9 +112,35 @@ def named(frame: Any, name: str) -> Any:
     return frame[name]
 
 
+_FILL_WEIGHTS = "fill or drop such rows, or make the graph with weight=None"
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")  # pandas' names for what objects are
+
+
+def is_numeric(frame: Any, name: str) -> bool:
+    """Whether the type of a column says that it holds real numbers, some of which may be missing; booleans are none.
+    Only a column of objects in memory is looked at."""
+    column = named(frame._meta if is_lazy(frame) else frame, name)
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return holds_numbers(column.type)
+    if not hasattr(column, "dtype"):
+        column = np.asarray(column)
+    if column.dtype == object:
+        return not is_lazy(frame) and pd.api.types.infer_dtype(column, skipna=True) in _NUMBERS
+    types = pd.api.types
+    return types.is_numeric_dtype(column.dtype) and not (
+        types.is_bool_dtype(column.dtype) or types.is_complex_dtype(column.dtype)
+    )
+
+
+def holds_numbers(kind: pa.DataType) -> bool:
+    """The same for an Arrow type. One without values (all are missing) counts as numbers."""
+    types = pa.types
+    return any(fits(kind) for fits in (types.is_integer, types.is_floating, types.is_decimal, types.is_null))
+
+
 def column_of_numbers(frame: Any, name: str, is_weight: bool = False) -> np.ndarray:
-    """A column as numbers that kernels know; weights keep whole numbers whole. Text or missing weights raise an error
-    with the row."""
+    """A column as numbers of a type that kernels support; whole numbers stay whole. Text and missing weights raise an
+    error that names the row."""
     column = named(frame, name)
     is_whole = _is_whole(column)
     if isinstance(column, pa.ChunkedArray):
@@ -121,42 +150,50 @@ def column_of_numbers(frame: Any, name: str, is_weight: bool = False) -> np.ndar
     array = column.to_numpy() if isinstance(column, pd.Series) else np.asarray(column)
     error = WeightError if is_weight else ColumnError
     if is_whole and not is_weight and array.dtype.kind == "f" and (np.abs(array) >= 2**53).any():
-        remedy = "a float, as numbers beside a missing one are, cannot tell it from the next; fill in what is missing"
-        raise error(f"column {name!r}: a whole number near {array[np.nanargmax(np.abs(array))]:.0f}: {remedy}")
+        raise error(would_round(name, array[np.nanargmax(np.abs(array))]))
     if array.dtype.kind not in "iufcb":
         array = _as_numbers(column, array, name, error)
     if array.ndim != 1:
-        raise error(f"column {name!r} has {array.ndim} dimensions; give one number in a row")
+        raise error(f"column {name!r} has {array.ndim} dimensions; expected one number per row")
     if array.dtype.kind == "c":
-        raise error(f"column {name!r} holds complex numbers; edges carry real numbers")
+        raise error(f"column {name!r} holds complex numbers; expected real numbers")
     if is_weight and array.dtype.kind == "f":
         missing = np.flatnonzero(np.isnan(array))
         if len(missing):
-            raise error(f"column {name!r}, row {missing[0]}: the weight is missing (nan); fill or drop such rows first")
+            raise error(f"column {name!r}, row {missing[0]}: the weight is missing (nan); {_FILL_WEIGHTS}")
     kind = array.dtype.newbyteorder("=")
-    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):  # halves and long doubles, which kernels lack
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (
+        4,
+        8,
+    ):  # kernels have neither half nor long double precision
         kind = np.dtype(np.float32 if array.dtype.itemsize < 4 else np.float64)
     return np.ascontiguousarray(array, kind)
 
 
+def would_round(name: str, number: float) -> str:
+    remedy = "missing values make the column one of floats, which cannot represent it exactly; fill them in"
+    return f"column {name!r}: a whole number near {number:.0f}: {remedy}"
+
+
 def _is_whole(column: Any) -> bool:
-    """Whether a column is of whole numbers, of which some may be missing."""
+    """Whether a column holds whole numbers, perhaps with missing values."""
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return pa.types.is_integer(column.type)
     return isinstance(column, pd.Series) and column.dtype.kind in "iu"
 
 
 def _as_numbers(column: Any, array: np.ndarray, name: str, error: type[ColumnError | WeightError]) -> np.ndarray:
-    """Numbers that stand in a column of objects (decimals, nullable integers); anything else is an error."""
+    """The numbers in a column of objects (decimals, nullable integers); anything else is an error."""
     missing = np.flatnonzero(pd.isna(array))
     if len(missing):
-        raise error(f"column {name!r}, row {missing[0]}: the value is missing; fill or drop such rows first")
+        remedy = _FILL_WEIGHTS if error is WeightError else "fill or drop such rows first"
+        raise error(f"column {name!r}, row {missing[0]}: the value is missing; {remedy}")
     text = next((row for row, value in enumerate(array) if isinstance(value, str | bytes)), None)
     if text is not None:
         raise error(f"column {name!r}, row {text}: {array[text]!r} is text, not a number; convert the column first")
     try:
         if array.dtype.kind in "mM":
-            raise TypeError("times are numbers by .astype('int64')")
+            raise TypeError("use .astype('int64') to turn times into numbers")
         return array.astype(np.float64)
     except (TypeError, ValueError) as cause:
         kind = getattr(column, "dtype", array.dtype)

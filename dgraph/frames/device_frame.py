@@ -1,4 +1,4 @@
-"""Edges in the memory of this process's GPU: columns of numbers, as CuPy has them and cuDF shares them."""
+"""Edges in the memory of this process's GPU (experimental): columns of numbers as CuPy arrays, which cuDF can share."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ import pyarrow as pa
 
 
 def is_on_gpu(values: Any) -> bool:
-    """Whether a column lies on a GPU."""
     return hasattr(values, "__cuda_array_interface__")
 
 
 class DeviceFrame:
-    """Whoever needs it here calls `to_arrow`, as of a frame of cuDF."""
+    """Columns on a GPU. Like a cuDF frame, it is copied to main memory by `to_arrow`."""
 
     def __init__(self, arrays: Mapping[str, Any]):
         self.arrays = dict(arrays)
 
     @classmethod
     def of_cudf(cls, columns: Mapping[str, Any]) -> DeviceFrame | None:
-        """Columns of cuDF, the same memory; None where one holds what is no number, or lacks some."""
+        """cuDF columns, sharing their memory; None if a column is not numeric or has missing values."""
         if not all(getattr(one.dtype, "kind", "O") in "iufb" and not one.null_count for one in columns.values()):
             return None
         return cls({name: one.values for name, one in columns.items()})

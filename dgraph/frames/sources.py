@@ -1,17 +1,35 @@
-"""The frames that a graph is made from, edges and vertices, and which of their columns hold ids and weights."""
+"""The frames of edges and vertices that a graph is made from, and their columns of ids and weights."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dgraph.errors import ColumnError, InputError, OptionError
-from dgraph.frames.any_frame import LazyPieces, column_names, is_cudf, is_lazy
+from dgraph.errors import ColumnError, IdError, InputError, OptionError, UnweightedWarning
+from dgraph.frames.any_frame import LazyPieces, column_names, is_cudf, is_lazy, is_numeric
 from dgraph.frames.device_frame import DeviceFrame, is_on_gpu
+from dgraph.options import AUTO, is_default
+from dgraph.phrases.phrases import warn
+
+WEIGHT = "weight"  # the column that weight="auto" takes
+
+
+@dataclass(frozen=True)
+class Unweighted:
+    """No weight. `instead` lists columns that may have been meant, by name or position; None means the numeric columns
+    of the frame."""
+
+    instead: Sequence[str | int] | None = ()
+
+
+BY_CHOICE = Unweighted()
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,22 +40,43 @@ class EdgeSource:
     source: str
     destination: str
     weight: str | None = None
-    of_cudf: bool = False  # whether the user's frame is, so that results will be, too
+    of_cudf: bool = False  # whether the user's frame is a cuDF frame; then results are too
+    unweighted: Unweighted = BY_CHOICE  # what is known if there is no weight
 
     @property
     def on_device(self) -> bool:
-        """Whether its pieces may lie in the memory of a GPU."""
+        """Whether its pieces may be in GPU memory."""
         return isinstance(self.frame, DeviceFrame) or (isinstance(self.frame, LazyPieces) and self.frame.cudf)
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns beside the two ids."""
+        """The names of all columns except the two with ids."""
         return [name for name in column_names(self.frame) if name not in (self.source, self.destination)]
+
+    @cached_property
+    def possible_weights(self) -> list[str | int]:
+        """Columns of numbers that may have been meant as the weight; none if there is a weight, or if the user chose to
+        have none."""
+        if self.weight is not None:
+            return []
+        if self.unweighted.instead is not None:
+            return list(self.unweighted.instead)
+        return [name for name in self.columns if is_numeric(self.frame, name)]
+
+    @property
+    def weight_remedy(self) -> str:
+        """What to do if an operation needs weights and there are none."""
+        columns = self.possible_weights
+        if not columns:
+            return "name their column with weight= when you make the graph"
+        shown, several = [repr(one) for one in columns], len(columns) > 1
+        which = f"its numeric columns are {', '.join(shown)}" if several else f"its column {shown[0]} is numeric"
+        return f"{which}: make the graph with weight={columns[0]!r}{', say,' if several else ''} to use it"
 
 
 @dataclass(frozen=True, eq=False)
 class VertexSource:
-    """Vertices that no edge need name: a frame with a column of ids, a range of ids, or neither."""
+    """Vertices listed in addition to the edges: a frame with a column of ids, a range of ids, or neither."""
 
     frame: Any = None
     id: str = "id"
@@ -49,34 +88,57 @@ class VertexSource:
         return [name for name in column_names(self.frame) if name != self.id] if self.frame is not None else []
 
 
-def edge_source(frame: Any, source: str, destination: str, weight: str | None) -> EdgeSource:
-    """A frame of edges whose columns exist."""
-    of_cudf, frame = is_cudf(frame), _known(frame, "edges")
-    found = column_names(frame)
+def edge_source(frame: Any, source: str, destination: str, weight: str | Unweighted | None) -> EdgeSource:
+    """A frame of edges, once its columns are checked."""
+    of_cudf, frame = is_cudf(frame), _readable(frame, "edges")
+    columns, unweighted = column_names(frame), BY_CHOICE
+    if isinstance(weight, Unweighted):
+        unweighted, weight = weight, None
     for option, name in {"source": source, "destination": destination, "weight": weight}.items():
         if not _is_label(name):
-            raise ColumnError(f"{option}= is a {type(name).__name__}: give the name of a column of the edges")
+            raise ColumnError(f"{option}= must be the name of an edge column, got a {type(name).__name__}")
+    if is_default(weight, AUTO):
+        weight, unweighted = _auto_weight(frame, (source, destination)), Unweighted(None)
     for name in (source, destination, *([weight] if weight is not None else [])):
-        if name not in found:
+        if name not in columns:
             remedy = "Name the columns with source=, destination= and weight="
             if name in _index(frame):
-                remedy = "It is their index, of which frame.reset_index() makes a column"
-            known = ", ".join(map(repr, found)) or "none"
-            raise ColumnError(f"the edges have no column {name!r}; they have {known}. {remedy}")
-        if found.count(name) > 1:
-            raise ColumnError(f"the edges have {found.count(name)} columns called {name!r}; rename them")
+                remedy = f"{name!r} is their index; turn it into a column with frame.reset_index()"
+            present = ", ".join(map(repr, columns)) or "none"
+            raise ColumnError(f"the edges have no column {name!r}; they have {present}. {remedy}")
+        _refuse_repeated("the edges have", columns, name)
     if source == destination:
         raise ColumnError(f"source and destination are both column {source!r}")
     if weight is not None and weight in (source, destination):
-        raise ColumnError(f"weight is column {weight!r}, which lists ids; give a copy of it another name")
-    lengths = {name: len(frame[name]) for name in found} if isinstance(frame, dict | DeviceFrame) else {}
+        raise ColumnError(f"weight={weight!r} is a column of ids; give a copy of it another name")
+    lengths = {name: len(frame[name]) for name in columns} if isinstance(frame, dict | DeviceFrame) else {}
     if len(set(lengths.values())) > 1:
         raise ColumnError(f"the columns differ in length: {lengths}")
-    return EdgeSource(frame, source, destination, weight, of_cudf)
+    return EdgeSource(frame, source, destination, weight, of_cudf, unweighted)
+
+
+def _auto_weight(frame: Any, ends: Sequence[str]) -> str | None:
+    """The column that weight="auto" takes: a numeric one called `weight`."""
+    columns = column_names(frame)
+    if WEIGHT not in columns or WEIGHT in ends:
+        return None
+    if columns.count(WEIGHT) > 1 or is_numeric(frame, WEIGHT):
+        return WEIGHT
+    warn_not_numeric("column")
+    return None
+
+
+def warn_not_numeric(what: str) -> None:
+    """Warn that weight="auto" passes over a column, or an attribute, that is called `weight`."""
+    warn(
+        f"the graph has no weights, because the {what} {WEIGHT!r} is not numeric: convert it to numbers, name another "
+        "with weight=, or pass weight=None",
+        UnweightedWarning,
+    )
 
 
 def _is_label(name: Any) -> bool:
-    """Whether a column can be called so: not by a column itself, say, or by pandas' NA, which equals nothing."""
+    """Whether `name` can be the name of a column. A column itself cannot; nor can pandas' NA, which equals nothing."""
     try:
         hash(name)
     except TypeError:
@@ -85,62 +147,64 @@ def _is_label(name: Any) -> bool:
 
 
 def _index(frame: Any) -> list[Any]:
-    """What the index of a frame is called."""
+    """The names of a frame's index."""
     return list(getattr(getattr(getattr(frame, "_meta", frame), "index", None), "names", ()))
 
 
 def vertex_source(vertices: Any) -> VertexSource:
-    """What a user gave as `vertices`: nothing, a number, a range, a column of ids or a frame."""
+    """The user's `vertices`: None, a number, a range, a column of ids or a frame."""
     if vertices is None:
         return VertexSource()
     if isinstance(vertices, int | np.integer) and not isinstance(vertices, bool):
         vertices = range(int(vertices))
         if vertices.stop < 0:
-            raise OptionError(f"vertices={vertices.stop} is less than none; give how many ids there are from 0 on")
+            raise OptionError(f"vertices={vertices.stop} must be >= 0: the number of ids, which start at 0")
     if isinstance(vertices, range):
         if vertices.step != 1:
-            raise OptionError(f"vertices={vertices!r} must count up by one; give a frame with a column of ids instead")
-        if max(-vertices.start, vertices.stop) > 2**63:
-            raise OptionError(
-                f"vertices={vertices!r} reaches beyond 64 bits; give a frame with a column of ids instead"
-            )
-        return VertexSource(listed=vertices)
+            raise OptionError(f"vertices={vertices!r} must have step 1; pass a frame with a column of ids instead")
+        return VertexSource(listed=id_range(vertices.start, vertices.stop))
     if isinstance(vertices, pd.Series | pd.Index | np.ndarray | list | tuple | pa.Array | pa.ChunkedArray):
         vertices = {"id": vertices if not isinstance(vertices, list | tuple) else np.asarray(vertices, dtype=object)}
-    frame = _known(vertices, "vertices")
-    found = column_names(frame)
-    if not found:
+    frame = _readable(vertices, "vertices")
+    columns = column_names(frame)
+    if not columns:
         raise ColumnError("the vertex frame has no columns; its column `id` (or the first) must list ids")
-    if twice := next((name for name in found if found.count(name) > 1), None):
-        raise ColumnError(f"the vertex frame has {found.count(twice)} columns called {twice!r}; rename them")
-    if "id" not in found and "id" in _index(frame):
-        raise ColumnError("the ids of the vertex frame are its index, of which frame.reset_index() makes a column")
-    return VertexSource(frame, "id" if "id" in found else found[0])
+    for name in columns:
+        _refuse_repeated("the vertex frame has", columns, name)
+    if "id" not in columns and "id" in _index(frame):
+        raise ColumnError("the ids of the vertex frame are its index; turn it into a column with frame.reset_index()")
+    return VertexSource(frame, "id" if "id" in columns else columns[0])
 
 
-_REMEDIES = {  # by the package that what was given comes from
-    "builtins": "give a pandas, Dask, Arrow, Polars or cuDF frame (files are for dgraph.read_edges)",
-    "pathlib": "take dgraph.read_edges for files; give a frame",
-    "pyarrow": "take .to_table() of a dataset or scanner, .read() of a file; give a frame",
-    "polars": "collect() a lazy frame; give a frame",
-    "pyspark": "write it to Parquet, for dgraph.read_edges; give a frame",
-    "pandas": "one column is not enough; give a frame",
-    "numpy": 'name its columns: {"src": array[:, 0], "dst": array[:, 1]}; give a frame, as pandas.DataFrame(records)',
-    "dask": "take .to_dataframe() of a bag, dask.dataframe.from_delayed of delayed frames; give a frame",
-    "scipy": "take dgraph.from_scipy; give a frame",
-    "networkx": "take dgraph.from_networkx; give a frame",
-    "igraph": "take dgraph.from_igraph; give a frame",
+def _refuse_repeated(frame_has: str, columns: list[str], name: str) -> None:
+    if columns.count(name) > 1:
+        raise ColumnError(f"{frame_has} {columns.count(name)} columns called {name!r}; rename them")
+
+
+_REMEDIES = {  # by the package that defines the type
+    "builtins": "pass a pandas, Dask, Arrow, Polars or cuDF frame (read files with dgraph.read_edges)",
+    "pathlib": "read files with dgraph.read_edges, or pass a frame",
+    "pyarrow": "call .to_table() on a dataset or scanner, or .read() on a file, or pass a frame",
+    "polars": "collect() a lazy frame, or pass a frame",
+    "pyspark": "write it to Parquet and read that with dgraph.read_edges, or pass a frame",
+    "pandas": "one column is not enough; pass a frame",
+    "numpy": 'name its columns: {"src": array[:, 0], "dst": array[:, 1]}, or pass a frame: pandas.DataFrame(records)',
+    "dask": "call .to_dataframe() on a bag, or dask.dataframe.from_delayed on delayed frames, or pass a frame",
+    "scipy": "use dgraph.from_scipy, or pass a frame",
+    "networkx": "use dgraph.from_networkx, or pass a frame",
+    "igraph": "use dgraph.from_igraph, or pass a frame",
 }
 
 
-def _known(frame: Any, what: str) -> Any:
-    """A pandas, Dask or Arrow frame or a dict of arrays; other frames are asked for their Arrow form."""
+def _readable(frame: Any, what: str) -> Any:
+    """A pandas, Dask or Arrow frame, or a dict of arrays. Other frames are converted to Arrow, except that cuDF frames
+    of numbers stay on the GPU (experimental)."""
     if isinstance(frame, pa.RecordBatch):
         frame = pa.table(frame)
     if isinstance(frame, dict):
         for name, values in frame.items():
             if not hasattr(values, "__len__") or isinstance(values, str) or not getattr(values, "ndim", 1):
-                raise ColumnError(f"{what}: {name!r} is {values!r}, not a column; give arrays")
+                raise ColumnError(f"{what}: column {name!r} must be an array, got {values!r}")
         if frame and all(map(is_on_gpu, frame.values())):
             return DeviceFrame(frame)
         frame = {name: values.get() if is_on_gpu(values) else values for name, values in frame.items()}
@@ -150,20 +214,32 @@ def _known(frame: Any, what: str) -> Any:
         return frame
     try:
         if hasattr(type(frame), "to_arrow"):  # cuDF and Polars
-            there = DeviceFrame.of_cudf({name: frame[name] for name in frame.columns}) if is_cudf(frame) else None
-            return _exact(frame.to_arrow()) if there is None else there
-        is_column = hasattr(frame, "dtype")  # of pandas or Polars
-        if hasattr(frame, "__arrow_c_stream__") and not is_column:
+            on_gpu = DeviceFrame.of_cudf({name: frame[name] for name in frame.columns}) if is_cudf(frame) else None
+            return _exact(frame.to_arrow()) if on_gpu is None else on_gpu
+        if hasattr(frame, "__arrow_c_stream__") and not hasattr(frame, "dtype"):  # a column has a dtype
             return _exact(pa.table(frame))
     except pa.ArrowException as error:
-        raise InputError(f"{what}: a column has a type that Arrow does not know: {error}; convert it first") from error
-    remedy = _REMEDIES.get(type(frame).__module__.split(".")[0], "give a pandas, Dask, Arrow, Polars or cuDF frame")
+        raise InputError(
+            f"{what}: a column has a type that Arrow does not support: {error}; convert it first"
+        ) from error
+    remedy = _REMEDIES.get(type(frame).__module__.split(".")[0], "pass a pandas, Dask, Arrow, Polars or cuDF frame")
     raise InputError(f"{what} of type {type(frame).__name__} cannot be read; {remedy}, or a dict of arrays")
 
 
 def _exact(table: pa.Table) -> pa.Table:
-    """The table with a schema that says which columns lack values, so that all its slices become the same in pandas."""
+    """The table with a schema that says which columns have missing values, so that all its slices convert to the same
+    pandas types."""
     fields = [
         field.with_nullable(bool(column.null_count)) for field, column in zip(table.schema, table.columns, strict=True)
     ]
     return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
+
+
+def id_range(start: int, stop: int, step: int = 1) -> range:
+    """A range of ids; raises an IdError if one of them is not a signed 64-bit integer, or if there are too many."""
+    ids = range(start, stop, step)
+    if (ids and not (-(2**63) <= ids[0] <= ids[-1] < 2**63)) or (stop - start) // step > sys.maxsize:
+        raise IdError(
+            f"the ids {start} to {stop - 1} exceed signed 64-bit integers; number vertices from 0, or use strings"
+        )
+    return ids

@@ -1,7 +1,7 @@
-"""Running data sets as the benchmark does: load once, run each algorithm some times, validate every output.
+"""Run data sets as the benchmark does: load once, repeat each algorithm, validate every output.
 
-T_l is the time to load the graph into partitions, T_p that of the algorithm, T_m (makespan) all of a job from its call
-to its written output. EVPS = (vertices + edges) / T_p.
+T_l is the time to load the graph into partitions, T_p the time of the algorithm, and T_m (makespan) the time of a whole
+job, from the call to the written output. EVPS = (vertices + edges) / T_p.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def run_dataset(
     client: Any = None,
     **options: Any,
 ) -> Iterator[dict[str, Any]]:
-    """A row for each job; none, and the graph not loaded, if the data set is for none of the algorithms asked for."""
-    wanted = [name for name in dataset.algorithms if not only or name in only]
-    if not wanted:
+    """Yield a row for each job. The graph is not loaded if the data set has none of the algorithms in `only`."""
+    names = [name for name in dataset.algorithms if not only or name in only]
+    if not names:
         return
     begun = time.perf_counter()
     graph = dataset.graph(client=client)
     _ = graph.partitions
     loaded = time.perf_counter() - begun
-    for algorithm in wanted:
+    for algorithm in names:
         for repetition in range(repetitions):
             row = {"dataset": dataset.name, "algorithm": algorithm, "repetition": repetition}
             yield {**row, **_job(dataset, graph, algorithm, output, how, options), "T_l": loaded}

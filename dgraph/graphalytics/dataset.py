@@ -1,4 +1,4 @@
-"""A data set of LDBC Graphalytics: the three files of a graph, the parameters of its algorithms, reference results."""
+"""A data set of LDBC Graphalytics: the three files of a graph, parameters of its algorithms, and reference results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dgraph.errors import FileError, OptionError
 from dgraph.io import paths
 from dgraph.io.text.graphalytics import read_properties
 
-PARAMETERS: dict[str, dict[str, Any]] = {  # of each algorithm: what the properties call it, and how it is read
+PARAMETERS: dict[str, dict[str, Any]] = {  # by algorithm: the names of properties, and their types
     "bfs": {"source-vertex": int},
     "cdlp": {"max-iterations": int},
     "lcc": {},
@@ -23,19 +23,19 @@ PARAMETERS: dict[str, dict[str, Any]] = {  # of each algorithm: what the propert
 
 @dataclass(frozen=True)
 class Dataset:
-    """`folder/name.properties` and what it names."""
+    """`folder/name.properties` and the files that it lists."""
 
     folder: Path
     name: str
 
     @classmethod
     def all_in(cls, path: str | Path) -> list[Dataset]:
-        """The data sets of a folder, or the one whose properties file is named."""
+        """The data sets in a folder, or the one whose properties file is given."""
         path = Path(path)
-        found = [path] if path.suffix == ".properties" else sorted(path.glob("*.properties"))
-        if not found or not all(file.is_file() for file in found):
-            raise FileError("there is no .properties file", path=path, remedy="name a folder of Graphalytics data sets")
-        return [cls(file.parent, file.stem) for file in found]
+        files = [path] if path.suffix == ".properties" else sorted(path.glob("*.properties"))
+        if not files or not all(file.is_file() for file in files):
+            raise FileError("there is no .properties file", path=path, remedy="give a folder of Graphalytics data sets")
+        return [cls(file.parent, file.stem) for file in files]
 
     @cached_property
     def properties(self) -> dict[str, str]:
@@ -47,31 +47,30 @@ class Dataset:
 
     @property
     def algorithms(self) -> list[str]:
-        """The algorithms that the data set is meant for, in the order of the benchmark; if it names none, those whose
-        parameters it has."""
-        named = {one.strip().lower() for one in self.properties.get("algorithms", "").split(",")} - {""}
+        """The algorithms that the data set lists, or those for which it has parameters, in the benchmark's order."""
+        listed = {one.strip().lower() for one in self.properties.get("algorithms", "").split(",")} - {""}
         given = {name for name, needs in PARAMETERS.items() if all(f"{name}.{one}" in self.properties for one in needs)}
-        return [name for name in PARAMETERS if name in (named or given)]
+        return [name for name in PARAMETERS if name in (listed or given)]
 
     def parameters(self, algorithm: str) -> dict[str, Any]:
-        """What the properties say of one algorithm."""
-        found = {}
+        """The parameters of an algorithm."""
+        values = {}
         for name, read in PARAMETERS[algorithm].items():
             text = self.properties.get(f"{algorithm}.{name}")
             if text is None:
                 raise OptionError(f"{self.name}.properties has no {algorithm}.{name}, which {algorithm} needs")
             try:
-                found[name] = read(text)
+                values[name] = read(text)
             except ValueError as cause:
-                problem = f"{algorithm}.{name} = {text!r} is no {'whole number' if read is int else 'number'}"
+                problem = f"{algorithm}.{name} = {text!r} is not {'an integer' if read is int else 'a number'}"
                 raise FileError(problem, path=self._file, remedy="correct this entry") from cause
-        return found
+        return values
 
     def graph(self, **options: Any) -> Any:
-        """The graph, with the weight that SSSP reads."""
+        """The graph, with the weights that SSSP reads."""
         from dgraph.io.graphs import read_edges
 
-        weight = self.properties.get("sssp.weight-property") or None
+        weight = self.properties.get("sssp.weight-property") or "auto"
         return read_edges(self._file, weight=weight, **options)
 
     def reference(self, algorithm: str) -> Path | None:

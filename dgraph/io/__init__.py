@@ -1,7 +1,6 @@
-"""Readers and writers: one format a file, `read_edge_list` and `write_edge_list` in front of them. Formats of text are
-in `text/`, of columns in `columnar/`; other libraries' graphs in `libraries/`; generators of graphs in `generate/`.
+"""Readers and writers, one file per format, behind `read_edge_list` and `write_edge_list`.
 
-Names are looked up when they are first used, so that a part of dgraph that needs one record loads no reader.
+Names are imported on first use, so that a module that needs one of them does not load every reader.
 """
 
 from __future__ import annotations

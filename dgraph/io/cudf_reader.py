@@ -1,6 +1,8 @@
-"""Parquet and text read by cuDF, a block a task, on the workers that have it and a GPU. On a cluster what it finds goes
-back to main memory on the same worker, so no device array meets a worker that has no device; in this process numbers
-stay on the GPU, which builds the graph if it can (`building/gpu_build.py`)."""
+"""Experimental: Parquet and text read by cuDF, one task per block, on workers that have cuDF and a GPU.
+
+On a cluster the columns are copied to main memory on the same worker, so no device array reaches a worker without a
+GPU. In this process numbers stay on the GPU, which builds the graph if it can (`building/gpu_build.py`).
+"""
 
 from __future__ import annotations
 
@@ -26,20 +28,20 @@ from dgraph.io.columnar.parquet import check_block
 from dgraph.io.text.dialect import BLANKS
 
 
-class GpuBlocks:
-    """How blocks become a lazy frame, in place of `lazy_edges.CpuBlocks`."""
+class CudfFrames:
+    """Makes a lazy frame from blocks with cuDF, in place of `lazy.PandasFrames`."""
 
     def __init__(self, workers: Workers):
         self.workers = workers
-        self.fitting = workers.abilities.workers_with(
+        self.fitting = workers.capabilities.that_have(
             'read_edges(device="cuda")', CUDF, f'{INSTALL}; or choose device="cpu"'
         )
 
     def parquet(self, pieces: list[tuple[str, int]], weight: str | None, schema: pa.Schema) -> LazyPieces:
         return self._pieces(parquet_block, pieces, weight, schema)
 
-    def text(self, blocks: list[tuple], wanted: Any, id_type: str, schema: pa.Schema) -> LazyPieces:
-        return self._pieces(text_block, blocks, wanted, id_type, schema)
+    def text(self, blocks: list[tuple], spec: Any, id_type: str, schema: pa.Schema) -> LazyPieces:
+        return self._pieces(text_block, blocks, spec, id_type, schema)
 
     def _pieces(self, read: Callable, blocks: list, *how: Any) -> LazyPieces:
         def tasks() -> list[Any]:
@@ -52,73 +54,71 @@ class GpuBlocks:
 
 def _on_gpu(read: Callable, block: Any, *how: Any) -> pd.DataFrame | DeviceFrame:
     if lacks := missing_requirements(CUDF):
-        raise LostError(f"a task for a GPU was placed on a worker that lacks {' and '.join(lacks)}; run again")
-    own_device.own_memory().give_back()  # which our runs have left, and cuDF cannot use
+        raise LostError(f"a GPU task was placed on a worker that lacks {' and '.join(lacks)}; run again")
+    own_device.own_memory().give_back()  # memory that our runs hold and cuDF cannot use
     return read(block, *how)
 
 
 def parquet_block(
     piece: tuple[str, int], weight: str | None, schema: pa.Schema, stays: bool
 ) -> pd.DataFrame | DeviceFrame:
-    """A row group."""
     import cudf
 
     name, group = piece
     try:
         frame = cudf.read_parquet(name, columns=schema.names, row_groups=[group], use_pandas_metadata=False)
-        if stays and (found := _there({name: frame[name] for name in schema.names}, schema)) is not None:
-            return found
+        if stays and (on_device := _on_device({name: frame[name] for name in schema.names}, schema)) is not None:
+            return on_device
         table = frame.to_arrow().select(schema.names).replace_schema_metadata(None).cast(schema)
     except (pa.ArrowException, OSError, KeyError, ValueError, RuntimeError) as error:
-        problem = f"row group {group} does not read as the first file does: {error}"
-        raise FileError(problem, path=name, remedy="write the files alike") from error
+        problem = f"row group {group} does not match the schema of all files: {error}"
+        raise FileError(problem, path=name, remedy="write all files with the same columns") from error
     check_block(table, weight, f"{name}: row group {group}")
     return table.to_pandas()
 
 
-def text_block(block: tuple, wanted: Any, id_type: str, schema: pa.Schema, stays: bool) -> pd.DataFrame | DeviceFrame:
-    """Some lines. What is not as plain as it should be is left to the reader of CPUs, who says which line it is."""
+def text_block(block: tuple, spec: Any, id_type: str, schema: pa.Schema, stays: bool) -> pd.DataFrame | DeviceFrame:
+    """Some lines. Anything unusual is left to the CPU reader, which reports the line of an error."""
     import cudf
 
     name, dialect, span = block
     quoting = csv.QUOTE_MINIMAL if dialect.quoting else csv.QUOTE_NONE
-    names, kinds = list(dialect.names), wanted.kinds
+    names, kinds = list(dialect.names), spec.kinds
     with closing(lazy_edges.open_span(name, dialect, span)) as stream:
         lines = b"".join(iter(lambda: stream.read(1 << 20), b""))
     try:
         if dialect.bare_cr or len(set(names)) < len(names):
-            raise ValueError("columns that cuDF cannot tell apart")
+            raise ValueError("cuDF cannot distinguish these columns")
         how = {"sep": _separator(dialect.delimiter, lines), "quoting": quoting, "dtype": dict.fromkeys(kinds, "str")}
-        found = cudf.read_csv(BytesIO(lines), header=None, names=names, usecols=list(kinds), **how)
-        columns = {
-            label: _numbers(found[one], kinds[one], id_type) for one, label in zip(kinds, wanted.labels, strict=True)
-        }
-        if stays and (there := _there(columns, schema)) is not None:
-            return there
+        frame = cudf.read_csv(BytesIO(lines), header=None, names=names, usecols=list(kinds), **how)
+        values = [_numbers(frame[name], kind, id_type) for name, kind in kinds.items()]
+        columns = dict(zip(spec.labels, values, strict=True))
+        if stays and (on_device := _on_device(columns, schema)) is not None:
+            return on_device
         return pa.table({label: one.to_arrow() for label, one in columns.items()}).cast(schema).to_pandas()
     except (pa.ArrowException, ValueError, TypeError, KeyError, RuntimeError):
-        return lazy_edges.text_block(block, wanted, id_type, schema)
+        return lazy_edges.text_block(block, spec, id_type, schema)
 
 
 def _separator(delimiter: str, lines: bytes) -> str:
-    """The one character that cuDF takes; a ValueError where blanks separate in another way."""
+    """The separator as the one character that cuDF accepts; a ValueError if blanks separate in another way."""
     if delimiter != BLANKS:
         return delimiter
     one = b"\t" if b"\t" in lines else b" "
     others = {b" ", b"\t", b"\v", b"\f"} - {one}
     if any(odd in lines for odd in (*others, 2 * one, one + b"\n", b"\n" + one)) or lines.startswith(one):
-        raise ValueError("not one blank between two values")
+        raise ValueError("values are not separated by single blanks")
     return one.decode()
 
 
-def _there(columns: dict[str, Any], schema: pa.Schema) -> DeviceFrame | None:
-    """Columns of cuDF as they are, if they are numbers of the types that they should be."""
-    types = {field.name: np.dtype(field.type.to_pandas_dtype()) for field in schema}
-    return DeviceFrame.of_cudf(columns) if all(columns[name].dtype == dtype for name, dtype in types.items()) else None
+def _on_device(columns: dict[str, Any], schema: pa.Schema) -> DeviceFrame | None:
+    """The columns of cuDF unchanged, if they are numbers with the types of the schema."""
+    fits = all(columns[field.name].dtype == np.dtype(field.type.to_pandas_dtype()) for field in schema)
+    return DeviceFrame.of_cudf(columns) if fits else None
 
 
 def _numbers(texts: Any, kind: str, id_type: str) -> Any:
-    """A column of text as what it should be: exactly that, or a ValueError."""
+    """Convert a column of text to its kind exactly, or raise a ValueError."""
     if kind == "other":
         return texts
     if texts.null_count:
@@ -129,5 +129,5 @@ def _numbers(texts: Any, kind: str, id_type: str) -> Any:
         return texts
     numbers = texts.astype("int64")
     if not (numbers.astype("str") == texts).all():
-        raise ValueError("an id that is a number in another way")
+        raise ValueError("an id is not written as a plain integer")
     return numbers

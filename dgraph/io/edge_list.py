@@ -1,43 +1,109 @@
-"""What a reader hands to `Graph.from_edges`: an edge table, and what the file itself says about it."""
+"""What a reader hands to `Graph.from_edges`: an edge table, and what the file says about it."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from dgraph.errors import ColumnError, OptionError, WeightError
+from dgraph.frames.sources import BY_CHOICE, WEIGHT, Unweighted, warn_not_numeric
+from dgraph.options import AUTO, is_default
+from dgraph.phrases.phrases import format_option, warn
 
 
 @dataclass(frozen=True)
 class EdgeList:
-    """Edges, which of their columns are the ends and the weight, and what else the file says."""
+    """Edges, the names of their source, destination and weight columns, and the file's other metadata."""
 
     edges: Any  # a pyarrow.Table, or a pandas or Dask DataFrame
     source: str
     destination: str
     weight: str | None = None
     directed: bool | None = None  # None: the file does not say
-    vertices: Any = None  # a range of ids or a table whose first column lists ids: vertices that no edge need name
+    vertices: Any = None  # a range of ids, or a table whose first column lists ids; may include isolated vertices
+    unweighted: Unweighted = BY_CHOICE  # what is known if there is no weight
 
 
-def warn_of_other_ends(names: Sequence[str], taken: tuple[str, str]) -> None:
-    """The first two columns are the ends of edges, unless others are named. Tell of others that are called so."""
+def find_column(path: Any, known: Sequence[str], what: str, column: Any, remedy: str | None = None) -> str:
+    """The name of the column that the option `what` gives by name or position."""
+    if column in known and isinstance(column, str):
+        return column
+    if isinstance(column, bool) or not isinstance(column, str | int):
+        raise ColumnError(f"{path}: {format_option(what, column)} must be the name of a column or its position")
+    if isinstance(column, str):
+        remedy = remedy or f"its columns are {', '.join(known)}"
+        raise ColumnError(f"{path}: {what}={column!r}, but there is no such column ({remedy})")
+    if not -len(known) <= column < len(known):
+        raise ColumnError(f"{path}: {what}={column}, but there are only {len(known)} columns (0 is the first)")
+    return known[column]
+
+
+def choose_columns(
+    path: Any,
+    known: Sequence[str],
+    find: Callable[[str, Any], str],
+    *,
+    source: Any,
+    destination: Any,
+    weight: Any,
+    columns: Any,
+    numeric: Callable[[str], bool] = lambda name: False,
+) -> tuple[list[str], str | None, Unweighted]:
+    """(the columns to read, the weight, what may have been meant if there is none), where the source, the destination
+    and the weight come first.
+
+    `find` maps an option and its value to a column. By default, the ends are the first two columns. `numeric` says
+    whether a column holds numbers: weight="auto" takes such a column if it is called `weight`.
+    """
+    ends = {"source": source, "destination": destination}
+    named = {what: find(what, column) for what, column in ends.items() if column is not None}
+    free = iter(name for name in known if name not in named.values())
+    start, end = (named[what] if what in named else next(free) for what in ends)
+    if start == end:
+        raise OptionError(f"{path}: source and destination are both column {start!r}")
+    auto = is_default(weight, AUTO)
+    if auto:
+        weight = WEIGHT if WEIGHT in known and WEIGHT not in (start, end) else None
+        if weight is not None and not numeric(WEIGHT):
+            warn_not_numeric("column")
+            weight = None
+    label = None if weight is None else find("weight", weight)
+    if label in (start, end):
+        raise OptionError(f"{path}: weight={weight!r} is an id column (name the column that holds the weights)")
+    if is_default(columns, "all"):
+        others = list(known)
+    elif isinstance(columns, str):
+        raise OptionError(f'columns={columns!r} must be a list of columns or "all"')
+    else:
+        others = [find("columns", column) for column in columns or ()]
+    instead = [name for name in known if name not in (start, end) and numeric(name)] if auto else []
+    return list(dict.fromkeys([start, end, *([] if label is None else [label]), *others])), label, Unweighted(instead)
+
+
+def keep_weight(path: Any, weight: Any, weighted: bool, problem: str) -> bool:
+    """Whether to keep the weight of a file; a WeightError if the caller requests one and the file has none."""
+    if not weighted and not (weight is None or is_default(weight, AUTO)):
+        raise WeightError(f"{path}: {problem} (leave weight= out)")
+    return weighted and weight is not None
+
+
+def warn_of_other_ends(names: Sequence[str], chosen: tuple[str, str]) -> None:
+    """Warn if the first two columns are taken as the ends of edges although other columns are named like ends."""
     lower = {name.lower(): name for name in names}
     for pair in (("src", "dst"), ("source", "destination"), ("source", "target"), ("from", "to")):
-        if all(name in lower for name in pair) and {lower[name] for name in pair} != set(taken):
+        if all(name in lower for name in pair) and {lower[name] for name in pair} != set(chosen):
             start, end = (lower[name] for name in pair)
-            warnings.warn(
-                f"edges lead from {taken[0]!r} to {taken[1]!r}, the first two columns, though there are {start!r} and "
-                f"{end!r}; name the ends with source= and destination=",
-                stacklevel=2,
+            warn(
+                f"edges are read from the first two columns, {chosen[0]!r} and {chosen[1]!r}, although there are "
+                f"columns {start!r} and {end!r}; choose with source= and destination="
             )
             return
 
 
 def warn_of_first_row(first: Sequence[str]) -> None:
-    """Text above text may be the names of columns, or an edge like those below."""
-    warnings.warn(
-        f"the first row, {', '.join(map(repr, first[:2]))}, is read as an edge, for nothing tells it from those below; "
-        f"give header=True if it has the names of columns, header=False if not",
-        stacklevel=2,
+    """Warn that the first row may be a header: text above text can be column names or an edge."""
+    warn(
+        f"the first row, {', '.join(map(repr, first[:2]))}, is read as an edge because it looks like the rows below; "
+        f"give header=True if it holds column names, header=False if not"
     )

@@ -1,6 +1,6 @@
-"""Files by path or URL: bytes decompressed by suffix, writes that appear whole or not at all.
+"""Files by path or URL: bytes are decompressed according to the suffix, and writes are atomic.
 
-Every failure of the file system or of a compressed stream leaves here as a FileError that names the file.
+Every failure of the file system or of a compressed stream is raised as a FileError that names the file.
 """
 
 from __future__ import annotations
@@ -15,25 +15,28 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 
 from dgraph.errors import FileError
+from dgraph.io.declared_sizes import Growth
 from dgraph.io.paths import COMPRESSED, filesystem, is_local, split_suffix
+from dgraph.native.free_memory import enough_memory
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
-_SMALL = 64  # bytes, of which a compressed file of nothing has fewer
+_PIECE = 4 << 20  # bytes that are read at once
+_SMALL = 64  # bytes; a compressed file with no content is smaller
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 def compression_of(first: bytes) -> str:
-    """The suffix that a file's first bytes ask for; none, if it is not compressed."""
+    """The suffix of the compression that a file's first bytes show, or an empty string."""
     return next((suffix for magic, suffix in _MAGIC.items() if first.startswith(magic)), "")
 
 
 def is_empty(path: str | os.PathLike) -> bool:
-    """Whether a file holds nothing, also once it is decompressed."""
+    """Whether a file is empty, after decompression."""
     fs, inner = filesystem(path)
     size, compression = fs.size(inner), split_suffix(path)[2]
     if size == 0 or not compression or size is None or size > _SMALL:
@@ -43,32 +46,40 @@ def is_empty(path: str | os.PathLike) -> bool:
 
 
 class _Checked(io.RawIOBase):
-    """A stream whose failures name the file; it also counts, so that an empty file is told from an empty stream."""
+    """A stream whose failures name the file."""
 
-    def __init__(self, stream: Any, path: str, raw: Any, fs: Any):
-        self.stream, self.path, self.raw = stream, path, raw
-        self.fs = fs  # an archive, which would be closed with its file system
+    def __init__(self, stream: Any, path: str, raw: Any, fs: Any, growth: Growth):
+        self.stream, self.path, self.raw, self.growth = stream, path, raw, growth
+        self.fs = fs  # keeps an archive open: it is closed with its file system
 
     def readable(self) -> bool:
         return True
 
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def readall(self) -> bytes:
+        pieces = []
+        while piece := self.read(_PIECE):
+            pieces.append(piece)
+        return b"".join(pieces)
+
     def read(self, size: int = -1) -> bytes:
+        if size is None or size < 0:
+            return self.readall()
         try:
-            return bytes(self.stream.read() if size is None or size < 0 else self.stream.read(size))
+            with enough_memory(self.path):
+                data = bytes(self.stream.read(size))
+            self.growth.add(len(data))
+            return data
         except _BROKEN as error:
             compression = split_suffix(self.path)[2]
             if not compression:
                 raise FileError(f"cannot be read: {error}", path=self.path, remedy="check the disk or link") from error
-            problem = f"the {COMPRESSED[compression]} stream is corrupt or cut short: {error}"
-            raise FileError(problem, path=self.path, remedy="fetch or compress the file again") from error
-
-    def readall(self) -> bytes:
-        return self.read(-1)
-
-    def readinto(self, buffer) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+            problem = f"the {COMPRESSED[compression]} stream is corrupt or truncated: {error}"
+            raise FileError(problem, path=self.path, remedy="download or compress the file again") from error
 
     def close(self) -> None:
         if not self.closed:
@@ -78,20 +89,23 @@ class _Checked(io.RawIOBase):
         super().close()
 
 
-def _decompressed(raw: Any, compression: str) -> Any:
+def _with_compression(raw: Any, compression: str, mode: Literal["rb", "wb"]) -> Any:
     if compression == ".gz":
-        return gzip.GzipFile(fileobj=raw, mode="rb")
+        return gzip.GzipFile(fileobj=raw, mode=mode, filename="", mtime=0)
     if compression == ".bz2":
-        return bz2.BZ2File(raw, "rb")
+        return bz2.BZ2File(raw, mode)
     if compression == ".xz":
-        return lzma.LZMAFile(raw, "rb")
-    if compression == ".zst":
+        return lzma.LZMAFile(raw, mode)
+    if compression == ".zst" and mode == "rb":
         return pa.CompressedInputStream(raw, "zstd")
+    if compression == ".zst":
+        return pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd")
     return raw
 
 
-def open_bytes(path: str | os.PathLike) -> BinaryIO:
-    """A stream of the decompressed bytes of one file; a FileError when it is missing or holds nothing."""
+def open_bytes(path: str | os.PathLike, each: int = 0) -> BinaryIO:
+    """A stream of the decompressed bytes of one file; raises a FileError if the file is missing or empty. A RoomError
+    stops it when memory runs short, or when `each` bytes of memory for each byte read would exceed it."""
     name = os.fspath(path)
     fs, inner = filesystem(name)
     try:
@@ -101,46 +115,44 @@ def open_bytes(path: str | os.PathLike) -> BinaryIO:
     except FileNotFoundError as error:
         raise FileError("there is no such file", path=name, remedy="check the path") from error
     except (OSError, ValueError) as error:
-        raise FileError(f"cannot be opened: {error}", path=name, remedy="check its kind and its rights") from error
+        remedy = "check that it is a file and its permissions"
+        raise FileError(f"cannot be opened: {error}", path=name, remedy=remedy) from error
     if not first:
         raw.close()
-        raise FileError("the file is empty", path=name, remedy="write or fetch it again")
+        raise FileError("the file is empty", path=name, remedy="write or download it again")
     compression = split_suffix(name)[2]
-    if not compression:
-        suffix = compression_of(first)
-        if suffix:
-            raw.close()
-            raise FileError(f"the content is {COMPRESSED[suffix]}", path=name, remedy=f"let its name end in {suffix}")
+    if not compression and (suffix := compression_of(first)):
+        raw.close()
+        problem = f"the content is {COMPRESSED[suffix]}, but the suffix does not say so"
+        raise FileError(problem, path=name, remedy=f"rename it to end in {suffix}")
     try:
-        return cast(BinaryIO, _Checked(_decompressed(raw, compression), name, raw, fs))
+        growth = Growth(name, raw if compression else None, each)
+        return cast(BinaryIO, _Checked(_with_compression(raw, compression, "rb"), name, raw, fs, growth))
     except _BROKEN as error:
         raise FileError(f"not a {COMPRESSED[compression]} stream: {error}", path=name) from error
 
 
-def read_bytes(path: str | os.PathLike) -> bytes:
-    """All decompressed bytes of one file."""
-    with open_bytes(path) as stream:
+def length(path: str | os.PathLike) -> int | None:
+    """The bytes that a file holds; None if it is compressed, or if its file system does not say."""
+    fs, inner = filesystem(path)
+    try:
+        return None if split_suffix(path)[2] else fs.size(inner)
+    except (OSError, ValueError):
+        return None
+
+
+def read_bytes(path: str | os.PathLike, each: int = 1) -> bytes:
+    """All decompressed bytes of one file, of which the reader needs `each` bytes of memory for each."""
+    with open_bytes(path, each) as stream:
         data = stream.read()
     if not data:
-        raise FileError("the file is empty once decompressed", path=path, remedy="write or fetch it again")
+        raise FileError("the file is empty after decompression", path=path, remedy="write or download it again")
     return data
-
-
-def _compressed(raw: Any, compression: str) -> Any:
-    if compression == ".gz":
-        return gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0)
-    if compression == ".bz2":
-        return bz2.BZ2File(raw, "wb")
-    if compression == ".xz":
-        return lzma.LZMAFile(raw, "wb")
-    if compression == ".zst":
-        return pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd")
-    return raw
 
 
 @contextlib.contextmanager
 def atomic(path: str | os.PathLike) -> Iterator[Any]:
-    """A binary stream that becomes the file when the block ends well; else the old file stays as it was."""
+    """A binary stream that replaces the file when the block succeeds; otherwise the old file is left untouched."""
     name = os.fspath(path)
     fs, inner = filesystem(name)
     finish: Callable[[], object]
@@ -149,19 +161,20 @@ def atomic(path: str | os.PathLike) -> Iterator[Any]:
         if is_local(fs):
             folder = Path(inner).parent
             folder.mkdir(parents=True, exist_ok=True)
-            handle, beside = tempfile.mkstemp(prefix=f".{Path(inner).name}.", suffix=".part", dir=folder)
+            handle, draft = tempfile.mkstemp(prefix=f".{Path(inner).name}.", suffix=".part", dir=folder)
             raw: Any = os.fdopen(handle, "wb")
             mask = os.umask(0)
             os.umask(mask)
-            Path(beside).chmod(0o666 & ~mask)
-            finish, give_up = lambda: Path(beside).replace(inner), Path(beside).unlink
+            Path(draft).chmod(0o666 & ~mask)
+            finish, give_up = lambda: Path(draft).replace(inner), Path(draft).unlink
         else:
             raw = fs.open(inner, "wb")
             finish, give_up = lambda: None, getattr(raw, "discard", lambda: None)
     except (OSError, ValueError) as error:
-        raise FileError(f"cannot be written: {error}", path=name, remedy="check the folder and its rights") from error
+        remedy = "check the folder and its permissions"
+        raise FileError(f"cannot be written: {error}", path=name, remedy=remedy) from error
     try:
-        stream = _compressed(raw, split_suffix(name)[2])
+        stream = _with_compression(raw, split_suffix(name)[2], "wb")
         yield stream
         if stream is not raw:
             stream.close()
@@ -169,10 +182,10 @@ def atomic(path: str | os.PathLike) -> Iterator[Any]:
         finish()
     except BaseException as error:
         if not hasattr(raw, "discard"):
-            with contextlib.suppress(OSError, ValueError):  # what it still holds may not fit, either
+            with contextlib.suppress(OSError, ValueError):  # flushing what is buffered may fail, too
                 raw.close()
         with contextlib.suppress(OSError, ValueError):
             give_up()
         if isinstance(error, OSError):
-            raise FileError(f"cannot be written: {error}", path=name, remedy="check the space on the disk") from error
+            raise FileError(f"cannot be written: {error}", path=name, remedy="check the free disk space") from error
         raise

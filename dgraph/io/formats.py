@@ -1,4 +1,4 @@
-"""Which format a file is in, by `format=`, by suffix, else by its first bytes; one door to read and one to write."""
+"""Determines the format of a file from `format=`, its suffix or its first bytes, and reads or writes it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from types import ModuleType
 from typing import Any
 
 from dgraph.errors import ColumnError, FileError, OptionError
+from dgraph.frames.sources import WEIGHT
 from dgraph.io import paths
 from dgraph.io.columnar import npz, parquet
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.text import dimacs, graphalytics, konect, matrix_market, metis, plain_text
 from dgraph.io.text.dialect import read_head, sniff
+from dgraph.native.free_memory import enough_memory
+from dgraph.options import AUTO, is_default
 
 FORMATS: dict[str, ModuleType] = {
     "text": plain_text,
@@ -28,10 +31,14 @@ FORMATS: dict[str, ModuleType] = {
     "npz": npz,
 }
 _SUFFIXES = {suffix: name for name, module in FORMATS.items() for suffix in module.SUFFIXES}
-# names that users know a format by, mostly its suffix without the dot
+# other names of formats, mostly suffixes without the dot
 ALIASES = {suffix[1:]: name for suffix, name in _SUFFIXES.items()}
 ALIASES |= {"ldbc": "graphalytics", "matrixmarket": "matrix_market"}
-_COUNTED = ("matrix_market", "metis", "dimacs", "konect")  # formats that count vertices from 1, and name no columns
+_KNOWN = " ".join(_SUFFIXES)
+# what a format module may say beside SUFFIXES, read and write
+_COUNTED = tuple(name for name, module in FORMATS.items() if getattr(module, "COUNTS_FROM_ONE", False))
+_COMPRESSED = tuple(name for name, module in FORMATS.items() if getattr(module, "COMPRESSED", False))
+_MAGIC = {name: module.MAGIC for name, module in FORMATS.items() if hasattr(module, "MAGIC")}
 
 
 def format_of(path: str | os.PathLike, format: str | None = None) -> str:
@@ -51,46 +58,37 @@ def _named(format: str) -> str:
     name = str(format).lower().lstrip(".").replace("-", "_")
     if name in FORMATS or name in ALIASES:
         return ALIASES.get(name, name)
-    raise OptionError(f"format={format!r} is not known; the choices are {', '.join(FORMATS)}, or a suffix: {_known()}")
-
-
-def _known() -> str:
-    return " ".join(_SUFFIXES)
+    raise OptionError(f"unknown format={format!r}; the choices are {', '.join(FORMATS)}, or a suffix: {_KNOWN}")
 
 
 def _first_file(path: str | os.PathLike) -> str:
     fs, inner = paths.filesystem(path)
     if fs.isdir(inner) or any(sign in inner for sign in "*?["):
         names = paths.expand(path)
-        of_each = {_SUFFIXES[suffix]: name for name in names if (suffix := paths.split_suffix(name)[1]) in _SUFFIXES}
-        if len(of_each) > 1:
-            (one, name), (other, another) = sorted(of_each.items())[:2]
-            problem = f"files of several formats: {name} is {one}, {another} is {other}"
-            raise FileError(problem, path=path, remedy="name those of one format by a glob, or by format=")
-        return next(iter(of_each.values()), names[0])
+        examples = {_SUFFIXES[suffix]: name for name in names if (suffix := paths.split_suffix(name)[1]) in _SUFFIXES}
+        if len(examples) > 1:
+            (one, name), (other, another) = sorted(examples.items())[:2]
+            problem = f"the files have several formats: {name} is {one}, {another} is {other}"
+            raise FileError(problem, path=path, remedy="select the files of one format with a glob, or set format=")
+        return next(iter(examples.values()), names[0])
     return os.fspath(path)
 
 
 def _by_content(path: str) -> str:
-    """The format that the first bytes of a file give away."""
-    head = read_head(path)
-    for magic, name in ((b"%%matrixmarket", "matrix_market"), (b"par1", "parquet"), (b"pk\x03\x04", "npz")):
-        if head[: len(magic)].lower() == magic:
+    """The format that the first bytes of a file indicate."""
+    line = next((line for line in read_head(path).lower().split(b"\n") if not line.startswith(b"c ")), b"")
+    for name, magic in _MAGIC.items():
+        if line.startswith(magic):
             return name
-    line = next((line for line in head.decode("utf-8", errors="replace").split("\n") if not line.startswith("c ")), "")
-    if line.startswith(("% sym ", "% asym ", "% bip ")):
-        return "konect"
-    if line.startswith("p sp "):
-        return "dimacs"
     try:
         dialect = sniff(path)
         if len(dialect.names) >= 2 and len({len(row) for row in dialect.sample}) <= 1:
             return "text"
-        problem = "rows of different lengths"
+        problem = "rows have different lengths"
     except FileError as error:
         problem = error.problem
-    remedy = f"name it: format= is one of {', '.join(FORMATS)}; suffixes that say it are {_known()}"
-    raise FileError(f"neither its suffix nor its content tells the format ({problem})", path=path, remedy=remedy)
+    remedy = f"set format= to one of {', '.join(FORMATS)}; the known suffixes are {_KNOWN}"
+    raise FileError(f"cannot detect the format by suffix or content ({problem})", path=path, remedy=remedy)
 
 
 def read_edge_list(
@@ -99,21 +97,22 @@ def read_edge_list(
     format: str | None = None,
     source: str | int | None = None,
     destination: str | int | None = None,
-    weight: str | int | bool | None = None,
+    weight: str | int | bool | None = "auto",
     columns: Sequence[str | int] | str | None = None,
     **options: Any,
 ) -> EdgeList:
-    """The edges of a file, folder, glob or URL, in any format; compressed when it ends in .gz, .bz2, .xz or .zst.
+    """The edges of a file, folder, glob or URL in any format, decompressed if it ends in .gz, .bz2, .xz or .zst.
 
-    `weight=False` leaves out the weight of a format that has one; `columns` names more edge columns, or is "all".
-    Further options are those of the format: `delimiter`, `header`, `id_type` of text, `id_type` of Graphalytics.
+    `weight=None` (or False) ignores the weight of a format that has one; `columns` names further edge columns, or is
+    "all". Other options are those of the format: `delimiter`, `header`, `id_type` of text, `id_type` of Graphalytics.
     """
     name = format_of(path, format)
-    if weight is None and str(format).lower().lstrip(".") == "wel":
+    weight = None if weight is False else weight
+    if is_default(weight, AUTO) and str(format).lower().lstrip(".") == "wel":
         weight = 2
     takes = inspect.signature(FORMATS[name].read).parameters
     if name in _COUNTED and options.get("id_type") == "int64":
-        del options["id_type"]  # they are
+        del options["id_type"]  # ids of these formats always are
     if "source" in takes:
         options |= {"source": source, "destination": destination}
     else:
@@ -123,69 +122,64 @@ def read_edge_list(
     elif columns != "all":
         for column in [columns] if isinstance(columns, str) else columns or ():
             if column not in ("source", "destination", "weight"):
-                known = "it has source, destination and maybe weight"
+                known = "its columns are source, destination and possibly weight"
                 raise ColumnError(f"{path}: {name} has no column {column!r} ({known})")
     check_options(path, name, options)
-    return FORMATS[name].read(path, weight=weight, **options)
+    with enough_memory(path):
+        return FORMATS[name].read(path, weight=weight, **options)
 
 
 def check_options(path: str | os.PathLike, name: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that the format of this name has not."""
+    """Raise an OptionError for options that the format does not have."""
     takes = inspect.signature(FORMATS[name].read).parameters
     for option in options.keys() - takes.keys():
         own = sorted(takes.keys() - {"path", "source", "destination", "weight", "columns"})
         known = f"its options are {', '.join(own)}" if own else "it has no options of its own"
-        raise OptionError(f"{path}: {name} does not know {option}= ({known})")
+        raise OptionError(f"{path}: {name} has no option {option}= ({known})")
 
 
 def _weight_where_columns_are_fixed(
     path: Any, name: str, source: str | int | None, destination: str | int | None, weight: str | int | bool | None
 ) -> str | bool | None:
-    """What `weight=` means in a format that fixes its columns; refuse to call any of these otherwise."""
-    if any(
-        column not in (None, place, label)
-        for column, place, label in ((source, 0, "source"), (destination, 1, "destination"))
-    ):
-        given = source if source not in (None, 0, "source") else destination
-        raise ColumnError(
-            f"{path}: {name} fixes its columns, and {given!r} cannot be named (leave source=, destination= out)"
-        )
+    """The meaning of `weight=` in a format with fixed columns; a ColumnError if an option names another column."""
+    for place, (what, column) in enumerate({"source": source, "destination": destination}.items()):
+        if column not in (None, place, what):
+            problem = f"{what}={column!r}, but the columns of {name} are fixed"
+            raise ColumnError(f"{path}: {problem} (leave out source= and destination=)")
     if isinstance(weight, int) and not isinstance(weight, bool):
         if weight != 2:
-            raise ColumnError(
-                f"{path}: weight={weight}, but the weight of {name} is the third column (say weight=2 or True)"
-            )
+            problem = f"weight={weight}, but the weight of {name} is the third column"
+            raise ColumnError(f"{path}: {problem} (pass weight=2 or True)")
         return True
-    if name in _COUNTED and isinstance(weight, str) and weight != "weight":
+    if name in _COUNTED and isinstance(weight, str) and weight not in (AUTO, WEIGHT):
         raise ColumnError(f"{path}: weight={weight!r}, but {name} calls its weight 'weight'")
     return weight
 
 
 def written_as(path: str | os.PathLike, format: str | None = None) -> str:
-    """The name of the format to write `path` in, which its suffix or `format=` says."""
+    """The name of the format to write, according to `format=` or the suffix of `path`."""
     if not isinstance(path, str | os.PathLike):
-        raise OptionError(f"{path!r} is no path: name a file")
+        raise OptionError(f"{path!r} must be the path of a file")
     stem, suffix, compression = paths.split_suffix(path)
     if format is None and suffix not in _SUFFIXES:
-        raise OptionError(f"{path}: suffix {suffix!r} tells no format (use one of {_known()}, or format=)")
+        raise OptionError(f"{path}: no format has the suffix {suffix!r} (use one of {_KNOWN}, or set format=)")
     name = _named(format) if format is not None else _SUFFIXES[suffix]
-    if name in ("parquet", "npz") and compression:
-        raise OptionError(f"{path}: {name} is compressed inside, and not by a suffix (write {stem}{suffix})")
+    if name in _COMPRESSED and compression:
+        raise OptionError(f"{path}: {name} files are compressed internally (write {stem}{suffix})")
     return name
 
 
 def counts_from_one(path: str | os.PathLike, format: str | None = None) -> bool:
-    """Whether vertices are 1, 2, 3 ... in the format that `path` is to be written in."""
+    """Whether the format to write numbers vertices 1, 2, 3, ..."""
     return written_as(path, format) in _COUNTED
 
 
 def write_edge_list(
     edge_list: EdgeList, path: str | os.PathLike, *, format: str | None = None, drop_isolated: bool = False
 ) -> None:
-    """Write in the format that the suffix or `format=` says; the file appears whole or not at all.
+    """Write in the format of `format=` or the suffix; the file is replaced only when it is complete.
 
-    What the format cannot express is refused with the value and a remedy, never dropped; but vertices without edges,
-    if `drop_isolated` says so.
+    Values that the format cannot hold raise an error. Only isolated vertices may be left out, with `drop_isolated`.
     """
     name = written_as(path, format)
     if drop_isolated and (name == "text" or (name == "parquet" and not isinstance(edge_list.vertices, range))):

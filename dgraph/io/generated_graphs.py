@@ -1,4 +1,4 @@
-"""Generated graphs: what users call. The same edges for the same seed, however many workers make them."""
+"""The public functions that generate graphs. A seed gives the same edges on any number of workers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from dgraph.errors import OptionError
 from dgraph.frames.any_frame import LazyPieces
 from dgraph.graph import Graph
 from dgraph.io import generate
+from dgraph.options import known_options
 
-BLOCK = 1 << 21  # edges that one task makes
+BLOCK = 1 << 21  # edges per task
 
 
+@known_options(Graph.from_edges)
 def rmat(
     *,
     scale: int,
@@ -30,23 +32,48 @@ def rmat(
     directed: bool = True,
     **options: Any,
 ) -> Graph:
-    """A graph in which few vertices have most of the edges, as on the web (R-MAT, Chakrabarti et al., SDM 2004); the
-    defaults are those of Graph500. Self loops and repeated edges occur.
+    """A random graph with a skewed degree distribution, like the web.
 
-    scale:       there are 2**scale vertices.
-    edge_factor: how many edges there are for each.
-    seed:        decides what is drawn: the same graph for the same number.
-    weights:     the lowest and the highest; whole numbers give whole weights. By default there are none.
-    a:           how likely a bit is 0 in the numbers of both ends of an edge.
-    b:           0 in that of the source and 1 in that of the destination.
-    c:           1 in that of the source and 0 in that of the destination.
-    permute:     numbers say nothing of degrees; else those with few bits set have the most edges.
-    directed:    with False each listed edge stands for both directions.
-    Other options are those of `Graph.from_edges`.
+    This is R-MAT (Chakrabarti et al., SDM 2004); the defaults are those of Graph500. Self loops and repeated edges
+    occur.
+
+    Parameters
+    ----------
+    scale : int
+        The graph has ``2**scale`` vertices.
+    edge_factor : int, default 16
+        The number of edges per vertex.
+    seed : int, default 1
+        Seed of random choices: the same seed gives the same graph.
+    weights : (low, high), optional
+        The lowest and the highest edge weight. Integers give integer weights; by default the graph is unweighted.
+    a : float, default 0.57
+        Probability that a bit is 0 in the ids of both ends of an edge.
+    b : float, default 0.19
+        Probability that it is 0 in the source and 1 in the destination.
+    c : float, default 0.19
+        Probability that it is 1 in the source and 0 in the destination.
+    permute : bool, default True
+        Whether to shuffle the ids. Otherwise ids with few bits set have the most edges.
+    directed : bool, default True
+        Whether edges are directed; with False each listed edge stands for both directions.
+    **options
+        Further options are passed to `Graph.from_edges`.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> G = dg.rmat(scale=10, edge_factor=8)
+    >>> G.num_vertices, G.num_edges
+    (1024, 8192)
     """
     return _generated(generate.Rmat(scale, edge_factor, seed, weights, a, b, c, permute, directed), options)
 
 
+@known_options(Graph.from_edges)
 def uniform(
     *,
     vertices: int,
@@ -56,18 +83,37 @@ def uniform(
     directed: bool = True,
     **options: Any,
 ) -> Graph:
-    """A graph of edges whose ends are drawn uniformly. Self loops and repeated edges occur.
+    """A random graph whose edges have uniformly drawn ends. Self loops and repeated edges occur.
 
-    vertices: how many vertices there are: the ids 0, 1, 2 ...
-    edges:    how many are listed.
-    seed:     decides what is drawn: the same graph for the same number.
-    weights:  the lowest and the highest; whole numbers give whole weights. By default there are none.
-    directed: with False each listed edge stands for both directions.
-    Other options are those of `Graph.from_edges`.
+    Parameters
+    ----------
+    vertices : int
+        Number of vertices; their ids are 0, 1, 2, ...
+    edges : int
+        The number of edges.
+    seed : int, default 1
+        Seed of random choices: the same seed gives the same graph.
+    weights : (low, high), optional
+        The lowest and the highest edge weight. Integers give integer weights; by default the graph is unweighted.
+    directed : bool, default True
+        Whether edges are directed; with False each listed edge stands for both directions.
+    **options
+        Further options are passed to `Graph.from_edges`.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> G = dg.uniform(vertices=100, edges=500, weights=(1, 9))
+    >>> G.edges.compute()["weight"].agg(["min", "max"]).tolist()
+    [1, 9]
     """
     return _generated(generate.Uniform(vertices, edges, seed, weights, directed), options)
 
 
+@known_options(Graph.from_edges)
 def grid(
     *,
     rows: int,
@@ -77,18 +123,37 @@ def grid(
     weights: tuple[float, float] | None = (1, 255),
     **options: Any,
 ) -> Graph:
-    """An undirected graph like a map of roads: edges between the four neighbours in a grid, some of them removed.
+    """An undirected graph like a road map: neighbours in a grid are joined, and some edges are removed.
 
-    rows:    how many the grid has.
-    cols:    how many vertices there are in each.
-    seed:    decides what is drawn: the same graph for the same number.
-    removed: how likely each edge is to be missing.
-    weights: the lowest and the highest; whole numbers give whole weights. None gives none.
-    Other options are those of `Graph.from_edges`.
+    Parameters
+    ----------
+    rows : int
+        The number of rows of the grid.
+    cols : int
+        The number of columns. The vertex in a row and column has the id ``row * cols + column``.
+    seed : int, default 1
+        Seed of random choices: the same seed gives the same graph.
+    removed : float, default 0.1
+        Probability that an edge is missing.
+    weights : (low, high), default (1, 255)
+        The lowest and the highest edge weight. Integers give integer weights; None gives none.
+    **options
+        Further options are passed to `Graph.from_edges`.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> G = dg.grid(rows=2, cols=3, removed=0, weights=None)
+    >>> G.edges.compute()[["source", "destination"]].values.tolist()
+    [[0, 1], [0, 3], [1, 2], [1, 4], [2, 5], [3, 4], [4, 5]]
     """
     return _generated(generate.Grid(rows, cols, seed, removed, weights), options)
 
 
+@known_options(Graph.from_edges)
 def ratings(
     *,
     users: int,
@@ -101,22 +166,45 @@ def ratings(
     spread: float = 1.0,
     **options: Any,
 ) -> Graph:
-    """A bipartite graph with ratings of items by users as weights, of which the best possible model is known. Items are
-    numbered after users.
+    """A bipartite graph of users and items with ratings as weights, for which the best possible model is known.
 
-    users:   how many there are: 0, 1, 2 ...
-    items:   how many there are, numbered after users.
-    ratings: how many; a pair may occur twice.
-    rank:    the length of the vectors; the products of a user's and an item's are the ratings, but for mean and noise.
-    noise:   its standard deviation: the error that no model can go below.
-    seed:    decides what is drawn: the same graph for the same number.
-    mean:    of all ratings.
-    spread:  the standard deviation of the products.
-    Other options are those of `Graph.from_edges`.
+    A rating is `mean`, plus the product of the vectors of its user and its item (of length `rank`), plus noise.
+
+    Parameters
+    ----------
+    users : int
+        The number of users; their ids are 0, 1, 2, ...
+    items : int
+        The number of items; their ids follow those of the users.
+    ratings : int
+        The number of ratings. A pair of user and item may occur twice.
+    rank : int, default 8
+        Length of the factor vectors.
+    noise : float, default 0.1
+        Standard deviation of the noise: no model can have a lower error.
+    seed : int, default 1
+        Seed of random choices: the same seed gives the same graph.
+    mean : float, default 3.5
+        The mean of all ratings.
+    spread : float, default 1.0
+        Standard deviation of the products of vectors.
+    **options
+        Further options are passed to `Graph.from_edges`.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> G = dg.ratings(users=20, items=10, ratings=100)
+    >>> G.num_vertices, G.weight
+    (30, 'rating')
     """
     return _generated(generate.Ratings(users, items, ratings, rank, noise, seed, mean, spread), options)
 
 
+@known_options(Graph.from_edges)
 def bipartite(
     *,
     left: int,
@@ -126,14 +214,32 @@ def bipartite(
     weights: tuple[float, float] | None = None,
     **options: Any,
 ) -> Graph:
-    """An undirected graph of edges between two sides, drawn uniformly; repeated edges occur.
+    """A random undirected graph of edges between two sides, drawn uniformly. Repeated edges occur.
 
-    left:    how many vertices are on that side: 0, 1, 2 ...
-    right:   how many are on the other, numbered after these.
-    edges:   how many are listed.
-    seed:    decides what is drawn: the same graph for the same number.
-    weights: the lowest and the highest; whole numbers give whole weights. By default there are none.
-    Other options are those of `Graph.from_edges`.
+    Parameters
+    ----------
+    left : int
+        The number of vertices on the left; their ids are 0, 1, 2, ...
+    right : int
+        The number of vertices on the right; their ids follow those on the left.
+    edges : int
+        The number of edges.
+    seed : int, default 1
+        Seed of random choices: the same seed gives the same graph.
+    weights : (low, high), optional
+        The lowest and the highest edge weight. Integers give integer weights; by default the graph is unweighted.
+    **options
+        Further options are passed to `Graph.from_edges`.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> G = dg.bipartite(left=4, right=6, edges=12)
+    >>> G.num_vertices, G.num_edges, G.directed
+    (10, 12, False)
     """
     return _generated(generate.Bipartite(left, right, edges, seed, weights), options)
 
@@ -141,7 +247,8 @@ def bipartite(
 def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
     for name in ("source", "destination", "weight", "vertices"):
         if name in options:
-            raise OptionError(f"{name}={options[name]!r}: a generated graph has its own columns and vertices")
+            problem = f"{name}={options[name]!r} is not allowed"
+            raise OptionError(f"{problem}: a generated graph has its own columns and vertices")
     workers = Workers.find(options.pop("client", None))
     frame: Any = generator.build() if workers.client is None else _blocks(generator, workers)
     weight = next((name for name in ("weight", "rating") if name in generator.columns), None)
@@ -157,7 +264,7 @@ def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
 
 
 def _blocks(generator: generate.Generator, workers: Workers) -> LazyPieces:
-    """The edges as tasks, each of which makes a block."""
+    """The edges as tasks, one per block."""
     pieces = max(len(workers.addresses), -(-generator.num_indices // BLOCK))
     cuts = [generator.num_indices * i // pieces for i in range(pieces + 1)]
     meta = pd.DataFrame({name: np.empty(0, dtype) for name, dtype in generator.columns.items()})

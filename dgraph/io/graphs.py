@@ -1,24 +1,27 @@
-"""Graphs from files and other libraries, and back: what users call."""
+"""The public functions that convert graphs from and to files and other libraries."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dgraph.building.graph_frames import compute_frames
+from dgraph.building.saved_graph import SavedGraph, local_folder
+from dgraph.cluster.shares import MOST_PARTS, check_capacities
 from dgraph.cluster.workers import Workers
 from dgraph.errors import InputError, OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.libraries import igraph, networkx, scipy_sparse
-from dgraph.options import check_choice, check_flag, known_options
+from dgraph.native.free_memory import enough_memory
+from dgraph.options import check_choice, check_flag, check_integer, known_options
 
-BY_BLOCKS = ("text", "parquet")  # formats that many workers can read at once
-BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # for each thread of a cluster, of text; bytes
+BY_BLOCKS = ("text", "parquet")  # formats that many workers can read at the same time
+BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a cluster; the smallest block in bytes
 MEMORY_SHARE = 8  # a file larger than this fraction of the free memory is read block by block
 
 
@@ -28,7 +31,7 @@ def read_edges(
     format: str | None = None,
     source: str | int | None = None,
     destination: str | int | None = None,
-    weight: str | int | bool | None = None,
+    weight: str | int | bool | None = "auto",
     columns: Sequence[str | int] | str | None = None,
     directed: bool | None = None,
     vertices: Any = None,
@@ -43,36 +46,74 @@ def read_edges(
     device: str = "cpu",
     **options: Any,
 ) -> Graph:
-    """A graph from a file, a folder, a glob or a URL; the suffix (or `format=`) tells the format, and the compression.
+    """Read a graph from a file, a folder, a glob or a URL.
 
-    source, destination, weight: columns by name or position; by default the first two, and the weight of formats that
-                have one.
-    columns:    further edge columns to keep: names, positions or "all".
-    directed:   by default what the file says of itself, else True.
-    vertices:   by default what the file lists or its header counts.
-    lazy:       whether the workers read Parquet and text block by block; by default on a cluster, and in this process
-                for files that are large beside the free memory.
-    device:     "cuda" has Parquet and text read by cuDF, block by block, on the workers that have it and a GPU.
-    The rest is as in `Graph.from_edges`; further options are those of the format (delimiter, header, id_type).
+    Parameters
+    ----------
+    path : str or path
+        What to read. Files that end in .gz, .bz2, .xz or .zst are decompressed.
+    format : str, optional
+        The format, or a suffix of the format: for example ``"text"``, ``"parquet"`` or ``"mtx"``. By default the suffix
+        of the file decides, or else its content.
+    source, destination : str or int, optional
+        Columns of the ends of an edge, by name or position; by default the first two columns.
+    weight : str, int or None, default "auto"
+        Column of the weight, by name or position. ``"auto"`` takes the weight of formats that define one, or else a
+        numeric column called ``weight``; a text file without a header then has no weight. None (or False) makes an
+        unweighted graph; True requires a weight that the format defines.
+    columns : list of str or int, or "all", optional
+        Further edge columns to keep, by name or position.
+    directed : bool, optional
+        Whether edges are directed; by default what the file says, or else True.
+    vertices : frame, int or range, optional
+        Vertices, as in `Graph.from_edges`; by default those that the file lists or counts in its header.
+    loops, repeats, symmetrize, policy, parts, capacities, client
+        As in `Graph.from_edges`.
+    lazy : bool, optional
+        Whether to read Parquet and text block by block. By default this is the case on a cluster, and in this process
+        for files that are large compared to the free memory.
+    device : {"cpu", "cuda"}
+        ``"cuda"`` (experimental) reads Parquet and text with cuDF, block by block, on workers with cuDF and a GPU.
+    **options
+        Options of the format: ``delimiter``, ``header`` and ``id_type`` of text, ``id_type`` of Graphalytics; and
+        ``block_size`` in bytes for text that is read block by block.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    dgraph.errors.FileError
+        If a file is missing, corrupt or not in its format. The message names the file, and the line where possible.
+    dgraph.errors.InputError
+        If columns, ids, weights or options are invalid.
+    dgraph.errors.RoomError
+        If what the file holds, or declares, needs more memory than this process has.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/roads.csv"
+    >>> pd.DataFrame({"from": ["a", "a", "b"], "to": ["b", "c", "c"], "km": [5, 9, 2]}).to_csv(path, index=False)
+    >>> G = dg.read_edges(path, weight="km", directed=False)
+    >>> G.num_vertices, G.num_edges, G.weight
+    (3, 3, 'km')
     """
+    from dgraph.io.declared_sizes import check_vertices
     from dgraph.io.formats import format_of, read_edge_list  # readers are loaded when a file is read
 
     workers = Workers.find(client)
     name = format_of(path, format)
-    choice: dict[str, Any] = {
-        "format": name,
-        "source": source,
-        "destination": destination,
-        "weight": weight,
-        "columns": columns,
-    }
+    ends = {"source": source, "destination": destination}
+    choice: dict[str, Any] = {"format": name, **ends, "weight": weight, "columns": columns}
     if check_choice("device", device, ("cpu", "cuda")) == "cuda":
         if name not in BY_BLOCKS or lazy is False:
-            remedy = '"cuda" reads Parquet and text block by block; choose "cpu"'
-            raise OptionError(f"device={device!r} cannot be had for {path} as {name}: {remedy}")
-        from dgraph.io.cudf_reader import GpuBlocks
+            problem = f"device={device!r} is not available for {path} as {name}"
+            raise OptionError(f'{problem}: it reads Parquet and text block by block; choose "cpu"')
+        from dgraph.io.cudf_reader import CudfFrames
 
-        lazy, options["by"] = True, GpuBlocks(workers)
+        lazy, options["by"] = True, CudfFrames(workers)
     if lazy is not None:
         check_flag("lazy", lazy)
     else:
@@ -82,13 +123,16 @@ def read_edges(
 
         if name == "text" and workers.client is not None and device == "cpu":
             options.setdefault("block_size", _block_size(path, workers))
-        found = lazy_edge_list(path, **choice, **options)
+        edge_list = lazy_edge_list(path, **choice, **options)
     else:
-        found = read_edge_list(path, **choice, **options)
-    rules = {"loops": loops, "repeats": repeats, "symmetrize": symmetrize}
-    where = {"policy": policy, "parts": parts, "capacities": capacities, "client": workers.client}
+        edge_list = read_edge_list(path, **choice, **options)
+    if vertices is None and isinstance(edge_list.vertices, range) and workers.client is None:
+        check_vertices(path, edge_list.vertices)
+    rules: dict[str, Any] = {"loops": loops, "repeats": repeats, "symmetrize": symmetrize}
+    where: dict[str, Any] = {"policy": policy, "parts": parts, "capacities": capacities, "client": workers.client}
     try:
-        return _graph(found, directed, vertices, **rules, **where)
+        with enough_memory(path):
+            return _graph(edge_list, directed, vertices, **rules, **where)
     except WeightError as error:
         raise WeightError(f"{path}: {error}") from error
 
@@ -98,7 +142,7 @@ def _is_large(path: str | os.PathLike) -> bool:
 
 
 def _block_size(path: str | os.PathLike, workers: Workers) -> int:
-    """Bytes of text that are read at once: a few blocks for each thread of the workers, so that all have work."""
+    """Bytes per block of text: a few blocks for each thread of the workers, so that all have work."""
     from dgraph.io.lazy_edges import BLOCK_SIZE
 
     threads = workers.threads * len(workers.addresses)
@@ -110,20 +154,19 @@ def _size(path: str | os.PathLike) -> int:
 
     try:
         return sum(fs.size(inner) or 0 for fs, inner in map(paths.filesystem, paths.expand(path)))
-    except OSError:  # whoever opens it says what is wrong
+    except OSError:  # opening the file raises the error
         return 0
 
 
-def _graph(found: EdgeList, directed: bool | None, vertices: Any, **options: Any) -> Graph:
-    if directed is None:
-        directed = found.directed is not False
+def _graph(edge_list: EdgeList, directed: bool | None = None, vertices: Any = None, **options: Any) -> Graph:
+    weight: Any = edge_list.unweighted if edge_list.weight is None else edge_list.weight
     return Graph.from_edges(
-        found.edges,
-        source=found.source,
-        destination=found.destination,
-        weight=found.weight,
-        directed=directed,
-        vertices=found.vertices if vertices is None else vertices,
+        edge_list.edges,
+        source=edge_list.source,
+        destination=edge_list.destination,
+        weight=weight,
+        directed=edge_list.directed is not False if directed is None else directed,
+        vertices=edge_list.vertices if vertices is None else vertices,
         **options,
     )
 
@@ -137,12 +180,36 @@ def write_edges(
     isolated: str = "refuse",
     renumber: bool = False,
 ) -> None:
-    """Write a graph's edges, and its vertices where the format lists them; the file appears whole or not at all.
-    Names of columns and UUIDs become text.
+    """Write the edges of a graph to a file, and its vertices if the format lists vertices.
 
-    isolated: vertices without edges, where the format has no place for them: "refuse" to write, or "drop" them.
-    renumber: where the format counts vertices from 1, write in place of an id its place in the order of `r.compute()`,
-              from 1.
+    The file is replaced only when it is complete. Column names and UUIDs become text.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph to write.
+    path : str or path
+        The file to write; its suffix decides the format and the compression.
+    format : str, optional
+        The format, if the suffix does not say it.
+    isolated : {"refuse", "drop"}
+        What to do with vertices without edges if the format cannot hold them: raise an error, or leave them out.
+    renumber : bool, default False
+        For formats that number vertices from 1: write the position of a vertex in the order of ``r.compute()``, from 1,
+        instead of its id.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = tempfile.mkdtemp() + "/edges.csv"
+    >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+    >>> dg.write_edges(G, path)
+    >>> print(Path(path).read_text())
+    "src","dst"
+    0,1
+    1,2
+    <BLANKLINE>
     """
     from dgraph.io.formats import counts_from_one, write_edge_list
 
@@ -155,17 +222,13 @@ def write_edges(
         edges = edges.assign(**{name: ids.get_indexer(edges[name]) + 1 for name in (start, end)})
         vertices = vertices.assign(**{vertices.columns[0]: ids.get_indexer(vertices.iloc[:, 0]) + 1})
     elif graph.numbering.id_type.kind == "uuid":
-        edges, vertices = _in_text(edges, (start, end)), _in_text(vertices, vertices.columns[:1])
-    listed = EdgeList(edges, start, end, weight, graph.directed, _as_range(vertices))
-    write_edge_list(listed, path, format=format, drop_isolated=isolated == "drop")
-
-
-def _in_text(frame: pd.DataFrame, ids: Iterable[str]) -> pd.DataFrame:
-    return frame.assign(**{name: frame[name].astype(str) for name in ids})
+        edges, vertices = edges.astype({start: str, end: str}), vertices.astype({vertices.columns[0]: str})
+    edge_list = EdgeList(edges, start, end, weight, graph.directed, _as_range(vertices))
+    write_edge_list(edge_list, path, format=format, drop_isolated=isolated == "drop")
 
 
 def _as_range(vertices: pd.DataFrame) -> Any:
-    """Consecutive whole numbers without attributes are a range, which also formats without a list can note."""
+    """Consecutive integers without attributes as a range, which formats without a list of vertices can hold, too."""
     ids = vertices.iloc[:, 0]
     if len(vertices.columns) > 1 or ids.dtype.kind not in "iu" or ids.empty or ids.max() >= 2**63:
         return vertices
@@ -176,49 +239,227 @@ def _as_range(vertices: pd.DataFrame) -> Any:
 # -- other libraries ---------------------------------------------------------------------------------------------------
 
 
-def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) -> Graph:
-    """A graph from NetworkX, with its attributes; the edge attribute `weight`, if there is one, is the weight. Options
-    are those of `Graph.from_edges`."""
-    _expect(graph, "is_multigraph", "graph of NetworkX")
-    return _graph(networkx.from_networkx(graph, weight), None, None, **options)
+def from_networkx(graph: Any, *, weight: str | None = "auto", **options: Any) -> Graph:
+    """Convert a NetworkX graph, with its attributes.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        A graph of any NetworkX class, whose nodes are all integers, all strings or all UUIDs.
+    weight : str or None, default "auto"
+        Edge attribute with the weights, which every edge must have. ``"auto"`` takes a numeric attribute called
+        ``weight``, if there is one; None makes an unweighted graph.
+    **options
+        Further options are passed to `Graph.from_edges`.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> G = dg.from_networkx(nx.karate_club_graph())
+    >>> G.num_vertices, G.num_edges
+    (34, 78)
+    """
+    _expect(graph, "is_multigraph", "a NetworkX graph")
+    return _graph(networkx.from_networkx(graph, weight), **options)
 
 
-def from_igraph(graph: Any, *, weight: str | None = "weight", name: str | None = "name", **options: Any) -> Graph:
-    """A graph from igraph, with its attributes; the vertex attribute `name`, if there is one, is the id, and the edge
-    attribute `weight` the weight. Options are those of `Graph.from_edges`."""
-    _expect(graph, "es", "graph of igraph")
-    return _graph(igraph.from_igraph(graph, weight, name), None, None, **options)
+def from_igraph(graph: Any, *, weight: str | None = "auto", name: str | None = "name", **options: Any) -> Graph:
+    """Convert a python-igraph graph, with its attributes.
+
+    Parameters
+    ----------
+    graph : igraph.Graph
+        The graph.
+    weight : str or None, default "auto"
+        Edge attribute with the weights, which every edge must have. ``"auto"`` takes a numeric attribute called
+        ``weight``, if there is one; None makes an unweighted graph.
+    name : str, default "name"
+        Vertex attribute that becomes the id, if there is one. With None, or without it, ids are the vertices' indices.
+    **options
+        Further options are passed to `Graph.from_edges`.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import igraph
+    >>> G = dg.from_igraph(igraph.Graph(edges=[(0, 1), (1, 2)]))
+    >>> G.num_vertices, G.directed
+    (3, False)
+    """
+    _expect(graph, "es", "an igraph graph")
+    return _graph(igraph.from_igraph(graph, weight, name), **options)
 
 
-def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
-    """A graph from a sparse adjacency matrix (or a NumPy array): an edge from i to j, with its value as weight, for
-    every stored entry. Options are those of `Graph.from_edges`."""
-    _expect(matrix, "tocoo" if not isinstance(matrix, np.ndarray) else "shape", "matrix of SciPy or NumPy")
-    return _graph(scipy_sparse.from_scipy(matrix, directed=directed), None, None, **options)
+def from_scipy(matrix: Any, *, directed: bool = True, weight: str | None = "auto", **options: Any) -> Graph:
+    """Convert an adjacency matrix: each stored entry (i, j) is an edge from i to j, with the value as weight.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or numpy.ndarray
+        The matrix; the zeros of a NumPy array are not edges. The columns of a rectangular matrix are vertices numbered
+        after its rows.
+    directed : bool, default True
+        With False, the matrix must be symmetric, and each pair of entries is one undirected edge.
+    weight : "weight" or None, default "auto"
+        ``"auto"`` and ``"weight"`` take the values of the entries, as the column ``weight``; None leaves them out.
+    **options
+        Further options are passed to `Graph.from_edges`.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> G = dg.from_scipy(np.array([[0, 2], [3, 0]]))
+    >>> G.edges.compute()
+       source  destination  weight
+    0       0            1       2
+    1       1            0       3
+    """
+    _expect(matrix, "tocoo" if not isinstance(matrix, np.ndarray) else "shape", "a SciPy or NumPy matrix")
+    return _graph(scipy_sparse.from_scipy(matrix, directed=directed, weight=weight), **options)
 
 
 @known_options()
 def to_networkx(graph: Graph, *, multigraph: bool | None = None) -> Any:
-    """A NetworkX graph with all ids, columns and attributes; a multigraph if edges repeat, or as asked."""
+    """Convert a graph to NetworkX, with all ids, columns and attributes.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph to convert.
+    multigraph : bool, optional
+        Whether to make a multigraph; by default only if edges repeat.
+
+    Returns
+    -------
+    networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
+    >>> list(dg.to_networkx(G).edges)
+    [('a', 'b'), ('b', 'c')]
+    """
     return networkx.to_networkx(*compute_frames(graph), **_ends(graph), directed=graph.directed, multigraph=multigraph)
 
 
 @known_options()
 def to_igraph(graph: Graph) -> Any:
-    """An igraph graph with all columns and attributes; ids are in the vertex attribute `name`."""
+    """Convert a graph to python-igraph, with all columns and attributes.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph to convert.
+
+    Returns
+    -------
+    igraph.Graph
+        Ids are in the vertex attribute ``name``.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
+    >>> dg.to_igraph(G).vs["name"]
+    ['a', 'b', 'c']
+    """
     return igraph.to_igraph(*compute_frames(graph), **_ends(graph), directed=graph.directed)
 
 
 @known_options()
 def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
-    """The adjacency matrix in compressed rows, and the id of each row; repeated edges add up."""
+    """Convert a graph to a sparse adjacency matrix.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph to convert.
+
+    Returns
+    -------
+    matrix : scipy.sparse.csr_array
+        Entry (i, j) is the sum of the weights of the edges from row i to row j, or their number without weights.
+    ids : numpy.ndarray
+        The vertex id of each row, in ascending order.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [10, 10], "dst": [20, 30]})
+    >>> matrix, ids = dg.to_scipy(G)
+    >>> matrix.toarray()
+    array([[0, 1, 1],
+           [0, 0, 0],
+           [0, 0, 0]])
+    >>> ids
+    array([10, 20, 30])
+    """
     return scipy_sparse.to_scipy(*compute_frames(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
 
 
-def _expect(given: Any, attribute: str, what: str) -> None:
-    if not hasattr(given, attribute):
-        raise InputError(f"{type(given).__name__} is no {what}; edges in a frame are for Graph.from_edges")
+def _expect(value: Any, attribute: str, what: str) -> None:
+    if not hasattr(value, attribute):
+        raise InputError(f"expected {what}, got {type(value).__name__}; for a frame of edges use Graph.from_edges")
 
 
 def _ends(graph: Graph) -> dict[str, str]:
-    return {"source": graph.listed.edges.source, "destination": graph.listed.edges.destination}
+    return {"source": graph.input_edges.edges.source, "destination": graph.input_edges.edges.destination}
+
+
+@known_options()
+def open_graph(
+    path: Any,
+    *,
+    weight: str | None = "auto",
+    policy: Any = None,
+    parts: int | None = None,
+    capacities: Any = None,
+    client: Any = None,
+) -> Graph:
+    """Open a graph that `Graph.save` wrote.
+
+    This reads only the manifest; blocks are memory-mapped and verified on first use. The saved partitions are used if
+    their number is `parts` and no other policy is given; otherwise the graph is partitioned again. Results that were
+    saved with the graph are in its `results`.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+    weight : str or None, default "auto"
+        Edge column with the weights. ``"auto"`` takes the weight with which the graph was saved, if it had one; None
+        opens it without.
+    policy : str or function, optional
+        Partitioning policy, as in `Graph.from_edges`; by default the saved one.
+    parts : int, optional
+        Number of partitions; by default one per worker, or in this process the saved number.
+    capacities : mapping or "measure", optional
+        Speeds of the workers, as in `Graph.from_edges`.
+    client : distributed.Client, optional
+        By default the current client, or this process if there is none.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp() + "/saved"
+    >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}).save(folder)
+    >>> dg.open_graph(folder).num_edges
+    2
+    """
+    workers, saved = Workers.find(client), SavedGraph.find(local_folder(path))
+    parts = check_integer("parts", parts, 1, MOST_PARTS, or_none=True) or len(workers.addresses) or saved.parts
+    check_capacities(workers, capacities, parts)
+    input_edges, partitioning, as_saved = saved.opened(workers, weight, policy, parts, capacities)
+    return Graph.of(input_edges, partitioning, as_saved=as_saved)

@@ -1,7 +1,7 @@
-"""Edges too big for one machine: Parquet and delimited text as a Dask DataFrame, a block of bytes a partition.
+"""Edges too big for one machine: Parquet and delimited text as a Dask DataFrame, one partition per block of bytes.
 
-Every block has the columns and types that the head of the first file (text) or its schema (Parquet) shows. A block that
-breaks them raises an IdError or WeightError when it is computed; `id_type="string"` is the way out it names.
+The heads of the files (text) or their schemas (Parquet) determine the columns and types of every block. A block that
+does not match them raises an IdError, ColumnError or WeightError when it is computed; the message names the remedy.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dgraph.io.formats import check_options, format_of
 from dgraph.io.text import plain_text
 from dgraph.io.text.dialect import Dialect, read_head
 from dgraph.io.text.table_reader import read_table
+from dgraph.native.free_memory import enough_memory
 from dgraph.options import check_integer
 from dgraph.partition.ids.id_types import is_uuid, is_whole
 
@@ -38,143 +39,153 @@ def lazy_edge_list(
     format: str | None = None,
     source: str | int | None = None,
     destination: str | int | None = None,
-    weight: str | int | bool | None = None,
+    weight: str | int | bool | None = "auto",
     columns: Sequence[str | int] | str | None = None,
     by: Any = None,
     **options: Any,
 ) -> EdgeList:
-    """Like `read_edge_list`, but nothing beyond the heads is read yet. A quoted value must not hold a line's end.
-    `by` is who reads blocks, CPUs by default; text has one option more, the `block_size` in bytes."""
-    by = by or CpuBlocks()
+    """Like `read_edge_list`, but reads only the heads of files at first. Quoted values must not contain line breaks.
+
+    `by` makes frames from blocks, by default with pandas. Text has one more option, the `block_size` in bytes.
+    """
+    by = by or PandasFrames()
     name = format_of(path, format)
     path = paths.from_anywhere(path)
+    weight = None if weight is False else weight
     choice: dict[str, Any] = {"source": source, "destination": destination, "weight": weight, "columns": columns}
     if name == "parquet":
         check_options(path, name, options)
-        return _lazy_parquet(path, choice, by)
+        with enough_memory(path):
+            return _lazy_parquet(path, choice, by)
     if name != "text":
-        raise OptionError(f"{path}: {name} cannot be read block by block (convert it to .parquet or .csv first)")
+        raise OptionError(f"{path}: {name} files cannot be read block by block (convert to .parquet or .csv first)")
     block_size = check_integer("block_size", options.pop("block_size", BLOCK_SIZE))
     check_options(path, name, options)
-    return _lazy_text(path, choice, block_size, by, **options)
+    with enough_memory(path):
+        return _lazy_text(path, choice, block_size, by, **options)
 
 
-class CpuBlocks:
-    """How blocks become a lazy frame: a Dask frame of pandas."""
+class PandasFrames:
+    """Makes a Dask DataFrame from blocks."""
 
     def parquet(self, pieces: list[tuple[str, int]], weight: str | None, schema: pa.Schema) -> dd.DataFrame:
         empty = _frame(schema.empty_table(), _complete(weight))
-        return dd.from_map(_parquet_block, pieces, weight=weight, schema=schema, meta=empty)
+        return dd.from_map(_parquet_block, pieces, weight=weight, schema=schema, meta=empty, label="dgraph-read")
 
-    def text(
-        self, blocks: list[tuple], wanted: plain_text.WantedColumns, id_type: str, schema: pa.Schema
-    ) -> dd.DataFrame:
-        empty = _frame(schema.empty_table(), wanted.complete)
-        return dd.from_map(text_block, blocks, wanted=wanted, id_type=id_type, schema=schema, meta=empty)
+    def text(self, blocks: list[tuple], spec: plain_text.ColumnSpec, id_type: str, schema: pa.Schema) -> dd.DataFrame:
+        empty = _frame(schema.empty_table(), spec.complete)
+        return dd.from_map(
+            text_block, blocks, spec=spec, id_type=id_type, schema=schema, meta=empty, label="dgraph-read"
+        )
 
 
 def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
-    names, wanted, note = parquet.describe(path, **choice)
+    names, chosen, label, unweighted, note = parquet.describe(path, **choice)
     pieces, schemas, rows = [], [], 0
     for name in names:
         try:
-            said = parquet.check_rows(name)
-            schemas.append(_plain(said.schema.to_arrow_schema(), wanted))
+            metadata = parquet.metadata_of(name)
+            schemas.append(_plain(metadata.schema.to_arrow_schema(), chosen, label))
+        except MemoryError:
+            raise
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise FileError(f"not a Parquet file: {error}", path=name, remedy="write or fetch it again") from error
-        pieces += [(name, group) for group in range(said.num_row_groups)]
-        rows += said.num_rows
+            raise FileError(f"not a Parquet file: {error}", path=name, remedy="write or download it again") from error
+        pieces += [(name, group) for group in range(metadata.num_row_groups)]
+        rows += metadata.num_rows
     try:
         common = pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as error:
-        raise ColumnError(f"{path}: files with columns that do not fit together: {error} (write them alike)") from error
-    for place, end in enumerate(wanted["read"][:2]):
-        if rows:  # Dask would make strings of dates
+        problem = f"{path}: the files have incompatible columns: {error}"
+        raise ColumnError(f"{problem} (write all files with the same columns)") from error
+    for place, end in enumerate(chosen[:2]):
+        if rows:  # Dask would turn dates into strings
             parquet.check_type(common.field(place).type, end, path)
         if parquet.meet([schema.field(end).type for schema in schemas if end in schema.names]):
             common = common.set(place, common.field(place).with_type(pa.uint64()))
     if not pieces:
-        frame = dd.from_pandas(_frame(common.empty_table(), _complete(wanted["weight"])), npartitions=1)
+        frame = dd.from_pandas(_frame(common.empty_table(), _complete(label)), npartitions=1)
     else:
-        frame = by.parquet(pieces, wanted["weight"], common)
-    vertices = range(*note["vertices"]) if "vertices" in note else None
-    start, end = wanted["read"][:2]
-    return EdgeList(frame, start, end, wanted["weight"], note.get("directed"), vertices)
+        frame = by.parquet(pieces, label, common)
+    vertices = parquet.noted_vertices(path, note)
+    return EdgeList(frame, chosen[0], chosen[1], label, note.get("directed"), vertices, unweighted)
 
 
-def _plain(schema: pa.Schema, wanted: dict[str, Any]) -> pa.Schema:
-    """The columns that are read, of the types that they have in frames."""
+def _plain(schema: pa.Schema, chosen: Sequence[str], weight: str | None) -> pa.Schema:
+    """The chosen columns, with the types that they have in frames."""
     fields = []
-    for field in (schema.field(name) for name in wanted["read"] if name in schema.names):
+    for field in (schema.field(name) for name in chosen if name in schema.names):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if field.name == wanted["weight"] and pa.types.is_decimal(kind):  # an object, of which Dask makes text
+        if field.name == weight and pa.types.is_decimal(kind):  # pandas has objects, which Dask turns into text
             kind = pa.float64()
-        elif field.name in wanted["read"][:2] and is_whole(kind) and not pa.types.is_integer(kind):
+        elif field.name in chosen[:2] and is_whole(kind) and not pa.types.is_integer(kind):
             kind = pa.int64()
         fields.append(pa.field(field.name, kind))
     return pa.schema(fields)
 
 
 def _parquet_block(piece: tuple[str, int], weight: str | None, schema: pa.Schema) -> pd.DataFrame:
-    name, group = piece
+    with enough_memory(piece[0]):
+        return _row_group(*piece, weight, schema)
+
+
+def _row_group(name: str, group: int, weight: str | None, schema: pa.Schema) -> pd.DataFrame:
     fs, inner = paths.filesystem(name)
     try:
         with fs.open(inner, "rb") as stream:
-            table = pyarrow.parquet.ParquetFile(stream).read_row_group(group, columns=schema.names)
+            metadata = pyarrow.parquet.read_metadata(stream)
+            texts = parquet.check_memory(name, metadata, schema.names, [group])
+            file = pyarrow.parquet.ParquetFile(stream, metadata=metadata, read_dictionary=texts)
+            table = parquet.decoded(name, file.read_row_group(group, columns=schema.names), texts)
         table = table.select(schema.names).replace_schema_metadata(None).cast(schema)
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        problem = f"row group {group} does not read as the other files do: {error}"
-        raise FileError(problem, path=name, remedy="write the files alike") from error
+        problem = f"row group {group} does not match the schema of all files: {error}"
+        raise FileError(problem, path=name, remedy="write all files with the same columns") from error
     parquet.check_block(table, weight, f"{name}: row group {group}")
     return _frame(table, _complete(weight))
 
 
 def _complete(weight: str | None) -> int:
-    """How many columns are checked to lack nothing: the ids, and behind them the weight."""
+    """The number of columns, the first ones, in which no value may be missing: the ids and the weight."""
     return 2 + (weight is not None)
 
 
 def _lazy_text(path, choice, block_size, by, *, id_type=None, delimiter=None, header=None) -> EdgeList:
-    names = plain_text.expand_text(path)
-    blocks, heads, first = [], [], None
-    for name in names:
-        dialect, wanted = plain_text.describe(name, delimiter=delimiter, header=header, **choice)
-        if first is not None and wanted.labels != first.labels:
-            raise ColumnError(
-                f"{name}: columns {wanted.labels} where {names[0]} has {first.labels} (write the files alike)"
-            )
-        first = first or wanted
+    described = plain_text.describe(path, delimiter=delimiter, header=header, **choice)
+    spec = described[0][2]
+    blocks, heads = [], []
+    for name, dialect, own in described:
         start = _data_start(name, dialect)
-        heads.append(_read_block(name, dialect, wanted, id_type, (start, start + _LINE)))
+        heads.append(_read_block(name, dialect, own, id_type, (start, start + _LINE)))
         blocks += [(name, dialect, span) for span in _spans(name, block_size, start)]
-    assert first is not None
     types = {"id": _type_of_ids(heads), "weight": pa.float64()}
-    columns = zip(first.labels, first.kinds.values(), strict=True)
+    columns = zip(spec.labels, spec.kinds.values(), strict=True)
     schema = pa.schema([(label, types.get(kind) or _type_of_others(heads, label)) for label, kind in columns])
-    frame = by.text(blocks, first, "string" if types["id"] == pa.string() else "int64", schema)
-    return EdgeList(frame, first.labels[0], first.labels[1], weight=first.weight)
+    frame = by.text(blocks, spec, "string" if types["id"] == pa.string() else "int64", schema)
+    return EdgeList(frame, spec.labels[0], spec.labels[1], weight=spec.weight, unweighted=spec.unweighted)
 
 
 def _type_of_ids(heads: list[pa.Table]) -> pa.DataType:
-    found = {kind for head in heads for kind in head.schema.types[:2]}
-    return next((kind for kind in (pa.string(), pa.uint64()) if kind in found), pa.int64())
+    kinds = {kind for head in heads for kind in head.schema.types[:2]}
+    return next((kind for kind in (pa.string(), pa.uint64()) if kind in kinds), pa.int64())
 
 
 def _type_of_others(heads: list[pa.Table], label: str) -> pa.DataType:
-    """Numbers with a point, if where files begin there are only numbers, and all can be told so; else text."""
-    found = [head[label] for head in heads if head[label].null_count < len(head)]
+    """Floats, if the heads of the files hold only numbers that floats can represent; else strings."""
+    columns = [head[label] for head in heads if head[label].null_count < len(head)]
     try:
-        for one in found:
-            if pa.types.is_string(one.type):
-                return pa.string()
-            one.cast(pa.float64())
-    except pa.ArrowInvalid:  # a whole number of so many digits
+        if not columns or any(pa.types.is_string(column.type) for column in columns):
+            return pa.string()
+        for column in columns:
+            column.cast(pa.float64())
+    except pa.ArrowInvalid:  # an integer that no float represents
         return pa.string()
-    return pa.float64() if found else pa.string()
+    return pa.float64()
 
 
 def _data_start(name: str, dialect: Dialect) -> int:
-    """Where the first row starts, in bytes."""
+    """The position of the first row in bytes."""
     at, head = 0, read_head(name)
     for _ in range(dialect.skip):
         at = head.find(b"\r" if dialect.bare_cr else b"\n", at) + 1 or len(head)
@@ -190,25 +201,30 @@ def _spans(name: str, block_size: int, start: int) -> list[tuple[int, int]]:
     return [(at, min(at + block_size, size)) for at in range(start, size, block_size)]
 
 
-def text_block(block: tuple, wanted: plain_text.WantedColumns, id_type: str, schema: pa.Schema) -> pd.DataFrame:
+def text_block(block: tuple, spec: plain_text.ColumnSpec, id_type: str, schema: pa.Schema) -> pd.DataFrame:
+    with enough_memory(block[0]):
+        return _text_frame(block, spec, id_type, schema)
+
+
+def _text_frame(block: tuple, spec: plain_text.ColumnSpec, id_type: str, schema: pa.Schema) -> pd.DataFrame:
     name, dialect, span = block
-    table = _read_block(name, dialect, wanted, id_type, span)
+    table = _read_block(name, dialect, spec, id_type, span)
     columns = []
-    for column, field, kind in zip(table.columns, schema, wanted.kinds.values(), strict=True):
+    for column, field, kind in zip(table.columns, schema, spec.kinds.values(), strict=True):
         try:
             columns.append(column.cast(field.type))
         except pa.ArrowInvalid as error:
-            wrong, problem = IdError if kind == "id" else ColumnError, f"{error}, other than where the files begin"
-            raise wrong(f"{name}: column {field.name!r}: {problem} (read it at once, with lazy=False)") from error
-    return _frame(pa.table(columns, schema=schema), wanted.complete)
+            problem = f"{name}: column {field.name!r}: {error}, unlike at the start of the files"
+            raise (IdError if kind == "id" else ColumnError)(f"{problem} (pass lazy=False)") from error
+    return _frame(pa.table(columns, schema=schema), spec.complete)
 
 
 def _read_block(
-    name: str, dialect: Dialect, wanted: plain_text.WantedColumns, id_type: str | None, span: tuple[int, int]
+    name: str, dialect: Dialect, spec: plain_text.ColumnSpec, id_type: str | None, span: tuple[int, int]
 ) -> pa.Table:
     """The rows whose lines start inside the span."""
     how = partial(open_span, name, dialect, span)
-    return read_table(name, dialect, wanted.kinds, id_type=id_type, open_stream=how).rename_columns(wanted.labels)
+    return read_table(name, dialect, spec.kinds, id_type=id_type, open_stream=how).rename_columns(spec.labels)
 
 
 def open_span(name: str, dialect: Dialect, span: tuple[int, int]) -> BinaryIO:
@@ -217,7 +233,7 @@ def open_span(name: str, dialect: Dialect, span: tuple[int, int]) -> BinaryIO:
 
 
 class Span:
-    """The lines of a stream that start in a range of bytes; the last one is read to its end."""
+    """The lines of a stream that start in a range of bytes; the last line is complete."""
 
     def __init__(self, stream: BinaryIO, start: int, stop: int, end: bytes, *, compressed: bool):
         self._stream, self._end, self._left = stream, end, stop - start
@@ -230,7 +246,7 @@ class Span:
             self._to_line_start()
 
     def _to_line_start(self) -> None:
-        """From the byte before the span to the first line that starts inside it."""
+        """Go from the byte before the span to the first line that starts inside it."""
         self._left += 1
         while self._left > 0 and (data := self._stream.read(_LINE)):
             at = data.find(self._end) + 1
@@ -260,11 +276,11 @@ class Span:
 
 
 def _frame(table: pa.Table, complete: int) -> pd.DataFrame:
-    """A block whose first so many columns lack nothing. The others, if they may lack numbers, are of a nullable type in
-    every block, whether or not some lack."""
+    """A block as a DataFrame. The first `complete` columns have no missing values; numbers in the others have nullable
+    types in every block, whether or not values are missing."""
     fields = [field.with_nullable(field.nullable and place >= complete) for place, field in enumerate(table.schema)]
     frame = to_pandas(table.cast(pa.schema(fields)))
     for field in fields:
-        if is_uuid(field.type):  # an older Arrow hands out their bytes, of which Dask would make text
+        if is_uuid(field.type):  # older Arrow versions return bytes, which Dask turns into text
             frame[field.name] = pd.Series(table[field.name].to_pylist(), frame.index, dtype=object)
     return frame

@@ -1,4 +1,4 @@
-"""What a path or a URL stands for: its suffixes, its file system, and the files of a folder or a glob."""
+"""Resolves a path or URL: its suffixes, its file system, and the files of a folder or a glob."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
+from fsspec.implementations.local import LocalFileSystem
 
 from dgraph.errors import FileError
 
@@ -18,112 +19,103 @@ _TABLES = re.compile(r"/(_delta_log|\.hoodie|metadata(?=/[^/]*\.metadata\.json$)
 def split_suffix(path: str | os.PathLike) -> tuple[str, str, str]:
     """(stem, suffix, compression): `a/b.el.xz` is (`a/b`, `.el`, `.xz`); suffixes in lower case."""
     text = _in_chain(os.fspath(path))[1].rstrip("/")
-    compression = Path(text).suffix.lower()
-    if compression in COMPRESSED:
-        text = text[: -len(compression)]
-    else:
-        compression = ""
+    last = Path(text).suffix
+    compression = last.lower() if last.lower() in COMPRESSED else ""
+    text = text.removesuffix(last) if compression else text
     suffix = Path(text).suffix
-    return (text[: -len(suffix)] if suffix else text), suffix.lower(), compression
+    return text.removesuffix(suffix), suffix.lower(), compression
 
 
 def _in_chain(url: str) -> tuple[str, str, str]:
-    """What stands before, is, and stands behind the link of a chain of URLs that names files: `zip://a.csv` of
-    `simplecache::zip://a.csv::s3://bucket/b.zip`. A path, or a URL alone, is that link itself."""
+    """Split a chain of URLs into (before, link, after), where `link` is the part that names files: `zip://a.csv` in
+    `simplecache::zip://a.csv::s3://bucket/b.zip`. A path or a single URL is its own link."""
     links = url.split("::")
-    place = next((place for place, link in enumerate(links) if "://" in link), 0)
-    return "".join(f"{one}::" for one in links[:place]), links[place], "".join(f"::{one}" for one in links[place + 1 :])
+    at = next((place for place, link in enumerate(links) if "://" in link), 0)
+    return "".join(f"{one}::" for one in links[:at]), links[at], "".join(f"::{one}" for one in links[at + 1 :])
 
 
 def from_anywhere(path: str | os.PathLike) -> str:
-    """The path as workers find it, who may have been started in another folder."""
-    before, name, behind = _in_chain(os.fspath(path))
-    last = behind.rpartition("::")[2]
-    if last and "://" not in last:
-        return f"{before}{name}{behind[: -len(last)]}{_absolute(last)}"
-    return f"{before}{name}{behind}" if "://" in name else _absolute(name)
-
-
-def _absolute(path: str) -> str:
-    return str(Path(path).expanduser().absolute())
+    """The path in a form that also holds for workers, which may run in another folder."""
+    chain, colons, last = os.fspath(path).rpartition("::")
+    if not last or "://" in last:
+        return os.fspath(path)
+    return f"{chain}{colons}{Path(last).expanduser().absolute()}"
 
 
 def filesystem(path: str | os.PathLike) -> tuple[Any, str]:
     """The fsspec file system of a path or URL, and the path inside it."""
     if not os.fspath(path):
-        raise FileError("is no path", path="''", remedy="the current folder is '.'")
+        raise FileError("an empty string is not a path", path="''", remedy="the current folder is '.'")
     try:
         return fsspec.core.url_to_fs(os.fspath(path))
     except (ValueError, ImportError, TypeError) as error:
-        remedy = "use a local path, or a URL whose protocol fsspec knows and has the package for"
+        remedy = "use a local path, or a URL whose protocol fsspec supports, and install the package it needs"
         raise FileError(f"cannot be opened: {error}", path=path, remedy=remedy) from error
 
 
 def expand(path: str | os.PathLike, suffixes: tuple[str, ...] = ()) -> list[str]:
-    """The files that a path, a glob or a folder stands for, sorted; of folders, those with one of the suffixes, else
-    those with none. A glob that matches folders and no file stands for what is in them."""
+    """The files that a path, a glob or a folder stands for, sorted. From a folder come the files with one of the
+    suffixes, or, if there are none, those without a suffix. A glob that matches only folders stands for their files."""
     fs, inner = filesystem(path)
     try:
         if fs.isfile(inner):
             return [os.fspath(path)]
         if fs.isdir(inner):
-            found = _below(fs, [inner], suffixes)
+            names = _below(fs, [inner], suffixes)
             what = f"the folder holds no {', '.join(suffixes)} file" if suffixes else "the folder holds no file"
         elif any(sign in inner for sign in "*?["):
-            found, what = _matching(fs, inner, suffixes), "no file matches this pattern"
+            names, what = _matching(fs, inner, suffixes), "no file matches this pattern"
         else:
-            found, what = [], "there is no such file"
+            names, what = [], "there is no such file"
     except FileError:
         raise
     except (OSError, ValueError) as error:
-        raise FileError(f"cannot be looked up: {error}", path=path, remedy="check the path and its rights") from error
-    if not found:
+        raise FileError(f"cannot be listed: {error}", path=path, remedy="check the path and its permissions") from error
+    if not names:
         raise FileError(what, path=path, remedy="check the path")
     before, link, behind = _in_chain(os.fspath(path))
     if before or behind:
-        return [f"{before}{link.partition('://')[0]}://{name}{behind}" for name in sorted(found)]
-    return [name if is_local(fs) else fs.unstrip_protocol(name) for name in sorted(found)]
+        return [f"{before}{link.partition('://')[0]}://{name}{behind}" for name in sorted(names)]
+    return [name if is_local(fs) else fs.unstrip_protocol(name) for name in sorted(names)]
 
 
 def _below(fs: Any, folders: list[str], suffixes: tuple[str, ...]) -> list[str]:
-    """The files in folders that are data, with one of the suffixes, or if there are none, without any: so Hive and
-    Hadoop call theirs."""
-    found: list[str] = []
+    """The data files in folders: those with one of the suffixes, else those without any suffix, as Hive and Hadoop
+    write them."""
+    files: list[str] = []
     for folder in folders:
         names = fs.find(folder)
         _refuse_tables(folder, names)
-        found += [name for name in names if _is_data(name, folder)]
-    named = [name for name in found if split_suffix(name)[1] in suffixes]
-    return named or [name for name in found if not (suffixes and split_suffix(name)[1])]
+        files += [name for name in names if _is_data(name, folder)]
+    named = [name for name in files if split_suffix(name)[1] in suffixes]
+    return named or [name for name in files if not (suffixes and split_suffix(name)[1])]
 
 
 def _refuse_tables(folder: str, names: list[str]) -> None:
     for name in names:
-        if found := _TABLES.search(f"/{name[len(folder) :]}"):
-            kind = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}.get(found[1], "Iceberg")
-            remedy = f"read it by a library that knows {kind}, and give Graph.from_edges the frame"
-            raise FileError(f"a table of {kind}, whose files hold deleted rows, too", path=folder, remedy=remedy)
+        if table := _TABLES.search(f"/{name[len(folder) :]}"):
+            kind = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}.get(table[1], "Iceberg")
+            remedy = f"read it with a library for {kind}, and pass the frame to Graph.from_edges"
+            raise FileError(f"this is a {kind} table, whose files also hold deleted rows", path=folder, remedy=remedy)
 
 
 def _matching(fs: Any, pattern: str, suffixes: tuple[str, ...]) -> list[str]:
-    """The files that match, else those in folders that do."""
+    """The files that match, or else the files in the folders that match."""
     parts = pattern.split("/")
     first = next(place for place, part in enumerate(parts) if any(sign in part for sign in "*?["))
-    found = fs.glob(pattern, detail=True)
-    if not any(part.startswith((".", "_")) for part in parts[first:]):  # else they are asked for
-        found = {name: entry for name, entry in found.items() if _is_data(name, "/".join(parts[:first]))}
-    named = [name for name, entry in found.items() if entry["type"] == "file" or fs.isfile(name)]  # links are "other"
-    return named or _below(fs, [name for name in found if fs.isdir(name)], suffixes)
+    entries = fs.glob(pattern, detail=True)
+    if not any(part.startswith((".", "_")) for part in parts[first:]):  # otherwise the pattern asks for hidden files
+        entries = {name: entry for name, entry in entries.items() if _is_data(name, "/".join(parts[:first]))}
+    named = [name for name, entry in entries.items() if entry["type"] == "file" or fs.isfile(name)]  # links are "other"
+    return named or _below(fs, [name for name in entries if fs.isdir(name)], suffixes)
 
 
 def _is_data(name: str, folder: str) -> bool:
-    """Whether a file is data of the folder that it is below: not where it, or a folder between, is called `.name`, or
-    `_name` and is no value of a column, as `_name=1` is. So it is for Spark, whose logs and drafts are called so."""
+    """Whether a file below a folder is data. As in Spark, files and folders called `.name` or `_name` are logs and
+    drafts; `_name=1` is a partition column."""
     parts = name[len(folder) :].strip("/").split("/")
     return not any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
 
 
 def is_local(fs: Any) -> bool:
-    """Whether a file system is that of this machine."""
-    protocol = fs.protocol if isinstance(fs.protocol, (tuple, list)) else (fs.protocol,)
-    return "file" in protocol or "local" in protocol
+    return isinstance(fs, LocalFileSystem)

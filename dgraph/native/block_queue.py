@@ -1,10 +1,13 @@
-"""The queue from which a team takes blocks of vertices: a heap in which a block moves up as its key falls, so that
-choosing a block costs O(log blocks). Kernels of `codegen/descent/descent_kernel.py` call it; all threads of a team
-share its arrays.
+"""The queue from which a team takes blocks of vertices. It is a heap in which a block moves up as its key falls, so
+that choosing a block costs O(log blocks). Kernels made by `codegen/descent/descent_kernel.py` call it; all threads of a
+team share its arrays:
 
-    heap, place, keys   the blocks by key; where each is in the heap, or below zero what else it does; their keys
-    live                the L1 norm of what has changed for each block since it was last taken
-    board               counters, on cache lines of their own;  limits: what was asked for
+    heap     the waiting blocks, ordered by key
+    place    the position of each block in the heap; below zero, its status
+    keys     the key of each block
+    live     for each block, the L1 norm of the changes since it was last taken
+    board    counters, each on a cache line of its own
+    limits   the options of the call
 """
 
 from __future__ import annotations
@@ -28,16 +31,16 @@ from dgraph.native.team import (
 )
 
 LOCK, COUNT, WORKING, EDGES, DONE, FIRED, STALENESS, LAST, CURSOR, TOLD = (LINE * i for i in range(10))
-STARTED = 10 * LINE  # for each rank: how many blocks were done when it took the one that it works on
+STARTED = 10 * LINE  # by rank: how many blocks were done when it took its current block
 SHIFT, BLOCKS, OWNED, BUDGET, SWEEP, CYCLIC, TOGETHER, BOUND, FIRST = range(9)
 NEVER = np.int64(1 << 62)
-ALL = np.int64(1 << 56)  # looks at edges: more than any call takes
-ABSENT, AT_WORK, AGAIN = -1, -2, -3  # places; a block at work that is put gets into the heap once it is done, so that
-#                                      no block has two writers
-NONE, LATER = -1, -2  # no block: the end of this call; nothing at the moment
+ALL = np.int64(1 << 56)  # edges: more than any call reads
+# Statuses in `place`. A block at work that is put again enters the heap once it is done, so no block has two writers.
+ABSENT, AT_WORK, AGAIN = -1, -2, -3
+NONE, LATER = -1, -2  # instead of a block: this call is over; nothing to do at the moment
 SPINS = 200
-FURTHER = 4.0  # of messages in order; by 1 looks at edges are a sixth fewer, but turns of blocks 2.6 times as many
-PATIENCE = 50_000.0  # nanoseconds that a slow worker owes before it waits
+FURTHER = 4.0  # see `last_key`; with 1, a sixth fewer edges are read, but blocks take 2.6 times as many turns
+PATIENCE = 50_000.0  # nanoseconds: a slowed-down thread sleeps once it owes more than this
 
 _sleep: Any = types.ExternalFunction("Sleep" if os.name == "nt" else "usleep", types.int32(types.uint32))
 
@@ -58,7 +61,7 @@ def new_queue(blocks: int, threads: int) -> dict[str, np.ndarray]:
 
 @part
 def lock(board):
-    """Wait for the lock. It is held for a few stores only."""
+    """Wait for the lock. It is only ever held for a few stores."""
     spins = 0
     while not compare_and_swap(board, LOCK, 0, 1):
         spins += 1
@@ -93,7 +96,7 @@ def waits(here):
 
 @part
 def insert(b, heap, place, keys, board):
-    """Put block b on the heap, or move it up; call it under the lock."""
+    """Put block b on the heap, or move it up. Hold the lock."""
     i, key = place[b], keys[b]
     if i < 0:
         i = board[COUNT]
@@ -110,7 +113,7 @@ def insert(b, heap, place, keys, board):
 
 @part
 def pop(heap, place, keys, board):
-    """Take the block of the least key off the heap; call it under the lock, and only if there is one."""
+    """Take the block with the smallest key off the heap, which must not be empty. Hold the lock."""
     first = heap[0]
     count = board[COUNT] - 1
     board[COUNT] = count
@@ -135,7 +138,7 @@ def pop(heap, place, keys, board):
 
 @kernel
 def take(rank, heap, place, keys, board, limits):
-    """The next block; NONE if there is none and no block at work may yet make one; else LATER."""
+    """The next block. If no block waits: LATER while others are at work, since they may add some, else NONE."""
     lock(board)
     if limits[SWEEP]:
         b = board[CURSOR] if board[CURSOR] < limits[BLOCKS] else NONE
@@ -155,8 +158,8 @@ def take(rank, heap, place, keys, board, limits):
 
 @kernel
 def next_block(rank, size, signals, heap, place, keys, board, limits):
-    """The next block for this thread. With `TOGETHER`, threads meet before each block. Else nobody waits, except for a
-    thread that has been at one block while others did more than `BOUND`: so values are never older than that."""
+    """The next block for this thread. With `TOGETHER`, threads meet before each block. Otherwise, threads only wait
+    while one is still at a block since when more than `BOUND` others were done: no value is older than that."""
     if limits[TOGETHER]:
         barrier(size, signals)
         over = board[EDGES] >= limits[BUDGET] or (board[COUNT] == 0 and not limits[SWEEP])
@@ -178,7 +181,7 @@ def next_block(rank, size, signals, heap, place, keys, board, limits):
 
 @part
 def oldest(size, board):
-    """How many blocks had been done when the block was taken that has now been worked on for longest."""
+    """How many blocks had been done when the longest-running block was taken."""
     least = board[DONE]
     for rank in range(size):
         least = min(least, atomic_load(board, STARTED + LINE * rank))
@@ -187,8 +190,8 @@ def oldest(size, board):
 
 @kernel
 def finish(b, rank, fired, edges, pace, owed, heap, place, keys, board):
-    """Block b is done. Returns how many nanoseconds a thread of the given pace (nanoseconds an edge; for tests) still
-    has to wait."""
+    """Block b is done. `pace` slows threads down for tests: nanoseconds per edge. Returns how many nanoseconds this
+    thread now owes."""
     owed += pace[rank] * edges
     if owed > PATIENCE:
         _sleep(np.uint32(owed / 1000))
@@ -212,15 +215,15 @@ def finish(b, rank, fired, edges, pace, owed, heap, place, keys, board):
 
 @part
 def turn(b, board, limits):
-    """The key of a block in cyclic order: after that of the block last taken."""
+    """The key of a block in cyclic order, counted from the block that was last taken."""
     blocks, last = limits[BLOCKS], board[LAST]
     return float(b + blocks * ((last - b) // blocks + 1))
 
 
 @kernel
 def last_key(b, heap, keys, board, limits):
-    """The largest key of a message that is worked off with block b now; later ones wait for another turn. They are so
-    many times as far behind as a block in the middle of the heap."""
+    """The largest key of a message that block b processes in this turn; later ones wait for another turn. The distance
+    is `FURTHER` times that of a block in the middle of the heap."""
     if limits[CYCLIC] or limits[SWEEP] or board[COUNT] == 0:
         return np.inf
     return keys[b] + FURTHER * max(0.0, keys[heap[board[COUNT] >> 1]] - keys[b])
@@ -228,7 +231,7 @@ def last_key(b, heap, keys, board, limits):
 
 @kernel
 def changed(b, change, size, heap, place, keys, live, board, limits):
-    """What block b reads has changed by `change`. The block moves up when its changes have doubled."""
+    """The input of block b has changed by `change`. The block moves up when its changes have doubled."""
     if size > 1:
         now = atomic_add(live, b, change) + change
     else:

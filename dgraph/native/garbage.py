@@ -1,5 +1,5 @@
-"""Garbage collection, put off while modules are imported and kernels compiled: nearly all that these make stays, and
-looking through it again and again takes a sixth of their time."""
+"""Postpones garbage collection while modules are imported and kernels compiled. Nearly all objects that these create
+are kept, and scanning them again and again takes a sixth of the time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _lock = threading.Lock()
-_inside, _was_on = 0, False  # how many are at it now, and how it was before the first of them
+_inside, _was_on = 0, False  # how many threads are in the body, and whether collection was on before the first
 
 
 @contextmanager
 def defer_collection() -> Iterator[None]:
-    """In the body there is no collection. Several threads may be inside: the first turns it off, the last on again."""
+    """Disable garbage collection in the body. Of several threads, the first turns it off and the last turns it on."""
     global _inside, _was_on
     with _lock:
         if not _inside:

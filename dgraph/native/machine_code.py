@@ -1,4 +1,4 @@
-"""Numba's machine code, kept on disk for the next process. Where that is impossible, each process compiles for
+"""Numba's machine code, cached on disk for later processes. Where it cannot be cached, each process compiles for
 itself."""
 
 from __future__ import annotations
@@ -7,7 +7,6 @@ import os
 import pickle
 import stat
 import tempfile
-import warnings
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -19,25 +18,26 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache,
 
 from dgraph.errors import OptionError
 from dgraph.native.garbage import defer_collection
+from dgraph.phrases.phrases import warn
 
-UNREADABLE = (OSError, EOFError, pickle.UnpicklingError)  # torn by a full disk, or not to be read
+UNREADABLE = (OSError, EOFError, pickle.UnpicklingError)  # truncated by a full disk, or not readable
 REMEDY = (
-    "each process compiles anew, which takes seconds; set DGRAPH_CACHE and NUMBA_CACHE_DIR to folders of your own with "
-    "space"
+    "each process compiles them again, which takes seconds; set DGRAPH_CACHE and NUMBA_CACHE_DIR to folders that you "
+    "own, on a disk with free space"
 )
 
-problems: list[str] = []  # told of once a process
-_compiler: Any = njit  # whose annotations know half of its options
+problems: list[str] = []  # holds the first one, which is the only one to be warned of
+_compiler: Any = njit  # its annotations lack half of its options
 
 
 def _without_linear_algebra() -> None:
-    """Keep Numba from importing all of SciPy's linear algebra, a tenth of a second in each process, only to see whether
-    it is there. A kernel that multiplies matrices still has Numba look."""
+    """Keep Numba from importing all of SciPy's linear algebra only to see whether it is installed, which takes a tenth
+    of a second in each process. Numba still checks for kernels that multiply matrices."""
     try:
         from numba.np import linalg
 
         check, linalg.ensure_blas = linalg.ensure_blas, lambda: None
-    except (ImportError, AttributeError):  # a Numba that looks elsewhere: it may
+    except (ImportError, AttributeError):  # another version of Numba, which checks elsewhere
         return
     try:
         from numba.np import arraymath
@@ -51,12 +51,11 @@ _without_linear_algebra()
 
 
 def cached_njit(**options: Any) -> Callable[[Callable], Any]:
-    """`numba.njit` without the GIL, and with a cache that never fails: neither because the disk is full, nor
-    read-only."""
+    """`numba.njit` without the GIL, and with a cache that does not fail if the disk is full or read-only."""
 
     def compiled(function: Callable) -> Any:
         dispatcher = _compiler(nogil=True, no_cfunc_wrapper=True, **options)(function)
-        dispatcher._cache = KernelCache(function)
+        dispatcher._cache = Files(function)
         dispatcher.compile = defer_collection()(dispatcher.compile)
         return dispatcher
 
@@ -64,22 +63,22 @@ def cached_njit(**options: Any) -> Callable[[Callable], Any]:
 
 
 def part_of_kernels(**options: Any) -> Callable[[Callable], Any]:
-    """The same for functions that only kernels call, and Python cannot: they are compiled into their callers, and kept
-    there."""
+    """`numba.njit` for functions that only kernels can call, not Python. They are compiled into their callers, and
+    cached there."""
     return _compiler(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
-# For parts that return no array. An option of Numba that is not public leaves out its counts of who refers to an array:
-# the threads of a team pass on the same arrays, and would all write to the same counts.
+# For parts that return no array. An undocumented option of Numba turns reference counting off: the threads of a team
+# pass the same arrays around, and would all write to the same counters.
 scalar_part = part_of_kernels(_nrt=False)
-# The same for what happens at every edge, or for every few vertices that wait: LLVM writes it out in its callers. A
-# call hands over all that arrays are made of: for tables of ten that takes longer than many a step on a path. (Numba
-# writes out, too, by inline="always", and takes four times as long to compile that.)
+# The same for parts that run for every edge, or for every few waiting vertices: LLVM inlines them. A call passes all
+# fields of each array; for tables of ten arrays that takes longer than many a step on a path. (Numba's own
+# inline="always" takes four times as long to compile.)
 inlined = part_of_kernels(_nrt=False, forceinline=True)
 
 
 class FallbackLocator(UserWideCacheLocator):
-    """Numba's last resort, where neither beside the source nor in the user's folder can anything be written."""
+    """Numba's last resort, for when neither the source's folder nor the user's cache folder is writable."""
 
     def __init__(self, function: Callable, file: str):
         super().__init__(function, file)
@@ -90,37 +89,37 @@ class CacheLocators(CompileResultCacheImpl):
     _locator_classes = [*CompileResultCacheImpl._locator_classes, FallbackLocator]  # noqa: RUF012 as Numba has it
 
 
-class CompiledFunctionCache(FunctionCache):
+class KernelCache(FunctionCache):
     _impl_class = CacheLocators
 
 
-class KernelCache(NullCache):
-    """The cache of one function's machine code. Its folder is looked for when it is first used; a disk that cannot keep
-    it is a warning, once a process."""
+class Files(NullCache):
+    """The cache of one function's machine code. It looks for its folder when it is first used, and warns once per
+    process if nothing can be cached."""
 
     def __init__(self, function: Callable):
-        self._function, self._stamp = function, _stamp(function)
+        self._function, self._stamp = function, _stamp_of(function.__code__.co_filename)
 
     @cached_property
     def _files(self) -> Any:
-        if _stamp(self._function) != self._stamp:  # what is compiled is not what stands there now
+        if _stamp_of(self._function.__code__.co_filename) != self._stamp:  # the file has changed since it was imported
             return NullCache()
         try:
-            files = CompiledFunctionCache(self._function)
-        except (RuntimeError, OSError) as error:  # no folder can be written
-            warn_once(error)
+            files = KernelCache(self._function)
+        except (RuntimeError, OSError) as error:  # no writable folder
+            warn_uncached(error)
             return NullCache()
         folder = Path(files.cache_path)
-        beside = folder.parent == Path(self._function.__code__.co_filename).parent  # of the source: as safe as that
-        if not beside and (why := distrusted(folder, stat.S_IWOTH)):
-            warn_once(OSError(f"{folder} {why}"))
+        with_source = folder.parent == Path(self._function.__code__.co_filename).parent  # then it is as safe as that
+        if not with_source and (why := distrusted(folder, stat.S_IWOTH)):
+            warn_uncached(OSError(f"{folder} {why}"))
             return NullCache()
-        # Numba looks at the own file alone, but what a function calls, and numbers that it names, are compiled into it.
+        # Numba checks only the function's own file, but callees and named constants are compiled into it as well.
         parts = _compiled_into(self._function)
         called = sorted({part.__code__.co_filename for part in parts})
         stamps = [(Path(name).name, *(_stamp_of(name) or ())) for name in called]
         numbers = sorted(set().union(*map(_numbers_in, parts)))
-        # As its version, for that is compared before types are read, which may be of classes that are no longer there.
+        # Part of the version, which is compared before types are unpickled, whose classes may no longer exist.
         files._cache_file._version = (files._cache_file._version, *stamps, *numbers)
         return files
 
@@ -136,35 +135,32 @@ class KernelCache(NullCache):
 
 
 def cache_folder() -> Path:
-    """Where generated sources are kept, and machine code that has no other place: DGRAPH_CACHE, else the user's cache
-    folder, else a private temporary one."""
+    """The folder of generated sources, and of machine code that has no other place: DGRAPH_CACHE, else the user's cache
+    folder, else a private temporary folder."""
     chosen = os.environ.get("DGRAPH_CACHE")
     if chosen:
         return _private(Path(chosen))
     home = os.environ.get("XDG_CACHE_HOME")
     try:
         return _private((Path(home) if home else Path.home() / ".cache") / "dgraph" / "kernels")
-    except (OSError, RuntimeError):  # no home, or one that cannot be written
-        return _private(Path(tempfile.gettempdir()) / f"dgraph-kernels-{_user()}")
+    except (OSError, RuntimeError):  # no home, or not writable
+        user = os.getuid() if hasattr(os, "getuid") else 0
+        return _private(Path(tempfile.gettempdir()) / f"dgraph-kernels-{user}")
 
 
 def _private(folder: Path) -> Path:
-    """Make the folder, readable by this user alone; refuse one that others own or may write."""
+    """Create the folder, readable by this user only. Refuse one that other users own or can write to."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if why := distrusted(folder):
-        raise OptionError(f"the cache of kernels {folder} {why}: set DGRAPH_CACHE to a folder of your own")
+        raise OptionError(f"the kernel cache {folder} {why}; set DGRAPH_CACHE to a folder that only you can write to")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(f"{folder} cannot be written")
+        raise PermissionError(f"{folder} is not writable")
     return folder
 
 
-def _user() -> int:
-    return os.getuid() if hasattr(os, "getuid") else 0
-
-
 def distrusted(folder: Path, others: int = stat.S_IWGRP | stat.S_IWOTH) -> str:
-    """Why others could put machine code into a folder, whose code is run as it is; "" if they cannot. (Numba makes
-    folders that a group may write, where the user's own setting is such.)"""
+    """The reason why other users could put machine code, which is run unchecked, into a folder; "" if they cannot.
+    Numba's own folders may be group-writable, depending on the user's umask, so callers choose the mode bits."""
     if os.name != "posix" or not os.path.lexists(folder):
         return ""
     status, me = folder.lstat(), os.getuid()
@@ -172,49 +168,45 @@ def distrusted(folder: Path, others: int = stat.S_IWGRP | stat.S_IWOTH) -> str:
         return "is a link or a file, not a folder"
     if status.st_uid != me:
         return f"belongs to user {status.st_uid}, not to you"
-    return "can be written by others (chmod 700 it)" if status.st_mode & others else ""
+    return "is writable by other users (run chmod 700 on it)" if status.st_mode & others else ""
 
 
 def _compiled_into(function: Any) -> set[Any]:
     """A function, and all compiled functions that it calls, directly or not."""
-    found, waiting = {function}, [function]
+    functions, waiting = {function}, [function]
     while waiting:
         caller = waiting.pop()
-        called = {getattr(caller.__globals__.get(name), "py_func", None) for name in caller.__code__.co_names}
-        waiting += called - found - {None}
-        found |= called - {None}
-    return found
+        called = {getattr(caller.__globals__.get(name), "py_func", None) for name in caller.__code__.co_names} - {None}
+        waiting += called - functions
+        functions |= called
+    return functions
 
 
 def _numbers_in(function: Any) -> set[tuple[str, str]]:
-    """The numbers that a function reads by name, from whatever file: they are compiled into it."""
-    found = {name: function.__globals__.get(name) for name in function.__code__.co_names}
-    return {(name, repr(value)) for name, value in found.items() if isinstance(value, int | float | np.generic)}
-
-
-def _stamp(function: Callable) -> tuple[int, int] | None:
-    """Time and size of the file that a function comes from."""
-    return _stamp_of(function.__code__.co_filename)
+    """The numbers that a function reads by name, including imported ones: they are compiled into it."""
+    named = {name: function.__globals__.get(name) for name in function.__code__.co_names}
+    return {(name, repr(value)) for name, value in named.items() if isinstance(value, int | float | np.generic)}
 
 
 def _stamp_of(name: str) -> tuple[int, int] | None:
+    """The modification time and size of a source file; None if there is none."""
     try:
-        found = Path(name).stat()
+        status = Path(name).stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def _harmless(action: Callable, *arguments: Any) -> Any:
     try:
         return action(*arguments)
     except UNREADABLE as error:
-        warn_once(error)
+        warn_uncached(error)
         return None
 
 
-def warn_once(error: BaseException) -> None:
-    """Warn, once a process."""
+def warn_uncached(error: BaseException) -> None:
+    """Warn once per process."""
     if not problems:
         problems.append(str(error))
-        warnings.warn(f"machine code cannot be kept ({error}): {REMEDY}", stacklevel=2)
+        warn(f"compiled kernels cannot be cached ({error}): {REMEDY}")

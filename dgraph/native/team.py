@@ -1,8 +1,8 @@
-"""A team: threads that run one compiled kernel side by side, from the first round of an algorithm to its last.
+"""A team: threads that run one compiled kernel in parallel, from the first round of an algorithm to the last.
 
-They meet at barriers inside the kernel, which cost a microsecond where a hand-over between Python threads costs fifty.
-Kernels of a team never raise: who left early would keep the others waiting. Those of many rounds look whether they are
-`stopped` after a barrier, where all see the same.
+They meet at barriers inside the kernel. A barrier costs a microsecond, a hand-over between Python threads fifty. The
+kernels of a team must never raise: a thread that leaves early would keep the others waiting forever. Kernels of many
+rounds check `stopped` after a barrier, where all threads see the same value.
 """
 
 from __future__ import annotations
@@ -15,37 +15,38 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import types, uint64
+from llvmlite import ir
+from numba import typeof, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from dgraph.native.interruptible_calls import STOP, signals_here
 from dgraph.native.machine_code import cached_njit, part_of_kernels
 
-ARRIVED, ROUND, STOPPED = 0, 16, 17  # in `signals`: who waits; how often all have met; and whether to stop, as of then
-SPINS = 2000  # looks at the round before a thread gives its core to others
-# Looks at edges that take longer than to start a thread for them and to meet it: measured on two cores, where most
-# operations break even at twice as many. On many cores no more are started than have so much to do each.
+STOP = 8  # in `signals`: set once the result is no longer wanted
+ARRIVED, ROUND, STOPPED = 0, 16, 17  # in `signals`: the threads waiting; the number of meetings; STOP at the last one
+SPINS = 2000  # a thread checks the round this often before it yields its core
+# The edges that make a thread worth starting and waiting for: measured on two cores, where most operations break even
+# at twice as many. On many cores, no more threads are started than have this many edges each.
 LOOKS = 1 << 19
 LINE = 16  # words apart, so that counters are on cache lines of their own
-ONE = uint64(1)  # as places are counted: with a signed 1 they would be floats
+ONE = uint64(1)  # for uint64 indices: adding a signed 1 would make them floats
 _larger = 1  # see `scale_threads`
 
 kernel = cached_njit()
 part = part_of_kernels()
-summed = part_of_kernels(fastmath={"reassoc"})  # several sums side by side: additions do not wait for each other
+summed = part_of_kernels(fastmath={"reassoc"})  # several partial sums at a time: additions need not wait
 _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 
 
 def worthwhile_threads(threads: int, looks: int) -> int:
-    """How many of some threads are worth starting for so many looks at edges."""
+    """How many of `threads` are worth starting to read `looks` edges."""
     return max(1, min(threads, looks * _larger // LOOKS))
 
 
 @contextmanager
 def scale_threads(times: int) -> Iterator[None]:
-    """In the body, a graph is a sample of one `times` as large, and gets as many threads as that would."""
+    """In the body, a graph is a sample of one `times` as large, and gets as many threads as the large one."""
     global _larger
     before, _larger = _larger, times
     try:
@@ -54,15 +55,26 @@ def scale_threads(times: int) -> Iterator[None]:
         _larger = before
 
 
-def team(kernel: Callable[..., Any], threads: int, *arrays: Any, beside: Sequence[Callable[..., Any]] = ()) -> Any:
-    """Run `kernel(rank, size, signals, *arrays)` on so many threads at once; returns what rank 0 returns. The threads
-    are new each time: those of a pool could wait behind another team's. The functions `beside` get the ranks after
-    these; they are called with rank, size and signals, and must not raise either."""
+def new_signals() -> np.ndarray:
+    return np.zeros(32, np.int64)
+
+
+def signals_here() -> np.ndarray:
+    """Signals for a team started by this thread: those of an `InterruptibleCall`, which can stop its teams, or new
+    ones."""
+    signals = getattr(threading.current_thread(), "signals", None)
+    return new_signals() if signals is None else signals
+
+
+def team(kernel: Any, threads: int, *arrays: Any, beside: Sequence[Callable[..., Any]] = ()) -> Any:
+    """Run `kernel(rank, size, signals, *arrays)` on `threads` threads at once, and return what rank 0 returns. The
+    functions in `beside` get the ranks after these; they are called with rank, size and signals, and must not raise
+    either. Threads are new each time, because those of a pool could wait behind another team's."""
     signals, size = signals_here(), threads + len(beside)
     if threads == size == 1:
         return _unless_stopped(kernel(0, 1, signals, *arrays), signals)
-    if threads:  # compiled before the threads start, which would wait for each other's compiler
-        _compiled(kernel, signals, arrays)
+    if threads:  # compile before the threads start, or they would wait for each other's compiler
+        kernel.compile(tuple(map(typeof, (0, 1, signals, *arrays))))
     ready = threading.Barrier(size)  # a thread that cannot be started must not leave others waiting in the kernel
     members: list[Callable[[], Any]] = [partial(kernel, rank, size, signals, *arrays) for rank in range(threads)]
     members += [partial(one, rank, size, signals) for rank, one in enumerate(beside, threads)]
@@ -80,28 +92,22 @@ def team(kernel: Callable[..., Any], threads: int, *arrays: Any, beside: Sequenc
         ready.abort()
         raise
     try:
-        found = members[0]()
+        result = members[0]()
     finally:
         for other in others:
             other.join()
-    return _unless_stopped(found, signals)
+    return _unless_stopped(result, signals)
 
 
-def _unless_stopped(found: Any, signals: np.ndarray) -> Any:
+def _unless_stopped(result: Any, signals: np.ndarray) -> Any:
     if signals[STOP]:
         raise KeyboardInterrupt
-    return found
-
-
-def _compiled(kernel: Any, signals: np.ndarray, arrays: tuple[Any, ...]) -> None:
-    from numba import typeof
-
-    kernel.compile(tuple(typeof(value) for value in (0, 1, signals, *arrays)))
+    return result
 
 
 @part
 def barrier(size, signals):
-    """Go on when all threads of the team are here. What any of them wrote before, all can read afterwards."""
+    """Wait until all threads of the team are here. Afterwards, all can read what any of them wrote before."""
     if size == 1:
         signals[STOPPED] = atomic_load(signals, STOP)
         return
@@ -120,17 +126,17 @@ def barrier(size, signals):
 
 @part
 def stopped(signals):
-    """Whether the run was stopped, as of the last barrier: the same for all threads of the team."""
+    """Whether the run had been stopped at the last barrier: the same for all threads of the team."""
     return signals[STOPPED] != 0
 
 
 @part
 def share(rank, size, count):
-    """The slice of `count` rows that is this thread's, of equal slices."""
+    """The bounds of this thread's slice, if `count` rows are divided equally."""
     return count * rank // size, count * (rank + 1) // size
 
 
-# -- atomics: each gives back what was there before --------------------------------------------------------------------
+# -- atomics: each returns the previous value --------------------------------------------------------------------------
 
 
 def _read_modify_write(name: str, integer: str, unsigned: str, real: str) -> Any:
@@ -157,7 +163,7 @@ atomic_exchange = _read_modify_write("atomic_exchange", "xchg", "xchg", "xchg")
 
 @_intrinsic
 def atomic_load(context, array, index):
-    """The value at a place, as another thread last stored it."""
+    """The value that any thread last stored."""
 
     def generate(context, builder, signature, arguments):
         place = _place(context, builder, signature, arguments)
@@ -168,7 +174,7 @@ def atomic_load(context, array, index):
 
 @_intrinsic
 def compare_and_swap(context, array, index, old, new):
-    """Store `new` if `old` is still there; returns whether it was. For whole numbers."""
+    """Store `new` if the value is still `old`; returns whether it was. For integers."""
 
     def generate(context, builder, signature, arguments):
         kind = signature.args[0].dtype
@@ -180,11 +186,9 @@ def compare_and_swap(context, array, index, old, new):
     return types.boolean(array, index, old, new), generate
 
 
-def _ask_for(name: str, locality: int) -> Any:
+def _prefetch(name: str, locality: int) -> Any:
     def typer(context, array, index):
         def generate(context, builder, signature, arguments):
-            import llvmlite.ir as ir
-
             place = builder.bitcast(_place(context, builder, signature, arguments), ir.IntType(8).as_pointer())
             word = ir.IntType(32)
             kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), word, word, word])
@@ -198,8 +202,8 @@ def _ask_for(name: str, locality: int) -> Any:
     return _intrinsic(typer)
 
 
-prefetch = _ask_for("prefetch", 3)  # a place that will be read soon
-prefetch_once = _ask_for("prefetch_once", 0)  # and not again: it drives nothing else out of the cache
+prefetch = _prefetch("prefetch", 3)  # for a value that will be read soon
+prefetch_once = _prefetch("prefetch_once", 0)  # for one that is read only once: it evicts nothing else from the cache
 
 
 def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Slices of an array, each handled by a thread: the kernels release the GIL, so plain threads are enough."""
+"""Runs kernels on slices of an array, each on its own thread: kernels release the GIL, so plain threads suffice."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from threading import current_thread
 from typing import Any
 
 NAME = "dgraph-kernel"
-SMALL = 1 << 15  # below this many entries a second thread costs more than it saves
+SMALL = 1 << 15  # with fewer entries, a second thread costs more than it saves
 
 
+@cache
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -25,8 +26,8 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cores(), thread_name_prefix=NAME)
 
 
-def _begin_anew() -> None:
-    """A forked process has no thread of this pool, nor of Dask's, and would wait for one for ever."""
+def _forget_pools() -> None:
+    """A forked process has none of the threads of this pool or of Dask's, and would wait for them forever."""
     _pool.cache_clear()
     threaded: Any = sys.modules.get("dask.threaded")
     if threaded is not None:
@@ -35,19 +36,19 @@ def _begin_anew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_forget_pools)
 
 
 def slices(size: int, threads: int) -> list[slice]:
-    """`size` entries in at most `threads` slices of equal length."""
+    """Divide `size` entries into at most `threads` slices of equal length."""
     pieces = max(1, min(threads, size // SMALL))
     edges = [size * i // pieces for i in range(pieces + 1)]
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
 def each(function: Callable[..., Any], items: Iterable[Any], entries: int = SMALL) -> list[Any]:
-    """`function` of every item, on threads when there are several, with enough entries in all; the first error is
-    raised. Called by one of these threads it takes no other, for all might be waiting for one."""
+    """Call `function` on every item and return the results; the first error is raised. It uses threads if there are
+    several items with enough entries in total, unless this is one of those threads: all might be waiting for one."""
     items = list(items)
     if len(items) < 2 or entries < SMALL or current_thread().name.startswith(NAME):
         return [function(item) for item in items]

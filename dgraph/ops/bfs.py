@@ -1,4 +1,4 @@
-"""Breadth-first search: the fewest edges on a path from a vertex, or from the nearest of several, to all others."""
+"""Breadth-first search from one or several sources."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf, int64
 
+from dgraph.engines.local_methods.settlement import SettlementMethod
 from dgraph.graph import Graph
 from dgraph.options import check_integer, refuse_columns, vertex_list
 from dgraph.programs.monoid import MIN, NONE, UNREACHED
@@ -17,7 +18,7 @@ from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.paths.breadth_first import Goal, search
 from dgraph.solvers.paths.local_levels import settle
-from dgraph.solvers.solver import Problem, SettlementMethod, Solution, Solver
+from dgraph.solvers.solver import Problem, Solution, Solver
 
 
 def _solve(problem: Problem) -> Solution:
@@ -33,12 +34,15 @@ def _solve(problem: Problem) -> Solution:
 
 
 class Levels:
-    """What programs that search by levels have in common. A message is a level, with sender + 1 in its last `bits`: so
-    the smallest message also names the smallest sender."""
+    """The base of programs that search level by level.
+
+    A message holds a level, and sender + 1 in its last `bits` bits, so that the smallest message also names the
+    smallest sender.
+    """
 
     level = State(int64, start=UNREACHED)
     parent = State(int64, start=NONE)
-    bits = Parameter(int64, 32)  # at least as many as the number of vertices has
+    bits = Parameter(int64, 32)  # enough for the number of vertices
     message = Message(int64, MIN)
 
     def apply(level, parent, message, bits):
@@ -50,15 +54,16 @@ class Levels:
 
 
 class BreadthFirst(Levels, VertexProgram):
-    """From `source` along all edges."""
+    """Breadth-first search from the vertex `source`, and from every vertex for which `others` is true."""
 
     operation = "bfs"
     source = Parameter(vertex)
+    others = VertexColumn(bool, missing=False)
     depth_limit = Parameter(int64, UNREACHED)
     solver = Solver(_solve, ("out", "incoming"), SettlementMethod(settle))
 
-    def seed(id, source):
-        return 0 if id == source else UNREACHED
+    def seed(id, source, others):
+        return 0 if id == source or others else UNREACHED
 
     def send(level, id, depth_limit, bits):
         return ((level + 1) << bits) + id + 1 if level < depth_limit else UNREACHED
@@ -72,17 +77,8 @@ class BreadthFirst(Levels, VertexProgram):
         return parent
 
 
-class FromSeveral(BreadthFirst):
-    """From `source` and `others`."""
-
-    others = VertexColumn(bool)
-
-    def seed(id, source, others):
-        return 0 if id == source or others else UNREACHED
-
-
 class LevelsUpTo(BreadthFirst):
-    """Vertices farther than `target` are not reached, and need not be looked at once the target's level is known."""
+    """Breadth-first search that leaves out vertices farther away than `target`, once the target's level is known."""
 
     target = Parameter(vertex)
     solver = Solver(_solve, ("out", "incoming"), SettlementMethod(settle, bound="horizon"))
@@ -107,30 +103,46 @@ class LevelsUpTo(BreadthFirst):
         return NONE if level > horizon else parent
 
 
-class FromSeveralUpTo(LevelsUpTo, FromSeveral):
-    """From several sources, up to `target`."""
-
-
 @operation
 def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | None = None, **options: Any) -> RunResult:
-    """Paths of the fewest edges: the columns `distance` (inf where there is no path) and `predecessor` (of several, the
-    smallest; missing for sources and for vertices without a path).
+    """Breadth-first search: distances in edges from one vertex, or from the nearest of several.
 
-    source:       a vertex, or a list of vertices: then paths begin at the nearest.
-    target:       the search ends once the distance of this vertex is known. All vertices that are not farther are
-                  answered as ever; the others count as not reached.
-    depth_limit:  vertices that are farther count as not reached.
+    Parameters
+    ----------
+    graph : Graph
+        The graph to search.
+    source : vertex or list of vertices
+        Where paths start. With several sources, each vertex gets its distance from the nearest one.
+    target : vertex, optional
+        Stop once the distance of this vertex is known. Vertices that are not farther away get their usual values; the
+        others count as unreached.
+    depth_limit : int, optional
+        Vertices farther away than this count as unreached.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
 
-    Other options are those of `dgraph.run`.
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``distance`` (infinite if unreached) and ``predecessor`` (the smallest one if
+        there are several; missing for sources and unreached vertices).
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 0, 1, 2, 4], "dst": [1, 2, 3, 3, 0]})
+    >>> dg.bfs(G, 0).compute()
+       vertex  distance  predecessor
+    0       0       0.0         <NA>
+    1       1       1.0            0
+    2       2       1.0            0
+    3       3       2.0            1
+    4       4       inf         <NA>
     """
     sources = vertex_list("source", source)
-    refuse_columns(options, "name the vertices where paths begin as the source")
+    refuse_columns(options, "pass the vertices where paths start as source=")
     values = {"source": sources[0], "bits": graph.num_vertices.bit_length()}
     if check_integer("depth_limit", depth_limit, 0, or_none=True) is not None:
         values["depth_limit"] = depth_limit
-    if target is not None:
-        values["target"] = target
-    if len(sources) == 1:
-        return run(graph, (BreadthFirst if target is None else LevelsUpTo)(**values), **options)
-    program = (FromSeveral if target is None else FromSeveralUpTo)(**values)
-    return run(graph, program, columns={"others": dict.fromkeys(sources[1:], True)}, **options)
+    program = BreadthFirst(**values) if target is None else LevelsUpTo(target=target, **values)
+    columns = {"others": dict.fromkeys(sources[1:], True)} if sources[1:] else None  # an empty one would cost a task
+    return run(graph, program, columns=columns, **options)

@@ -1,4 +1,4 @@
-"""Community detection by label propagation, as LDBC Graphalytics defines it (Raghavan, Albert, Kumara, 2007)."""
+"""Community detection by synchronous label propagation (Raghavan, Albert, Kumara, 2007), as in LDBC Graphalytics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _solve(problem: Problem) -> Solution:
 
 
 class CommunityDetection(VertexProgram):
-    """In each round every vertex takes its neighbours' most frequent label, of several the smallest."""
+    """In each round, every vertex takes the most frequent label among its neighbours; ties go to the smallest."""
 
     operation = "cdlp"
     kind = "synchronous"
@@ -50,13 +50,35 @@ class CommunityDetection(VertexProgram):
 
 @operation
 def cdlp(graph: Graph, *, max_iter: int = 10, **options: Any) -> RunResult:
-    """Communities as LDBC Graphalytics has them: the column `label` after `max_iter` rounds, in each of which all
-    vertices change at once. Labels are vertices, and vertices with the same label are a community.
+    """Communities by synchronous label propagation, as LDBC Graphalytics defines it.
 
-    In- and out-neighbours both vote, once for each edge: so does label propagation in GraphX and in GX-Plug, which
-    leave ties open. Vertices may swap labels for ever; `label_propagation` comes to an end.
+    Parameters
+    ----------
+    graph : Graph
+        The graph to divide into communities.
+    max_iter : int, default 10
+        Maximum number of iterations, all of which are run.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
 
-    max_iter: iterations at most; all of them are made, a round each.
-    Other options are those of `dgraph.run`.
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``label``. Labels are vertices; vertices with the same label form a community.
+
+    See Also
+    --------
+    label_propagation : Runs until the labels are stable.
+
+    Notes
+    -----
+    All vertices change at once. In- and out-neighbours both vote, once per edge, and ties go to the smallest label.
+    (GraphX and GX-Plug do the same, but leave ties open.) Vertices may swap labels forever.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 3, 4, 5], "dst": [1, 2, 0, 4, 5, 3]})
+    >>> dg.cdlp(G, max_iter=5).compute()["label"].tolist()
+    [0, 0, 0, 3, 3, 3]
     """
     return run(graph, CommunityDetection(max_iter=check_integer("max_iter", max_iter)), **options)

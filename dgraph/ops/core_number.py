@@ -1,5 +1,4 @@
-"""Core numbers: the largest k for which a vertex is in the k-core; directions, self loops and repeated edges do not
-count. By peeling, or in rounds by h-indices (Lü, Zhou, Zhang, Stanley, 2016)."""
+"""Core numbers, by peeling, or in rounds by h-indices (Lü, Zhou, Zhang, Stanley, 2016)."""
 
 from __future__ import annotations
 
@@ -9,21 +8,22 @@ from weakref import WeakKeyDictionary
 from numpy import int64
 
 from dgraph.building.input_edges import EdgeRules
+from dgraph.engines.local_methods.peeling import PeelingMethod
 from dgraph.graph import Graph
 from dgraph.programs.monoid import H_INDEX
 from dgraph.programs.program import State, VertexProgram
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_keywords import RunKeywords
-from dgraph.solvers.solver import PeelingMethod, Solver
+from dgraph.runs.run_options import RunOptions
+from dgraph.solvers.solver import Solver
 from dgraph.solvers.subgraphs.cores import core_numbers
 
 _simple: WeakKeyDictionary[Graph, Graph] = WeakKeyDictionary()
 
 
 class CoreNumber(VertexProgram):
-    """On a simple graph: over and over, the largest h such that h neighbours say h or more."""
+    """On a simple graph: repeat taking the largest h such that at least h neighbours have a value of at least h."""
 
     operation = "core_number"
     kind = "synchronous"
@@ -44,23 +44,46 @@ class CoreNumber(VertexProgram):
 
 @operation
 def core_number(graph: Graph, **options: Any) -> RunResult:
-    """Core numbers: the column `core` is the largest k for which a vertex is in the k-core, where all have k neighbours
-    or more. Directions, loops and repeats do not count. Options are those of `dgraph.run`."""
-    program = CoreNumber()
-    return run(graph_for_peeling(graph, program, options), program, **options)
+    """Core numbers: the largest k for which each vertex belongs to the k-core.
+
+    In the k-core, every vertex has at least k neighbours. Directions, self loops and repeated edges do not count.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``core``.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 3]})
+    >>> dg.core_number(G).compute()
+       vertex  core
+    0       0     2
+    1       1     2
+    2       2     2
+    3       3     1
+    """
+    program, run_options = CoreNumber(), RunOptions(**options)
+    return execute(graph_for_peeling(graph, program, run_options), program, run_options)
 
 
-def graph_for_peeling(graph: Graph, program: VertexProgram, options: dict[str, Any]) -> Graph:
-    """The graph on which to run a program: solvers pass over what does not count, but programs need it removed."""
-    return graph if RunKeywords(**options).uses_solver(graph, program) else simple_graph(graph)
+def graph_for_peeling(graph: Graph, program: VertexProgram, run_options: RunOptions) -> Graph:
+    """The graph to run on: solvers skip self loops and repeated edges, but programs need a graph without them."""
+    return graph if run_options.solves(graph, program) else simple_graph(graph)
 
 
 def simple_graph(graph: Graph) -> Graph:
-    """The same edges without directions, self loops and repeats; kept as long as the graph lives."""
+    """The graph without directions, self loops and repeated edges; cached as long as the graph lives."""
     rules = EdgeRules(directed=False, loops="drop", repeats="first")
-    if graph.listed.rules == rules:
+    if graph.input_edges.rules == rules:
         return graph
     if graph not in _simple:
-        asked = graph.division.asked._replace(parts=graph.num_parts)
-        _simple[graph] = Graph.of(graph.listed.copy_with(rules), asked)
+        _simple[graph] = Graph.of(graph.input_edges.anew(rules), graph.asked._replace(parts=graph.num_parts))
     return _simple[graph]

@@ -1,4 +1,4 @@
-"""Degrees: how many edges lead out of and into each vertex; every listed edge counts."""
+"""Degrees: the number of edges into and out of each vertex."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _counted(problem: Problem) -> Solution:
 
 
 class Degrees(VertexProgram):
-    """Every vertex says 1 along each of its edges, first in their direction, then against it."""
+    """Every vertex sends 1 along each of its out-edges, then along each of its in-edges."""
 
     operation = "degrees"
     kind = "synchronous"
@@ -66,17 +66,37 @@ class Degrees(VertexProgram):
 
 @operation
 def degrees(graph: Graph, **options: Any) -> RunResult:
-    """How many edges there are at each vertex: the columns `in_degree`, `out_degree` and `degree`, their sum; in an
-    undirected graph all three are the same.
+    """Number of edges into and out of every vertex.
 
-    Repeated edges all count, and a self loop is one arc: 1 into its vertex and 1 out of it, so 2 in the `degree` of a
-    directed graph and 1 of an undirected one. Options are those of `dgraph.run`.
+    Repeated edges all count. A self loop counts once in ``in_degree`` and once in ``out_degree``: so it adds 2 to the
+    ``degree`` in a directed graph, and 1 in an undirected graph.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``in_degree``, ``out_degree`` and ``degree``, their sum. In an undirected graph
+        all three are equal.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": ["a", "a", "b"], "dst": ["b", "c", "c"]})
+    >>> dg.degrees(G).compute()
+      vertex  in_degree  out_degree  degree
+    0      a          0           2       2
+    1      b          1           1       2
+    2      c          2           0       2
     """
     return run(graph, Degrees(), **options).map(partial(_with_degree, directed=graph.directed))
 
 
 def _with_degree(numbers: np.ndarray, values: dict[str, np.ndarray], directed: bool) -> Any:
-    """The values with the third column, which the program cannot declare: `degree` is a name that its functions
-    read."""
+    """Add the column `degree`, which the program cannot declare because its functions read a value of that name."""
     both = values["in_degree"] + values["out_degree"] if directed else values["out_degree"]
     return numbers, {**values, "degree": both}

@@ -1,5 +1,5 @@
-"""Collaborative filtering: factors of users and items whose inner products come near the ratings (Koren, Bell and
-Volinsky, 2009), by blocks of vertices from the newest factors of the others (GraphABCD, Yang et al. 2020)."""
+"""Collaborative filtering by matrix factorization (Koren, Bell and Volinsky, 2009), one block of vertices at a time
+from the newest factors of the others (GraphABCD, Yang et al. 2020)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.errors import ColumnError, OptionError, WeightError
+from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
+from dgraph.ops.weights import no_weights
 from dgraph.options import check_choice, check_integer, is_number
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
+from dgraph.runs.option_values import Optimisations
 from dgraph.runs.result import RunResult, lasting
-from dgraph.runs.run_report import row_at_once
-from dgraph.runs.worker_results import VertexValues, WorkerResult
-from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, from_side_to_side, objective, rmse
+from dgraph.runs.worker_results import VertexValues, WorkerResult, row_at_once
+from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, objective, orient_by_side, rmse
 
 UPDATES = ("gradient", "least_squares")
-BLOCKS = 64  # of "auto", at least: few edges lie within one, whose ends would not hear of each other
-HALVES = 0.5 ** np.arange(60)  # of a step that is not given
-MOST = 4096  # factors of a vertex, and threads: more would take the machine's memory
-LARGEST = 1e100  # a rating: squares of errors, and their sums, are numbers yet
-STANDS = {"engine": "block_descent", "device": "cpu", "daemons": "in process", "progress": False}  # what else is so
+BLOCKS = 64  # by default; ends of an edge within a block do not see each other's update, so few edges should lie within
+HALVES = 0.5 ** np.arange(60)  # factors to try on a step whose length is searched for
+MOST = 4096  # limit on rank and threads: more would exhaust the machine's memory
+LARGEST = 1e100  # largest rating for which sums of squared errors stay finite
+STANDS = {"engine": "block_descent", "device": "cpu", "daemons": "in process", "progress": False}  # allowed: no effect
 
 
 @operation
@@ -45,27 +46,56 @@ def factorize(
     random_seed: int = 0,
     **options: Any,
 ) -> RunResult:
-    """Collaborative filtering: the column `factors` is a vector of each vertex, so that a rating is about the mean of
-    all and the inner product of those at its ends. The mean is in `totals`. The report has a row for each epoch, in
-    which every vertex has one turn: `rmse` of the ratings learned from, `held_out` of those that were kept for the
-    test.
+    """Collaborative filtering: factor vectors of users and items that reproduce their ratings.
 
-    rank:           the length of the vectors.
-    regularization: how much the squares of factors weigh beside the squares of errors.
-    learning_rate:  the length of a step; 1 would solve for a vertex if factors were spread evenly. Too large: an error.
-                    By default each vertex takes the best for itself, for which who has few ratings looks at them again;
-                    halved whenever an epoch would end further from the ratings than it began. Before each epoch factors
-                    are turned so that their components do not mix, which changes no product.
-    epochs:         how many.
-    test:           the share of ratings that is held out, drawn by `random_seed`; 0 for none.
-    update:         "gradient", a step down; or "least_squares": solve for a vertex as the others are, in turn.
-    block_size:     vertices that are brought up to date together, from the newest factors of the others; by default, or
-                    "auto", a 64th of all. One block of all vertices is gradient descent as usual.
-    threads:        with 1, the same factors every time for a seed; by default all.
-    random_seed:    decides what is drawn: the first factors, and the ratings that are held out.
+    The graph's weights are the ratings; every edge joins a user and an item. A rating is approximately the mean of all
+    ratings plus the inner product of the factors at its ends.
 
-    Edges lead from one side to the other, undirected ones either way, and the graph's weights are the ratings. Who has
-    no rating to learn from, a cold user or an item, has factors of 0: the mean is what is known.
+    Parameters
+    ----------
+    graph : Graph
+        The graph of ratings. Undirected edges may list their ends in either order.
+    rank : int, default 8
+        Length of the factor vectors.
+    regularization : float, default 0.05
+        Weight of the squared factors relative to the squared errors.
+    learning_rate : float, optional
+        Length of a gradient step, where 1 would solve for a vertex if factors were distributed evenly; too large a
+        value is an error. By default each vertex takes its best step, halved if an epoch would increase the error.
+    epochs : int, default 30
+        Number of epochs; in each, every vertex is updated once.
+    test : float, default 0.1
+        Fraction of the ratings to hold out for testing, chosen by `random_seed`; 0 for none.
+    update : {"gradient", "least_squares"}, default "gradient"
+        Take a gradient step, or solve for each vertex with the factors of the others fixed.
+    block_size : int or "auto", optional
+        Vertices to update together from the newest factors of the others. By default, 1/64 of all vertices. With one
+        block of all vertices, this is ordinary gradient descent.
+    threads : int, optional
+        Number of threads; all by default. With one thread, the same seed always gives the same factors.
+    random_seed : int, default 0
+        Seed of random choices: the initial factors, and which ratings are held out.
+    **options
+        Options of `dgraph.run` are accepted only if they do not change anything, such as ``device="cpu"``.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``factors``. Vertices without ratings to learn from have factors of 0. The mean
+        is ``totals["mean"]``, and the report has one row per epoch with ``rmse``, the error on the ratings learned
+        from, and ``held_out``, the error on the others.
+
+    Notes
+    -----
+    The work runs on one worker. When the step is searched for, factors are rotated before each epoch so that their
+    components are uncorrelated, which does not change any inner product; vertices with few ratings read them again.
+
+    Examples
+    --------
+    >>> G = dg.ratings(users=50, items=20, ratings=600, seed=1)
+    >>> result = dg.factorize(G, rank=4, epochs=5, threads=1)
+    >>> result.compute()["factors"][0].shape
+    (4,)
     """
     _nothing_else(options)
     check_integer("rank", rank, 1, MOST)
@@ -77,12 +107,12 @@ def factorize(
     rate = 1.0 if learning_rate is None else learning_rate
     for name, value, low in (("regularization", regularization, 0.0), ("learning_rate", rate, 1e-300)):
         if not (is_number(value) and not isinstance(value, bool) and low <= value < np.inf):
-            raise OptionError(f"{name}={value!r} must be a finite number{' above zero' if low else ', zero or more'}")
+            raise OptionError(f"{name}={value!r} must be a finite number {'> 0' if low else '>= 0'}")
     if not (is_number(test) and 0 <= test < 1):
-        raise OptionError(f"test={test!r} is the share of ratings that is held out: from 0 to less than 1")
+        raise OptionError(f"test={test!r} must be a number >= 0 and < 1: the fraction of ratings to hold out")
     check_choice("update", update, UPDATES)
     if graph.weight is None:
-        raise ColumnError("factorize reads ratings, and the edges have no weights: name their column with weight=")
+        raise no_weights(graph, "factorize needs ratings, which are weights")
     way = SOLVE if update == "least_squares" else SEARCH if learning_rate is None else DESCEND
     job = Factorization(graph.num_vertices, graph.directed, rank, float(regularization), way, float(rate), epochs, test)
     how = block, threads or graph.workers.threads, random_seed
@@ -98,18 +128,19 @@ def _factorized(graph: Graph, job: Factorization, how: tuple, chosen: dict[str, 
 
 
 def _nothing_else(options: dict[str, Any]) -> None:
-    """Refuse options of `dgraph.run` unless they say what is so anyway."""
+    """Refuse options of `dgraph.run` that would change anything."""
     known = inspect.signature(run).parameters
     for name, value in options.items():
-        if not (value is None or (isinstance(value, str | bool) and value in (known[name].default, STANDS.get(name)))):
-            raise OptionError(f"{name}={value!r}: factorize has blocks of its own; leave it out")
+        default = isinstance(value, str | bool | Optimisations) and value in (known[name].default, STANDS.get(name))
+        if not (value is None or default):
+            raise OptionError(f"{name}={value!r}: factorize does not use the engines of dgraph.run; leave it out")
 
 
-RatingColumns = tuple[np.ndarray, np.ndarray, np.ndarray]  # both ends by number, and the value
+RatingColumns = tuple[np.ndarray, np.ndarray, np.ndarray]  # numbers of both ends, and the rating
 
 
 def _ratings_of(partition: Any, weight: str, directed: bool) -> RatingColumns:
-    """The ratings of one partition; an undirected edge has two rows, and counts once."""
+    """The ratings of one partition; an undirected edge, stored twice, counts once."""
     rows = partition.out
     numbers = partition.numbers.astype(np.uint32)
     u, v, values = numbers[rows.rows()], numbers[rows.neighbours], rows.columns[weight].astype(np.float64)
@@ -120,8 +151,10 @@ def _ratings_of(partition: Any, weight: str, directed: bool) -> RatingColumns:
 
 @dataclass(frozen=True)
 class Factorization:
-    """The work, with all ratings in one place. A step whose length is searched for is best for its vertex alone, so it
-    is halved as often as need be."""
+    """The work, with all ratings in one place.
+
+    A step whose length is searched for is best for its vertex alone, so it is halved until an epoch reduces the error.
+    """
 
     vertices: int
     directed: bool
@@ -149,11 +182,11 @@ class Factorization:
             else:
                 balance(factors, users, items)
                 before = factors.copy()
-                for tries, shorter in enumerate(step * HALVES, 1):  # until one leads nearer
+                for tries, shorter in enumerate(step * HALVES, 1):  # until the error falls
                     factors[:], step, looks = before, shorter, tries * once
                     ratings.epoch(factors, self.way, step, *how)
                     now = objective(*known, factors, self.penalty)
-                    if now <= far * (1 + 1e-9):  # all but rounding; not if it is NaN
+                    if now <= far * (1 + 1e-9):  # up to rounding; False if it is NaN
                         break
                 far = now
             busy = time.perf_counter() - opened
@@ -166,12 +199,12 @@ class Factorization:
     def divided(
         self, pieces: list[RatingColumns], draw: np.random.Generator
     ) -> tuple[RatingColumns, RatingColumns, float]:
-        """The ratings to learn from and those that are held out, both less the mean of the first, and that mean."""
+        """The ratings to learn from and those held out, both minus the mean of the first, and that mean."""
         u, v, values = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
         if not self.directed:
-            u, v = from_side_to_side(u, v, self.vertices)
+            u, v = orient_by_side(u, v, self.vertices)
         _check(u, v, values)
-        order = np.lexsort((values, v, u))  # the same for any partitions
+        order = np.lexsort((values, v, u))  # does not depend on the partitions
         u, v, values = u[order], v[order], values[order]
         del order
         learned = draw.random(len(u)) >= self.test
@@ -181,43 +214,43 @@ class Factorization:
         return known, held, mean
 
     def drawn(self, values: np.ndarray, mean: float, draw: np.random.Generator) -> tuple[np.ndarray, float]:
-        """The first factors, for such values about the mean, and the square of how far from 0 the last will be."""
+        """The initial factors for these centred ratings, and the expected variance of the final factors."""
         varied = len(values) > 0 and bool(values.std() > 1e-12 * abs(mean))
         spread = float(np.sqrt(values.var() / self.rank)) if varied else 1.0
         return draw.normal(0, 0.5 * np.sqrt(spread) if varied else 0.0, (self.vertices, self.rank)), spread
 
     def problem(self, epoch: int) -> str:
-        """Why factors are not numbers any more."""
+        """Why the factors are no longer finite."""
         if self.way == SOLVE:
-            return f"regularization={self.penalty:g} is too small: epoch {epoch} finds no finite factors"
+            return f"regularization={self.penalty:g} is too small: the factors of epoch {epoch} are not finite"
         if self.way == SEARCH:
             return f"regularization={self.penalty:g} is too large: in epoch {epoch} no step is small enough"
         return (
-            f"learning_rate={self.step:g} is too large: factors grew beyond all bounds in epoch {epoch}; "
-            f'take {self.step / 4:g}, leave it out and it is found, or take update="least_squares", which needs none'
+            f"learning_rate={self.step:g} is too large: factors overflow in epoch {epoch}; use {self.step / 4:g}, "
+            'leave it out to search for a step, or use update="least_squares", which needs none'
         )
 
     def row(self, epoch: int, busy: float, begun: float, learned: float, held: float, edges: int) -> dict[str, Any]:
-        """The row of the report; edges are looked at from both ends."""
+        """A row of the report; edges are read from both ends."""
         row = row_at_once(self.vertices, edges, busy, superstep=epoch, direction="pull")
         more = {"epochs": float(epoch), "rmse": learned, "held_out": held, "seconds": time.perf_counter() - begun}
         return row | more
 
 
 def _check(u: np.ndarray, v: np.ndarray, values: np.ndarray) -> None:
-    """Refuse ratings that nothing can be learned from."""
+    """Refuse ratings that are not finite or too large, and graphs that are not bipartite."""
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise WeightError(
-            f"{len(bad)} of {len(values)} ratings are not finite, the first is {values[bad[0]]}: drop or fill them"
+            f"{len(bad)} of {len(values)} ratings are not finite; the first is {values[bad[0]]}: drop or fill them"
         )
     large = np.flatnonzero(np.abs(values) > LARGEST)
     if len(large):
         raise WeightError(
-            f"{len(large)} of {len(values)} ratings are beyond {LARGEST:g}, the first is {values[large[0]]:g}: drop "
-            "or scale them, for squares of errors must be numbers, too"
+            f"{len(large)} of {len(values)} ratings are beyond {LARGEST:g}; the first is {values[large[0]]:g}: drop or "
+            "scale them, because squared errors must be finite"
         )
     both = np.intersect1d(u, v)
     if len(both):
-        who = "1 vertex is rated and rates" if len(both) == 1 else f"{len(both)} vertices are rated and rate"
-        raise OptionError(f"{who}: users and items are two sets, with edges from one to the other")
+        who = "1 vertex is" if len(both) == 1 else f"{len(both)} vertices are"
+        raise OptionError(f"{who} both a user and an item: every edge must lead from a user to an item")

@@ -1,4 +1,4 @@
-"""Hubs and authorities (Kleinberg, 1999): good hubs lead to good authorities, which good hubs lead to."""
+"""Hubs and authorities (Kleinberg, 1999)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dgraph.solvers.solver import Solver
 
 
 class HubsAndAuthorities(VertexProgram):
-    """Each phase divides by the sum of what it gathers from, so that scores neither grow nor fade."""
+    """Hub and authority scores in turn. Each phase divides by the sum of the scores it reads, to keep them bounded."""
 
     operation = "hits"
     kind = "synchronous"
@@ -76,7 +76,7 @@ class HubsAndAuthorities(VertexProgram):
 
 
 class WeightedHubsAndAuthorities(HubsAndAuthorities):
-    """An edge counts as often as its weight says."""
+    """The same, with each edge counted in proportion to its weight."""
 
     class Authorities(HubsAndAuthorities.Authorities):
         message = Message(float64, SUM)
@@ -99,16 +99,39 @@ class WeightedHubsAndAuthorities(HubsAndAuthorities):
 def hits(
     graph: Graph, *, max_iter: int = 100, tol: float | None = 1e-8, weighted: bool = False, **options: Any
 ) -> RunResult:
-    """Hubs and authorities: the columns `hub` and `authority`, each of which sums to 1 (or is 0 if there are no edges).
+    """Hubs and authorities (HITS): a hub score and an authority score of every vertex.
 
-    A hub's score is in proportion to the sum of the authorities that its edges lead to, an authority's to that of the
-    hubs from which edges come.
+    A vertex's hub score is proportional to the sum of the authority scores its edges lead to; its authority score is
+    proportional to the sum of the hub scores its edges come from.
 
-    max_iter: iterations at most, of two rounds each; scores that have not settled by then are given with a warning.
-    tol:      the accuracy at which iterations end: the scores of hubs change by less than this in all; with 0 or None,
-              `max_iter` is the number of iterations.
-    weighted: weights count: an edge as often as its weight says, instead of once.
-    Other options are those of `dgraph.run`.
+    Parameters
+    ----------
+    graph : Graph
+        The graph to rank.
+    max_iter : int, default 100
+        Maximum number of iterations, of two rounds each. Scores that have not converged by then come with a warning.
+    tol : float, default 1e-8
+        Convergence tolerance: stop when the hub scores change by less than this in total. With ``tol=0`` (or None),
+        run exactly `max_iter` iterations.
+    weighted : bool, default False
+        Use the graph's weights: each edge counts in proportion to its weight. Weights must be finite and non-negative.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``hub``, ``authority``. Each kind of score sums to 1, or is 0 if the graph has
+        no edges.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 0, 1], "dst": [1, 2, 2]})
+    >>> dg.hits(G).compute().round(3)
+       vertex    hub  authority
+    0       0  0.618      0.000
+    1       1  0.382      0.382
+    2       2  0.000      0.618
     """
     check_limits(max_iter, tol)
     weighted = check_flag("weighted", weighted)
@@ -119,9 +142,8 @@ def hits(
     for name in ("hubs", "authorities"):
         if not result.totals[name] < math.inf:
             raise WeightError(
-                f"column {graph.weight!r} holds weights of up to {bounds(graph)[1]:g}: the scores of {name} add up to "
-                f"{result.totals[name]}, which is no answer. Scores are in proportion, so divide all weights by the "
-                "largest"
+                f"column {graph.weight!r} holds weights of up to {bounds(graph)[1]:g}, so the scores of {name} add up "
+                f"to {result.totals[name]}: divide all weights by the largest, which does not change the result"
             )
     if hubs := result.totals["hubs"]:
         warn_unsettled(result, 2 * max_iter, result.totals["change"], (tol or 0.0) * hubs, max_iter, tol)

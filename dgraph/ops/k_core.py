@@ -1,7 +1,4 @@
-"""The k-core: the largest part of a graph in which every vertex has at least k neighbours (Seidman, 1983).
-
-Directions, self loops and repeated edges do not count.
-"""
+"""The k-core: the largest subgraph in which every vertex has at least k neighbours (Seidman, 1983)."""
 
 from __future__ import annotations
 
@@ -10,21 +7,22 @@ from typing import Any
 import numpy as np
 from numpy import int64
 
+from dgraph.engines.local_methods.peeling import PeelingMethod
 from dgraph.graph import Graph
 from dgraph.ops.core_number import CoreNumber, graph_for_peeling
 from dgraph.options import check_flag, check_integer
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexProgram
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.solver import PeelingMethod, Solver
+from dgraph.runs.run_options import RunOptions
+from dgraph.solvers.solver import Solver
 from dgraph.solvers.subgraphs.cores import core_of, main_core
 
 
 class KCore(VertexProgram):
-    """A vertex with fewer than k neighbours left is removed, and tells the others; messages count removed
-    neighbours."""
+    """A vertex with fewer than k remaining neighbours is removed and tells its neighbours, which count messages."""
 
     operation = "k_core"
     solver = Solver(core_of, orders=("out", "incoming"))
@@ -49,7 +47,7 @@ class KCore(VertexProgram):
 
 
 class MainCore(CoreNumber):
-    """Which vertices are in the highest core."""
+    """Which vertices belong to the core of the highest core number."""
 
     operation = "k_core"
     solver = Solver(main_core, ("out", "incoming"), PeelingMethod("core"), looks=2)
@@ -65,21 +63,45 @@ class MainCore(CoreNumber):
 
 @operation
 def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **options: Any) -> RunResult:
-    """The k-core, the largest part of the graph in which every vertex has k neighbours or more: the column `in_core`
-    says who is in it. Without k, the highest that is not empty. Directions, loops and repeats do not count.
+    """The k-core: the largest subgraph in which every vertex has at least k neighbours.
 
-    k:      how many neighbours in the core each of its vertices has, or more.
-    remove: the result lists only the vertices that stay.
-    Other options are those of `dgraph.run`.
+    Directions, self loops and repeated edges do not count.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    k : int, optional
+        Minimum number of neighbours within the core. By default, the largest k whose core is not empty.
+    remove : bool, default False
+        List only the vertices in the core.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``in_core``.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 3]})
+    >>> dg.k_core(G, 2).compute()
+       vertex  in_core
+    0       0     True
+    1       1     True
+    2       2     True
+    3       3    False
     """
     k = check_integer("k", k, 0, or_none=True)
     program = MainCore() if k is None else KCore(k=k)
     remove = check_flag("remove", remove)
-    result = run(graph_for_peeling(graph, program, options), program, **options)
+    run_options = RunOptions(**options)
+    result = execute(graph_for_peeling(graph, program, run_options), program, run_options)
     return result.map(_staying, whole=False) if remove else result
 
 
 def _staying(numbers: np.ndarray, values: dict[str, np.ndarray]) -> Any:
-    """Only the vertices that are in the core."""
+    """Keep only the vertices in the core."""
     stays = values["in_core"]
     return numbers[stays], {"in_core": stays[stays]}

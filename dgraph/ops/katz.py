@@ -1,5 +1,4 @@
-"""Katz centrality (Katz, 1953): a score of its own for each vertex, plus alpha times the scores of its
-in-neighbours."""
+"""Katz centrality (Katz, 1953)."""
 
 from __future__ import annotations
 
@@ -11,20 +10,20 @@ from numpy import float64, int64
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops.weights import bounds, check_weights
-from dgraph.options import AUTO, check_flag, check_limits, is_number
-from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
+from dgraph.options import check_flag, check_limits, is_number
+from dgraph.plan import UNCOUNTED, refuse_uncounted
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexProgram
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_keywords import RunKeywords
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.ranks.pagerank import katz as solve
 from dgraph.solvers.solver import Solver
 
 
 class Walks:
-    """What the programs with rounds and without have in common."""
+    """The parameters that the programs with and without rounds share."""
 
     alpha = Parameter(float64, 0.1)
     beta = Parameter(float64, 1.0)
@@ -38,7 +37,7 @@ class Walks:
 
 
 class Katz(Walks, VertexProgram):
-    """The sum over all walks that end at a vertex, a walk of k edges counting beta * alpha**k."""
+    """Sum over all walks that end at a vertex; a walk of k edges counts beta * alpha**k."""
 
     operation = "katz"
     kind = "synchronous"
@@ -69,19 +68,20 @@ class Katz(Walks, VertexProgram):
 
 
 class WeightedKatz(Katz):
-    """An edge counts as often as its weight says."""
+    """The same, with each edge counted in proportion to its weight."""
 
     def send(score, weight):
         return score * weight
 
 
 class Gains(Walks, VertexProgram):
-    """The same without rounds: a vertex passes on what it has gained since it last did, once that would change others
-    by more than `tol` in all. Where scores grow without end it stops after `max_iter` times, and counts as
-    `unsettled`."""
+    """The same without rounds: a vertex sends what it has gained since it last sent, once that would change its
+    neighbours by more than `tol` in total. If scores grow without bound, it stops after sending `max_iter` times and
+    counts as `unsettled`."""
 
+    operation = "katz"
     score = State(float64)
-    held = State(float64)  # gained, and not passed on yet
+    held = State(float64)  # gained, and not sent yet
     times = State(int64)
     gain = Delta(float64)
     merge = SUM
@@ -123,37 +123,66 @@ def katz(
     weighted: bool = False,
     **options: Any,
 ) -> RunResult:
-    """Katz centrality: the column `katz` is beta, and alpha times the sum of it over all edges that come in.
+    """Katz centrality: beta plus alpha times the sum of the scores of a vertex's in-neighbours.
 
-    alpha:      what a step along an edge leaves of a score; below 1 / the largest eigenvalue of the adjacency matrix.
-    beta:       what every vertex has of itself.
-    normalized: divide by the root of the sum of squares.
-    max_iter:   iterations at most; scores that have not settled by then are an error.
-    tol:        the accuracy at which iterations end: scores change by less than this a vertex on average; with 0 or
-                None, `max_iter` is the number of iterations.
-    weighted:   weights count: an edge as often as its weight says, instead of once.
-    Other options are those of `dgraph.run`.
+    Parameters
+    ----------
+    graph : Graph
+        The graph to rank.
+    alpha : float, default 0.1
+        Damping factor: each step along an edge multiplies a score by it. It must be less than 1 / the largest
+        eigenvalue of the adjacency matrix.
+    beta : float, default 1.0
+        Score that every vertex starts with.
+    normalized : bool, default True
+        Divide the scores by the square root of the sum of their squares.
+    max_iter : int, default 1000
+        Maximum number of iterations. Scores that have not converged by then are an error.
+    tol : float, default 1e-6
+        Convergence tolerance: stop when the scores change by less than this per vertex on average. With ``tol=0`` or
+        None, run exactly `max_iter` iterations.
+    weighted : bool, default False
+        Use the graph's weights: each edge counts in proportion to its weight. Weights must be finite and non-negative.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``katz``.
+
+    Raises
+    ------
+    OptionError
+        The scores do not converge: choose a smaller `alpha`.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 0, 1], "dst": [1, 2, 2]})
+    >>> dg.katz(G).compute().round(3)
+       vertex   katz
+    0       0  0.522
+    1       1  0.574
+    2       2  0.631
     """
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not (is_number(value) and value >= 0 and value < math.inf):
-            raise OptionError(f"{name}={value!r} must be a finite number, zero or more")
+            raise OptionError(f"{name}={value!r} must be a finite number >= 0")
     check_limits(max_iter, tol)
     weighted, normalized = check_flag("weighted", weighted), check_flag("normalized", normalized)
     values = {"alpha": alpha, "beta": beta, "normalized": normalized, "max_iter": max_iter, "tol": tol or 0.0}
-    engine = options.get("engine", AUTO)
-    by_block = engine == DESCENT
-    freely = RunKeywords(**options).sends_changes(graph) and not (
-        weighted and by_block and options.get("operator") != "push"
-    )
+    run_options = RunOptions(**options)
+    engine, blocks = run_options.engine_name, run_options.block_descent
+    freely = run_options.sends_changes(graph) and not (weighted and blocks and blocks.operator != "push")
     if (freely and weighted) or (engine in UNCOUNTED and not tol):
-        why = f"tol={tol!r} asks for a number of rounds" if not tol else "weighted=True needs rounds"
-        if tol and by_block:
-            why = 'operator="push" passes on changes of unweighted scores alone: leave it out'
+        why = f"tol={tol!r} needs a number of rounds" if not tol else "weighted=True needs rounds"
+        if tol and blocks:
+            why = 'operator="push" works only for unweighted scores: leave it out'
         refuse_uncounted(engine, why)
     if weighted:
         check_weights(graph, "katz", ("incoming",))
     program = WeightedKatz if weighted else Gains if freely else Katz
-    result = run(graph, program(**values), **options)
+    result = execute(graph, program(**values), run_options)
     largest, bound = result.totals["largest"], "the largest degree"
     if weighted:
         largest, bound = largest * bounds(graph)[1], "the largest degree times the largest weight"
@@ -162,11 +191,11 @@ def katz(
     else:
         change, limit = result.totals["change"], (tol or 0.0) * graph.num_vertices
         settled = change < limit if limit else change < math.inf
-    if not settled and options.get("max_rounds") is None:
+    if not settled and run_options.max_rounds is None:
         raise OptionError(
-            f"alpha={alpha!r}: Katz centrality has not settled after {result.rounds} rounds. It does if alpha is below "
-            f"1 / the largest eigenvalue of the adjacency matrix; always if below 1 / {bound}, "
-            f"{1 / (largest or 1):.3g} here. Choose a smaller alpha=; if it is that small, a larger max_iter= or tol="
+            f"alpha={alpha!r}: Katz centrality did not converge in {result.rounds} rounds. It converges if alpha is "
+            f"less than 1 / the largest eigenvalue of the adjacency matrix, and always if less than 1 / {bound}, which "
+            f"is {1 / (largest or 1):.3g} here. Choose a smaller alpha=, or else a larger max_iter= or tol="
         )
     squares = result.totals["squares"]
     if normalized and not squares < math.inf:
@@ -174,7 +203,7 @@ def katz(
         if weighted:
             wrong += f" with weights of up to {bounds(graph)[1]:g} in column {graph.weight!r}"
         raise (WeightError if weighted else OptionError)(
-            f"{wrong}: the squares of scores add up to {squares}, which nothing can be divided by; choose smaller "
-            "ones, or normalized=False"
+            f"{wrong}: the squares of the scores add up to {squares}, so scores cannot be normalized; choose smaller "
+            "values, or normalized=False"
         )
     return result

@@ -1,12 +1,13 @@
 """Communities by label propagation, until every vertex has one of the most frequent labels among its neighbours.
 
 Raghavan, Albert, Kumara: Near linear time algorithm to detect community structures in large-scale networks, Physical
-Review E 76, 2007. There vertices change one after another, since neighbours that change at once may swap labels for
-ever. Here all may change at once, but they take turns by what they want: in odd rounds only to a label that comes
-earlier in an order drawn at random, in even rounds to a later one. So neighbours never swap, nor do the sides of a
-bipartite graph. Longer circles are rare; that some vertices wait, from the 17th round on, opens those.
-With weights an edge has as many votes as its weight says, in whole units so small that the votes of all edges of the
-heaviest kind just fit into 62 bits: sums of whole numbers come out the same, whoever adds them up in whatever order.
+Review E 76, 2007. There, vertices change one after another, because neighbours that change at once may swap labels
+forever. Here all vertices may change at once, but labels are put in a random order: in odd rounds a vertex only changes
+to an earlier label, in even rounds to a later one. So neighbours never swap labels, nor do the sides of a bipartite
+graph. Longer cycles are rare; from the 17th round on, some vertices wait at random, which breaks them.
+
+With weights, an edge has votes in proportion to its weight. Votes are integers in a unit so small that, if every edge
+had the largest weight, all votes would just fit into 62 bits: integer sums do not depend on the order of addition.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from dgraph.solvers.label_propagation import PATIENT, WAITS, spread
 from dgraph.solvers.solver import Problem, Solution, Solver
 
 ORDERS = ("out", "incoming")
-VOTES = 62  # bits of all votes together
-DRAWN = 1 << 30  # an order of labels: first by a random number below this, then by vertex
+VOTES = 62  # bits for the sum of all votes
+DRAWN = 1 << 30  # labels are ordered by a random number below this, then by vertex
 
 
 def _solve(problem: Problem) -> Solution:
-    """Works with places in the random order instead of labels, which takes half the memory."""
+    """Work with positions in the random order instead of labels, which takes half the memory."""
     n, seed = problem.vertices, problem.values["random_seed"]
     labels = (draw(seed, 0, np.empty(n)) * DRAWN).astype(np.int64) * n + np.arange(n)
     vertices = sort_drawn(labels, DRAWN * max(n, 1)) % max(n, 1)
@@ -46,8 +47,8 @@ def _solve(problem: Problem) -> Solution:
 
 
 class LabelPropagation(VertexProgram):
-    """`held` is a vertex (the label) and its place in the order: place * vertices + vertex. A message is one more, and
-    0 if the target holds the same label: so that of several most frequent labels the target's own is the smallest."""
+    """`held` combines a label (a vertex) with its position in the order: position * vertices + vertex. A message is
+    held + 1, or 0 if the target holds the same label, so that a tie goes to the target's own label."""
 
     operation = "label_propagation"
     kind = "synchronous"
@@ -83,7 +84,7 @@ class LabelPropagation(VertexProgram):
 
 
 class WeightedLabelPropagation(LabelPropagation):
-    """The label whose votes add up to most; an edge of weight 0 has none."""
+    """The label with the largest sum of votes wins; an edge of weight 0 has no votes."""
 
     message = Message(int64, HEAVIEST)
     votes = Message(int64, HEAVIEST)
@@ -98,15 +99,39 @@ class WeightedLabelPropagation(LabelPropagation):
 def label_propagation(
     graph: Graph, *, max_iter: int = 100, random_seed: int = 0, weighted: bool = False, **options: Any
 ) -> RunResult:
-    """Communities by their labels: the column `label`. Vertices with the same label are a community, and the label is
-    the vertex where it began.
+    """Communities by label propagation, until no vertex wants another label.
 
-    In- and out-neighbours both vote, once for each edge; a vertex whose own label is among the most frequent keeps it.
-    max_iter:    iterations at most; labels are those there are then. The `totals["restless"]` of the result is how many
-                 vertices wanted another in the last round: 0 if they all have a most frequent one.
-    random_seed: decides what is drawn: the order of labels, which decides ties.
-    weighted:    weights count: an edge has as many votes as its weight says, instead of one.
-    Other options are those of `dgraph.run`. Synchronous rounds, as GraphX has them, are `cdlp`.
+    In- and out-neighbours both vote, once per edge. A vertex whose label is among the most frequent keeps it.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph to divide into communities.
+    max_iter : int, default 100
+        Maximum number of iterations. The labels of the last one are returned.
+    random_seed : int, default 0
+        Seed of random choices: here the order of labels, which decides ties.
+    weighted : bool, default False
+        Use the graph's weights: an edge has votes in proportion to its weight. Weights must be finite and non-negative.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``label``. Vertices with the same label form a community, named after the vertex
+        where the label started. The result's ``totals["restless"]`` is the number of vertices that still wanted another
+        label in the last round: 0 if the labels are stable.
+
+    See Also
+    --------
+    cdlp : Synchronous label propagation, as in LDBC Graphalytics and GraphX.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 3, 4, 5], "dst": [1, 2, 0, 4, 5, 3]})
+    >>> dg.label_propagation(G).compute()["label"].tolist()
+    [0, 0, 0, 3, 3, 3]
     """
     values: dict[str, Any] = {"max_iter": check_integer("max_iter", max_iter)}
     if weighted := check_flag("weighted", weighted):
@@ -117,6 +142,6 @@ def label_propagation(
 
 
 def _unit(graph: Graph) -> float:
-    """Votes of a weight of 1: a power of two, the largest for which sums fit. An arc votes at both of its ends."""
+    """Votes of a weight of 1: the largest power of two for which sums fit. An arc votes at both of its ends."""
     bits = math.frexp(bounds(graph, ORDERS)[1])[1] + (4 * graph.num_edges).bit_length()
     return 2.0 ** min(VOTES - bits, 1000)

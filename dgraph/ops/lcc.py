@@ -1,5 +1,4 @@
-"""Local clustering coefficients: how many of the edges that could be among a vertex's neighbours are there (Watts and
-Strogatz, 1998); of directed graphs as LDBC Graphalytics defines them."""
+"""Local clustering coefficients (Watts and Strogatz, 1998); in directed graphs, as LDBC Graphalytics defines them."""
 
 from __future__ import annotations
 
@@ -15,26 +14,46 @@ from dgraph.runs.result import RunResult
 
 @operation
 def lcc(graph: Graph, **options: Any) -> RunResult:
-    """Local clustering coefficients: the column `lcc` is the share of the d (d - 1) arcs there can be between the d
-    neighbours of a vertex that there are; 0 if d < 2.
+    """Local clustering coefficient: the fraction of possible edges between a vertex's neighbours that exist.
 
-    A neighbour is one by an edge of either direction. Two neighbours may have an arc each way; an undirected edge is
-    both. Self loops and repeated edges do not count.
+    Between d neighbours, d (d - 1) arcs are possible, one in each direction; an undirected edge counts as two. An edge
+    in either direction makes two vertices neighbours. Self loops and repeated edges do not count.
 
-    This is no vertex program: of the options of `dgraph.run` it has `device`, and `engine`, which is "auto", or "local"
-    where the graph is one partition.
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    **options
+        ``engine="auto"`` or, if the graph has one partition, ``engine="local"``; ``device="auto"`` or ``"cpu"``. No
+        vertex program runs, so the other options of `dgraph.run` do not apply.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``lcc``, which is 0 for vertices with fewer than two neighbours.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 3]}, directed=False)
+    >>> dg.lcc(G).compute().round(3)
+       vertex    lcc
+    0       0  1.000
+    1       1  1.000
+    2       2  0.333
+    3       3  0.000
     """
     finish = _of_arcs if graph.directed else _of_edges
     return across(graph, finish, directions=graph.directed, degrees=True, **options)
 
 
-def _of_arcs(found: np.ndarray, degree: np.ndarray, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _of_arcs(counts: np.ndarray, degree: np.ndarray, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     most = degree - 1.0
     most *= degree
-    return {"lcc": np.divide(found, np.maximum(most, 1, out=most), out=most)}, {}  # who has d < 2 is in no triangle
+    # vertices with d < 2 are in no triangle, so that their count is 0
+    return {"lcc": np.divide(counts, np.maximum(most, 1, out=most), out=most)}, {}
 
 
-def _of_edges(found: np.ndarray, degree: np.ndarray, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    columns, totals = _of_arcs(found, degree, total)
+def _of_edges(counts: np.ndarray, degree: np.ndarray, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    columns, totals = _of_arcs(counts, degree, total)
     columns["lcc"] *= 2
     return columns, totals

@@ -28,7 +28,7 @@ from dgraph.runs.vertex_columns import vertex_table
 from dgraph.solvers.matching import match
 from dgraph.solvers.solver import Problem, Solution, Solver
 
-BLOCK = 1 << 20  # edges whose sides are looked at together
+BLOCK = 1 << 20  # edges whose sides are checked together
 _sources: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
 
 
@@ -38,15 +38,15 @@ def _solve(problem: Problem) -> Solution:
 
 
 class Matching(VertexProgram):
-    """In each turn, left vertices without a mate ask all their neighbours; each right vertex without a mate chooses one
-    of those that asked, at random; each left vertex takes one of those that chose it, at random."""
+    """In each turn, left vertices without a mate ask all their neighbours; each right vertex without a mate picks one
+    vertex that asked, at random; each left vertex accepts one that picked it, at random."""
 
     operation = "matching"
     kind = "synchronous"
     along = "both"
     merge = CHOOSE
     partner = State(vertex, start=NONE)
-    choice = State(vertex, start=NONE)  # of those who ask in this turn
+    choice = State(vertex, start=NONE)  # among the vertices that ask in this turn
     left = VertexColumn(bool)
     solver = Solver(_solve, orders=("out", "incoming"), looks=8)
 
@@ -85,27 +85,49 @@ class Matching(VertexProgram):
 
 @operation
 def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options: Any) -> RunResult:
-    """A maximal matching of a bipartite graph: the column `mate` is the vertex that each one is matched with, missing
-    if none. No edge is left between vertices without a mate, so there are at least half as many pairs as there can be.
-    Directions and repeats do not count.
+    """Random maximal matching of a bipartite graph.
 
-    left:        the vertices on the left: their ids, or the name of a vertex column that is true for them; by default
-                 the sources of the edges as they were listed. Every edge must join one of them to one of the others.
-    random_seed: decides what is drawn: who is chosen depends on it, the round and the vertex alone.
-    Other options are those of `dgraph.run`.
+    Maximal means that no edge joins two unmatched vertices, so there are at least half as many pairs as in the largest
+    matching. Directions and repeated edges do not count.
+
+    Parameters
+    ----------
+    graph : Graph
+        The bipartite graph: every edge must join a vertex on the left to one on the right.
+    left : list of vertices or str, optional
+        The vertices on the left, or the name of a vertex column that is true for them. By default, the sources of the
+        edges as listed.
+    random_seed : int, default 0
+        Seed of random choices: they depend on it, the round and the vertex alone.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``mate``, which is missing for unmatched vertices.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": ["ann", "bob"], "dst": ["tea", "milk"]})
+    >>> dg.matching(G).compute()
+      vertex  mate
+    0    ann   tea
+    1    bob  milk
+    2   milk   bob
+    3    tea   ann
     """
-    refuse_columns(options, "say who is on the left with left=")
+    refuse_columns(options, "pass the vertices on the left as left=")
     return run(graph, Matching(), columns={"left": _sides(graph, left)}, random_seed=random_seed, **options)
 
 
 @retry_on_loss
 def _sides(graph: Graph, left: Any) -> np.ndarray:
-    """Whether each vertex is on the left, by number. If `left` is not given, the answer is kept as long as the graph
-    lives."""
+    """Whether each vertex is on the left, by number. Without `left`, the result is cached with the graph."""
     if left is None and graph in _sources:
         return _sources[graph]
-    workers, skips = graph.workers, graph.listed.rules.skip_loops
-    chunks = graph.listed.by_number()
+    workers, skips = graph.workers, graph.input_edges.rules.skip_loops
+    chunks = graph.input_edges.by_number()
     if left is None:
         asked: dict[str, Any] = {"out": True, "into": False, "mirror": False, "skip_loops": skips}
         tasks = [workers.call(placement.degrees, chunk, graph.num_vertices, **asked) for chunk in chunks]
@@ -120,12 +142,12 @@ def _sides(graph: Graph, left: Any) -> np.ndarray:
             if left is not None:
                 side = "left" if is_left[edge[0]] else "right"
                 raise InputError(
-                    f"the edge from {u!r} to {v!r} joins two vertices on the {side}: left= must name one side of a "
+                    f"the edge from {u!r} to {v!r} joins two vertices on the {side}: left= must list one side of a "
                     "bipartite graph"
                 )
             raise InputError(
-                f"vertex {v!r} is the destination of the edge from {u!r}, and the source of another: the edges do not "
-                "lead from one side of a bipartite graph to the other. If it has sides, say who is on the left: left="
+                f"vertex {v!r} is the destination of the edge from {u!r} and the source of another: edges do not "
+                "lead from one side of a bipartite graph to the other. If it has two sides, list one with left="
             )
     if left is None:
         _sources[graph] = is_left
@@ -135,7 +157,7 @@ def _sides(graph: Graph, left: Any) -> np.ndarray:
 def _named(graph: Graph, left: str | Iterable[Any]) -> np.ndarray:
     if isinstance(left, str):
         if left not in graph.vertices.columns:
-            raise ColumnError(f"left={left!r}: the vertices have no such column; give one, or a list of ids")
+            raise ColumnError(f"left={left!r}: there is no such vertex column; give a column, or a list of ids")
         column = vertex_table(graph, [left])[left]
         known, is_left = column.notna().to_numpy(bool), np.zeros(len(column), bool)
         is_left[known] = column[known].eq(True).to_numpy(bool)
@@ -148,7 +170,7 @@ def _named(graph: Graph, left: str | Iterable[Any]) -> np.ndarray:
 
 
 def _within_a_side(chunk: NumberedChunk, is_left: np.ndarray, skip_loops: bool) -> np.ndarray | None:
-    """The ends of an edge that joins two vertices of one side, or None."""
+    """The ends of an edge that joins two vertices on the same side, or None."""
     for start in range(0, len(chunk), BLOCK):
         some = chunk[start : start + BLOCK].compact()
         within = is_left[some.sources] == is_left[some.destinations]

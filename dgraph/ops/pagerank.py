@@ -1,4 +1,4 @@
-"""PageRank (Brin and Page, 1998) by power iteration; every listed edge counts, alike or in proportion to its weight."""
+"""PageRank (Brin and Page, 1998): the function that users call, and its choice of programs."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf
 
-from dgraph.checkpoint.checkpoint import for_part
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops import residuals
-from dgraph.ops.power_iteration import BY_BLOCK, PROGRAMS, SEVERAL
+from dgraph.ops.power_iteration import BY_BLOCK, IN_ROUNDS, SEVERAL
 from dgraph.options import AUTO, by_vertex, check_flag, check_limits, is_number, refuse_columns
 from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
 from dgraph.programs.monoid import MAX, MIN, SUM
 from dgraph.programs.program import Global, Message, Result, State, VertexProgram
 from dgraph.runs.early_end_warnings import warn_unsettled
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
+from dgraph.runs.option_values import Optimisations
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_keywords import RunKeywords
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.ranks.pagerank import change_within, strengths
 from dgraph.solvers.solver import Solver
 
 
 class Strength(VertexProgram):
-    """The sum of the weights of a vertex's out-edges."""
+    """Sum of the weights of a vertex's out-edges."""
 
     operation = "pagerank"
     kind = "synchronous"
@@ -76,144 +76,167 @@ def pagerank(
     dtype: str = "float64",
     **options: Any,
 ) -> RunResult:
-    """PageRank, how often a surfer comes to each vertex who follows edges and now and then jumps anywhere: the column
-    `pagerank`, which sums to 1.
+    """PageRank of every vertex: how often a random surfer visits it.
 
-    alpha:    what a step along an edge leaves of a score: the probability of following one; else the surfer jumps.
-    max_iter: iterations at most; ranks that have not settled to `tol` by then are given with a warning.
-    tol:      the accuracy at which iterations end: all ranks together are within this of the fixed point, as how much
-              they change tells (docs/semantics.md); with 0 or None, `max_iter` is the number of iterations.
-    personalization: where to jump, as {vertex: weight}, a Series of weights by vertex, or a frame of vertices and
-              weights; by default everywhere alike. With a list of these, the column holds a vector for each vertex:
-              its rank for each of them, all found in one run; engine="bulk_async" and "block_descent" take a run for
-              each.
-    weighted: weights count: edges are followed in proportion to them, instead of all alike.
-    dangling: where those go who come to a vertex without out-edges: "uniform", anywhere; "personalization", where one
-              jumps; weights of vertices, as there; "none": nowhere, and ranks sum to less than 1. By default, as jumps.
-    dtype:    "float64", or "float32": half the memory, and faster.
-    Other options are those of `dgraph.run`.
+    The surfer follows edges, and sometimes jumps to a random vertex instead.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph to rank.
+    alpha : float, default 0.85
+        Damping factor: the probability of following an edge rather than jumping to a random vertex.
+    max_iter : int, default 100
+        Maximum number of iterations. Ranks that have not converged by then come with a warning.
+    tol : float, default 1e-6
+        Convergence tolerance: stop when the ranks are within this L1 distance of the fixed point, judging by how much
+        they still change (see docs/semantics.md). With ``tol=0`` or None, run exactly `max_iter` iterations.
+    personalization : mapping, Series, DataFrame or list of these, optional
+        Where the surfer jumps to: ``{vertex: weight}``, a Series of weights by vertex, or a frame of vertices and
+        weights; uniform by default. A list computes one rank vector per entry, in a single run (in one run per entry
+        with the engines ``"bulk_async"`` and ``"block_descent"``).
+    weighted : bool, default False
+        Use the graph's weights: the surfer follows edges in proportion to them. Weights must be finite and
+        non-negative.
+    dangling : {"uniform", "personalization", "none"}, mapping, Series or DataFrame, optional
+        Where the surfer goes from a vertex without out-edges: to any vertex, where `personalization` says, nowhere
+        (ranks then sum to less than 1), or in proportion to the given weights. By default, as for other jumps.
+    dtype : {"float64", "float32"}, default "float64"
+        Type of the ranks; 32 bits take half the memory and are faster.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``pagerank``. Ranks sum to 1. With a list of personalizations, ``pagerank``
+        holds one vector per vertex.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": ["ann", "ann", "bob", "eve"], "dst": ["bob", "cat", "cat", "ann"]})
+    >>> dg.pagerank(G).compute().round(3)
+      vertex  pagerank
+    0    ann     0.233
+    1    bob     0.225
+    2    cat     0.416
+    3    eve     0.126
+
+    >>> dg.pagerank(G, personalization={"eve": 1}).compute().round(3)
+      vertex  pagerank
+    0    ann     0.295
+    1    bob     0.125
+    2    cat     0.232
+    3    eve     0.347
     """
     if not (is_number(alpha) and 0 <= alpha <= 1):
-        raise OptionError(f"alpha={alpha!r} is a probability: from 0 to 1")
+        raise OptionError(f"alpha={alpha!r} must be a number from 0 to 1")
     check_limits(max_iter, tol)
-    refuse_columns(options, "say where to jump with personalization=")
+    refuse_columns(options, "pass where the surfer jumps to as personalization=")
+    run_options = RunOptions(**options)
     if not isinstance(dtype, str | np.dtype) or dtype not in ("float64", "float32"):
         raise OptionError(f'dtype={dtype!r} is not known; choose "float64" or "float32"')
     weighted, several = check_flag("weighted", weighted), isinstance(personalization, list | tuple)
-    jumps = [_jumps(graph, one, dangling) for one in (personalization if several else [personalization])]  # type: ignore[union-attr]
+    jumps = [_jumps(one, dangling) for one in (personalization if several else [personalization])]  # type: ignore[union-attr]
     if not jumps:
-        raise OptionError("personalization=[]: give at least one {vertex: weight}")
+        raise OptionError("personalization=[] is empty: give at least one {vertex: weight}")
     values = {"alpha": alpha, "kept": 0.0 if isinstance(dangling, str) and dangling == "none" else 1.0}
     limits = {"tol": change_within(tol or 0.0, alpha), "max_iter": max_iter}
-    shared = {"strength": _strength(graph, options)} if weighted else {}
-    engine = options.get("engine", AUTO)
+    shared = {"strength": _strength(graph, run_options)} if weighted else {}
+    engine = run_options.engine_name
     by_block = engine == DESCENT
-    freely = RunKeywords(**options).sends_changes(graph) and not (by_block and graph.num_parts == 1)
+    freely = run_options.sends_changes(graph) and not (by_block and graph.num_parts == 1)
     if engine in UNCOUNTED and (what := _no_end(tol, alpha, dtype if freely else None)):
-        refuse_uncounted(engine, f"it ends when ranks are within tol of the fixed point, and {what}")
+        refuse_uncounted(engine, f"it ends when the ranks are within tol of the fixed point, but {what}")
     if several and engine not in UNCOUNTED:
         program = _single(SEVERAL[weighted]) if dtype == "float32" else SEVERAL[weighted]
         columns = _together(graph, jumps) | shared
-        found = run(graph, program(**values, **limits, several=len(jumps)), columns=columns, **options)
+        result = execute(graph, program(**values, **limits, several=len(jumps)), run_options, columns=columns)
     else:
         results = []
+        programs: Any = residuals.BY_RESIDUALS if freely else BY_BLOCK if by_block else IN_ROUNDS
+        program = _single(programs[weighted]) if dtype == "float32" else programs[weighted]
         for part, columns in enumerate(jumps):
-            programs: Any = residuals.PROGRAMS if freely else BY_BLOCK if by_block else PROGRAMS
-            program = programs[weighted, bool(columns)]
-            program = _single(program) if dtype == "float32" else program
-            how = for_part(options, part) if several else options
+            evenly = {f"{name}s_evenly": float(name not in columns) for name in ("restart", "spread")}
+            one_run = run_options.for_part(part) if several else run_options
             if freely:
-                results.append(residuals.ranks(graph, program, columns | shared, tol=tol or 0.0, **values, **how))
+                result = residuals.ranks(graph, program, columns | shared, tol or 0.0, one_run, **values, **evenly)
             else:
-                results.append(run(graph, program(**values, **limits), columns=columns | shared, **how))
+                result = execute(graph, program(**values, **limits, **evenly), one_run, columns=columns | shared)
+            results.append(result)
         longest = max(results, key=lambda result: result.rounds)
-        found = results[0].map(_side_by_side, *results[1:]).after(longest) if several else longest
+        result = results[0].map(_side_by_side, *results[1:]).after(longest) if several else longest
     if not freely:
-        limit = limits["tol"] * found.totals.get("mass", 1.0)
-        warn_unsettled(found, max_iter, found.totals["change"], limit, max_iter, tol)
-    return found
+        limit = limits["tol"] * result.totals.get("mass", 1.0)
+        warn_unsettled(result, max_iter, result.totals["change"], limit, max_iter, tol)
+    return result
 
 
 def _no_end(tol: float | None, alpha: float, dtype: str | None) -> str:
-    """Why ranks never come within `tol`, or numbers of this type cannot tell; "" if they do."""
+    """Why ranks never come within `tol`, or numbers of this type cannot show that they do; "" if they do."""
     if not tol:
-        return f"tol={tol!r} asks for a number of rounds"
+        return f"tol={tol!r} needs a number of rounds"
     if alpha == 1:
-        return "with alpha=1 no change ever fades"
+        return "with alpha=1 changes never fade"
     if dtype and tol < np.finfo(dtype).eps:
-        return f"tol={tol!r} is less than ranks in {dtype} can tell: give at least {np.finfo(dtype).eps:.1e}"
+        return f"tol={tol!r} is below the precision of {dtype}: give at least {np.finfo(dtype).eps:.1e}"
     return ""
 
 
-def _jumps(graph: Graph, personalization: Any, dangling: Any) -> dict[str, Any]:
-    """The vertex columns `restart` and `spread`; none if both are uniform."""
-    if not (dangling is None or isinstance(dangling, str)):
-        spread: Any = _shares("dangling", dangling)
-    elif dangling not in (None, "uniform", "personalization", "none"):
+def _jumps(personalization: Any, dangling: Any) -> dict[str, Any]:
+    """The vertex columns `restart` and `spread`. Without a column, all vertices are equally likely."""
+    columns = {} if personalization is None else {"restart": _shares("personalization", personalization)}
+    if isinstance(dangling, str) and dangling not in ("uniform", "personalization", "none"):
         wanted = '"uniform", "personalization", "none", or {vertex: weight}'
         raise OptionError(f"dangling={dangling!r} is not known; choose one of {wanted}")
-    elif personalization is None:
-        if dangling == "personalization":
-            raise OptionError('dangling="personalization" needs one: give personalization={vertex: weight}')
-        return {}
-    else:
-        spread = None
-    n = graph.num_vertices
-    uniform = np.full(n, 1 / n) if n else np.zeros(0)
-    restart = uniform if personalization is None else _shares("personalization", personalization)
-    if spread is None:
-        spread = uniform if dangling == "uniform" else restart
-    return {"restart": restart, "spread": spread}
+    if isinstance(dangling, str) and dangling == "personalization" and not columns:
+        raise OptionError('dangling="personalization" needs personalization={vertex: weight}')
+    if dangling is None or (isinstance(dangling, str) and dangling != "uniform"):
+        return {name: columns["restart"] for name in ("restart", "spread") if columns}
+    return columns if isinstance(dangling, str) else {**columns, "spread": _shares("dangling", dangling)}
 
 
 def _together(graph: Graph, jumps: list[dict[str, Any]]) -> dict[str, Any]:
     """The vertex columns of several personalizations, as columns of vectors."""
-    n = graph.num_vertices
-    uniform = np.full(n, 1 / max(n, 1))
-    together: dict[str, Any] = {}
-    for name in ("restart", "spread"):
-        columns = [one.get(name, uniform) for one in jumps]
-        if all(isinstance(one, Mapping) for one in columns):
-            named = dict.fromkeys(vertex for one in columns for vertex in one)
-            together[name] = {vertex: [one.get(vertex, 0.0) for one in columns] for vertex in named}
-            continue
-        together[name] = np.zeros((n, len(columns)))
-        for one, column in zip(columns, together[name].T, strict=True):
-            if isinstance(one, Mapping):
-                column[[graph.numbering.find(vertex) for vertex in one]] = list(one.values())
+    together = {name: np.zeros((graph.num_vertices, len(jumps))) for name in ("restart", "spread")}
+    for name, vectors in together.items():
+        for one, column in zip(jumps, vectors.T, strict=True):
+            if name in one:
+                column[[graph.numbering.find(vertex) for vertex in one[name]]] = list(one[name].values())
             else:
-                column[:] = one
+                column[:] = 1 / max(graph.num_vertices, 1)
     return together
 
 
 def _shares(name: str, given: Any) -> dict[Any, float]:
-    """Weights of vertices as probabilities."""
+    """Weights of vertices, scaled to sum to 1."""
     if (weights := by_vertex(name, given)) is None:
-        raise OptionError(f"{name}={short(given)}: give {{vertex: weight}}, or the same as a Series or a frame")
+        raise OptionError(f"{name}={short(given)} must be {{vertex: weight}}, a Series or a frame")
     for vertex, weight in weights.items():
         if not is_number(weight):
-            raise OptionError(f"{name}={short(weights)}: the weight of {vertex!r} is {weight!r}, which is no number")
+            raise OptionError(f"{name}={short(weights)}: the weight of {vertex!r} is {weight!r}, not a number")
     largest = max(weights.values(), default=0)
     if not (largest > 0 and all(0 <= weight < inf for weight in weights.values())):
-        raise OptionError(f"{name}={short(weights)}: weights are finite and not negative, and one is above zero")
-    shares = {vertex: weight / largest for vertex, weight in weights.items()}  # whose sum is a number, too
+        raise OptionError(f"{name}={short(weights)}: weights must be finite and non-negative, and one > 0")
+    shares = {vertex: weight / largest for vertex, weight in weights.items()}  # scaled so that their sum is finite
     total = sum(shares.values())
     return {vertex: share / total for vertex, share in shares.items()}
 
 
-def _strength(graph: Graph, options: dict[str, Any]) -> Any:
-    """The vertex column `strength`, left where it was computed."""
-    same = {name: options[name] for name in ("engine", "device", "exchange", "deterministic") if name in options}
-    if same.get("engine") in UNCOUNTED:  # a sum is no fixed point
-        same["engine"] = "gas"
-    found = run(graph, Strength(), **same)
-    if not (found.totals["lowest"] >= 0 and found.totals["highest"] < inf):
-        worst = found.totals["lowest"] if found.totals["lowest"] < 0 else found.totals["highest"]
+def _strength(graph: Graph, run_options: RunOptions) -> Any:
+    """The vertex column `strength`, which stays where it was computed."""
+    engine = "gas" if run_options.engine_name in UNCOUNTED else run_options.engine  # a sum is not a fixed point
+    run_once = RunOptions(engine=engine, device=run_options.device, deterministic=run_options.deterministic)
+    if run_options.optimisations.exchange != AUTO:
+        run_once = replace(run_once, optimisations=Optimisations(exchange=run_options.optimisations.exchange))
+    result = execute(graph, Strength(), run_once)
+    if not (result.totals["lowest"] >= 0 and result.totals["highest"] < inf):
+        worst = result.totals["lowest"] if result.totals["lowest"] < 0 else result.totals["highest"]
         raise WeightError(
-            f"column {graph.weight!r} holds weights, or sums of a vertex's, of {worst:g}: weighted PageRank needs "
-            "finite weights of zero or more"
+            f"column {graph.weight!r} holds weights, or sums of a vertex's weights, of {worst:g}: weighted PageRank "
+            "needs finite weights >= 0"
         )
-    return found.column("strength")
+    return result.column("strength")
 
 
 @cache

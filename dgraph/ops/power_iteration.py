@@ -1,4 +1,4 @@
-"""The programs of PageRank (Brin and Page, 1998) by power iteration: round by round, and by blocks."""
+"""Programs for PageRank (Brin and Page, 1998) by power iteration: in rounds, and in blocks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ from dgraph.solvers.solver import Solver
 
 
 class PageRank(VertexProgram):
-    """A surfer follows an edge with probability `alpha`, and else jumps anywhere. Where no edge leads on the surfer
-    always jumps, or is lost if `kept` is 0."""
+    """A random surfer follows an edge with probability `alpha`, and otherwise jumps. From a vertex without out-edges,
+    the surfer always jumps, or is lost if `kept` is 0.
+
+    A jump leads to a vertex with the probability in the column `restart`, or `spread` if the surfer's vertex has no
+    out-edges. If `restarts_evenly` or `spreads_evenly` is 1, there is no such column, and all vertices are equally
+    likely.
+    """
 
     operation = "pagerank"
     kind = "synchronous"
@@ -22,18 +27,23 @@ class PageRank(VertexProgram):
     merge = SUM
     alpha = Parameter(float64, 0.85)
     kept = Parameter(float64, 1.0)
-    tol = Parameter(float64, 1e-6)  # of all ranks: a round that changes them by less is the last
+    tol = Parameter(float64, 1e-6)  # stop after a round that changes all ranks together by less than this
     max_iter = Parameter(int64, 100)
+    restart = VertexColumn(float64, missing=0)
+    spread = VertexColumn(float64, missing=0)
+    restarts_evenly = Parameter(float64, 1.0)
+    spreads_evenly = Parameter(float64, 1.0)
     solver = Solver(page_rank, orders=("incoming",), looks=8)
 
-    def start(vertices):
-        return 1 / vertices
+    def start(vertices, restart, restarts_evenly):
+        return restart + restarts_evenly / vertices
 
     def send(rank, degree):
         return rank / degree
 
-    def apply(message, dangling, alpha, kept, vertices):
-        return (1 - alpha + alpha * kept * dangling) / vertices + alpha * message
+    def apply(message, dangling, alpha, kept, vertices, restart, spread, restarts_evenly, spreads_evenly):
+        jumps = (1 - alpha) * (restart + restarts_evenly / vertices)
+        return jumps + alpha * kept * dangling * (spread + spreads_evenly / vertices) + alpha * message
 
     @Global(float64, SUM)
     def dangling(rank, degree):
@@ -51,22 +61,8 @@ class PageRank(VertexProgram):
         return rank
 
 
-class PersonalPageRank(PageRank):
-    """The surfer jumps to a vertex with the probability in the vertex column `restart`; where no edge leads on, with
-    that in `spread`."""
-
-    restart = VertexColumn(float64)
-    spread = VertexColumn(float64)
-
-    def start(restart):
-        return restart
-
-    def apply(message, dangling, alpha, kept, restart, spread):
-        return (1 - alpha) * restart + alpha * kept * dangling * spread + alpha * message
-
-
 class WeightedPageRank(PageRank):
-    """The surfer prefers edges in proportion to their weights; `strength` is the sum of those that lead on."""
+    """The surfer follows edges in proportion to their weights; `strength` is the sum of a vertex's out-weights."""
 
     strength = VertexColumn(float64)
 
@@ -78,27 +74,21 @@ class WeightedPageRank(PageRank):
         return rank if strength == 0 else 0.0
 
 
-class WeightedPersonalPageRank(WeightedPageRank, PersonalPageRank):
-    """Both."""
+IN_ROUNDS = {False: PageRank, True: WeightedPageRank}  # keyed by `weighted`
 
 
-PROGRAMS = {  # weighted, personal
-    (False, False): PageRank,
-    (False, True): PersonalPageRank,
-    (True, False): WeightedPageRank,
-    (True, True): WeightedPersonalPageRank,
-}
-
-
-class PageRanks(PersonalPageRank):
-    """Several personalizations at once. Ranks that have settled stay as they are, even if others have not: so they do
-    not depend on what they are computed together with."""
+class PageRanks(PageRank):
+    """Several personalizations at once. Each rank vector stops changing once it has converged, so that it does not
+    depend on the others."""
 
     several = Parameter(int64)
     rank = State(float64, shape="several")
     restart = VertexColumn(float64, shape="several")
     spread = VertexColumn(float64, shape="several")
     solver = Solver(rank_vectors, orders=("incoming",), looks=512)
+
+    def start(restart):
+        return restart
 
     def apply(rank, message, dangling, alpha, kept, restart, spread, change, tol, round):
         if round > 1 and change < tol:
@@ -115,26 +105,42 @@ class PageRanks(PersonalPageRank):
 
 
 class WeightedPageRanks(PageRanks, WeightedPageRank):
-    """Edges are followed in proportion to their weights."""
+    """The same, with edges followed in proportion to their weights."""
 
     @Global(float64, SUM, shape="several")
     def dangling(rank, strength):
         return rank if strength == 0 else 0.0
 
 
-SEVERAL = {False: PageRanks, True: WeightedPageRanks}  # weighted
+SEVERAL = {False: PageRanks, True: WeightedPageRanks}
 
 
-class Scaled(PageRank):
-    """For block descent, where the newest ranks sum to `mass` rather than 1. Jumps get a share of `mass`, and in the
-    end one factor makes ranks sum to 1. So an error that makes all ranks too large by one factor, which would hardly
-    fade, does not matter."""
+class ScaledPageRank(PageRank):
+    """PageRank for block descent, where the newest ranks sum to `mass` instead of 1.
+
+    Jumps get a share of `mass`, and in the end all ranks are divided by it. So an error that scales all ranks by one
+    factor, which would fade slowly, does not matter.
+    """
 
     relaxation = RelaxationFactor(float64, 1.0)
 
-    def apply(rank, message, mass, dangling, alpha, kept, vertices, relaxation):
-        jumps = (1 - alpha) * (mass if kept > 0 else 1.0) + alpha * kept * dangling
-        return rank + relaxation * (jumps / vertices + alpha * message - rank)
+    def apply(
+        rank,
+        message,
+        mass,
+        dangling,
+        alpha,
+        kept,
+        vertices,
+        restart,
+        spread,
+        restarts_evenly,
+        spreads_evenly,
+        relaxation,
+    ):
+        jumps = (1 - alpha) * (mass if kept > 0 else 1.0) * (restart + restarts_evenly / vertices)
+        jumps = jumps + alpha * kept * dangling * (spread + spreads_evenly / vertices)
+        return rank + relaxation * (jumps + alpha * message - rank)
 
     @Global(float64, SUM)
     def mass(rank):
@@ -148,25 +154,8 @@ class Scaled(PageRank):
         return rank / mass if kept > 0 else rank
 
 
-class PersonalScaled(Scaled, PersonalPageRank):
-    """The same."""
-
-    def apply(rank, message, mass, dangling, alpha, kept, restart, spread, relaxation):
-        jumps = (1 - alpha) * (mass if kept > 0 else 1.0) * restart + alpha * kept * dangling * spread
-        return rank + relaxation * (jumps + alpha * message - rank)
+class WeightedScaledPageRank(ScaledPageRank, WeightedPageRank):
+    """The same, with edges followed in proportion to their weights."""
 
 
-class WeightedScaled(Scaled, WeightedPageRank):
-    """Edges are followed in proportion to their weights."""
-
-
-class WeightedPersonalScaled(PersonalScaled, WeightedPageRank):
-    """Both."""
-
-
-BY_BLOCK = {  # weighted, personal
-    (False, False): Scaled,
-    (False, True): PersonalScaled,
-    (True, False): WeightedScaled,
-    (True, True): WeightedPersonalScaled,
-}
+BY_BLOCK = {False: ScaledPageRank, True: WeightedScaledPageRank}

@@ -1,4 +1,4 @@
-"""Strongly connected components: vertices between which there is a path in each direction."""
+"""Strongly connected components."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from dgraph.solvers.subgraphs.strong_components import strong_components
 
 
 class StrongComponents(VertexProgram):
-    """Vertices are in parts, at first in one. In a part each vertex finds the smallest from which a path leads to it,
-    and the smallest to which one leads from it. Two vertices of a component find the same; and if both are one vertex,
-    all who find it are its component. All others make smaller parts, of those who found the same two."""
+    """Divide the vertices into ever smaller parts, beginning with one part.
+
+    In its part, each vertex finds its smallest ancestor (a path leads from it) and its smallest descendant (a path
+    leads to it). Vertices of one component find the same two. If the two are the same vertex, all that found it are its
+    component; all others form smaller parts, one for each pair of ancestor and descendant.
+    """
 
     operation = "scc"
     kind = "synchronous"
     merge = MIN
     ancestor = State(vertex)
     descendant = State(vertex)
-    above = State(vertex)  # the ancestor and the descendant that tell its part from others
+    above = State(vertex)  # above and below: the ancestor and descendant that identify the vertex's part
     below = State(vertex)
-    moved = State(bool)  # whether this turn has found something
+    moved = State(bool)  # whether this turn found something new
     solver = Solver(strong_components, ("out", "incoming"), looks=4)
 
     def start(id):
@@ -75,6 +78,30 @@ class StrongComponents(VertexProgram):
 
 @operation
 def scc(graph: Graph, **options: Any) -> RunResult:
-    """Strongly connected components: the column `component` is the smallest vertex to and from which a path leads. Of a
-    graph without directions they are those of `wcc`. Options are those of `dgraph.run`."""
+    """Strongly connected components: vertices joined by paths in both directions.
+
+    In an undirected graph they are the weakly connected components (see `wcc`).
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``component``, which is the smallest vertex of the component.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 3]})
+    >>> dg.scc(G).compute()
+       vertex  component
+    0       0          0
+    1       1          0
+    2       2          0
+    3       3          3
+    """
     return run(graph, StrongComponents(), **options) if graph.directed else wcc(graph, **options)

@@ -1,27 +1,27 @@
-"""Predecessors on shortest paths, once distances are known."""
+"""Predecessors on shortest paths, after the distances have been found."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from numpy import float64, inf, int64
 
+from dgraph.engines.local_methods.settlement import SettlementMethod
 from dgraph.graph import Graph
 from dgraph.ops.bfs import Levels
 from dgraph.programs.monoid import MIN, NONE, SUM, UNREACHED
 from dgraph.programs.program import Global, Message, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.result import RunResult
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.paths.shortest_paths import bellman_ford_tree, settle_tree
-from dgraph.solvers.solver import SettlementMethod, Solver
-
-# options of `run` about many rounds, or about an engine that finds distances in its own way
-OF_MANY_ROUNDS = ("max_rounds", "local_rounds", "checkpoint", "block_size", "order", "mode", "operator")
+from dgraph.solvers.solver import Solver
 
 
-class Nearer(VertexProgram):
-    """Predecessors, once distances are known: the smallest of those from which a path comes in strictly nearer.
-    `unresolved` is how many vertices need an edge of length 0, and have none."""
+class NearerPredecessor(VertexProgram):
+    """Predecessors from known distances: the smallest vertex on a shortest path that is strictly nearer. `unresolved`
+    counts the vertices without one, which are reached only along edges of length 0."""
 
     operation = "sssp"
     kind = "synchronous"
@@ -54,11 +54,11 @@ class Nearer(VertexProgram):
 
 
 class Tree(Levels, VertexProgram):
-    """Predecessors for those who have none `before` and are no sources, whatever the weights: the smallest of those
-    that are the fewest edges away from where a path is known, along edges that end some shortest path.
+    """Predecessors, for any weights, of vertices that have none `before` and are not sources.
 
-    Where edges of length 0 lead in circles, a predecessor must be a step nearer, or paths would never end. The solver
-    finds distances, too, where the graph is one partition.
+    A breadth-first search starts where a path is known and follows only edges that end some shortest path; of several
+    predecessors at the same level, the smallest is taken. The levels make sure that paths end, even if edges of length
+    0 form cycles. With one partition, the solver finds the distances too.
     """
 
     operation = "sssp"
@@ -83,28 +83,29 @@ class Tree(Levels, VertexProgram):
         return before if parent == NONE else parent
 
 
-def nearer_after(paths: RunResult, graph: Graph, given: dict[str, Any], options: dict[str, Any]) -> RunResult:
-    """Predecessors that are nearer, where a run has found the distances, with the report of that run; and the total
+def nearer_after(paths: RunResult, graph: Graph, columns: dict[str, Any], run_options: RunOptions) -> RunResult:
+    """Predecessors by `NearerPredecessor` after the run `paths`, with the report of that run and the total
     `unresolved`."""
-    found = run(graph, Nearer(), columns=given, **options_for_next_run(options))
-    unresolved = found.totals["unresolved"]
-    found = _reported(found.after(paths))
-    found.totals = {**paths.totals, "unresolved": unresolved}
-    return found
+    result = execute(graph, NearerPredecessor(), options_for_next_run(run_options), columns=columns)
+    unresolved = result.totals["unresolved"]
+    result = _reported(result.after(paths))
+    result.totals = {**paths.totals, "unresolved": unresolved}
+    return result
 
 
-def tree_after(paths: RunResult, graph: Graph, given: dict[str, Any], options: dict[str, Any]) -> RunResult:
-    """All predecessors, where a run has found the distances, and maybe those `before`; with the report of that run."""
+def tree_after(paths: RunResult, graph: Graph, columns: dict[str, Any], run_options: RunOptions) -> RunResult:
+    """All predecessors by `Tree` after the run `paths`, with the report of that run."""
     tree = Tree(bits=graph.num_vertices.bit_length())
-    return _reported(run(graph, tree, columns={"before": {}, **given}, **options_for_next_run(options)).after(paths))
+    return _reported(
+        execute(graph, tree, options_for_next_run(run_options), columns={"before": {}, **columns}).after(paths)
+    )
 
 
-def _reported(found: RunResult) -> RunResult:
-    found.report.options["predecessors"] = "by a run of their own"
-    return found
+def _reported(result: RunResult) -> RunResult:
+    result.report.options["predecessors"] = "by a separate run"
+    return result
 
 
-def options_for_next_run(options: dict[str, Any]) -> dict[str, Any]:
-    """For a run after another, which obeys nothing that was asked about the rounds of that one."""
-    options = {name: value for name, value in options.items() if name not in OF_MANY_ROUNDS}
-    return {**options, "engine": "gas"}
+def options_for_next_run(run_options: RunOptions) -> RunOptions:
+    """Options for a second run, without those about the rounds of the first."""
+    return replace(run_options, engine="gas", max_rounds=None, local_rounds=None, checkpoint=None)

@@ -1,5 +1,8 @@
-"""Shortest paths from one vertex, from the nearest of several, or from each of them: by frontier relaxation in rounds
-(Bellman 1958, Ford 1956); where the graph is one partition, by delta-stepping (`solvers/paths/shortest_paths.py`)."""
+"""Shortest paths from one vertex, from the nearest of several, or from each of them.
+
+In rounds by relaxing frontiers (Bellman 1958, Ford 1956); on one partition by delta-stepping
+(`solvers/paths/shortest_paths.py`).
+"""
 
 from __future__ import annotations
 
@@ -7,27 +10,28 @@ from typing import Any
 
 from numpy import float64, inf, int64
 
+from dgraph.engines.local_methods.settlement import SettlementMethod
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
-from dgraph.ops.bellman_ford import bellman_ford_paths
+from dgraph.ops.bellman_ford import with_negative_weights
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import nearer_after, tree_after
-from dgraph.ops.weights import bounds
-from dgraph.options import AUTO, check_flag, refuse_columns, vertex_list
+from dgraph.ops.weights import bounds, warn_without_weights
+from dgraph.options import check_flag, refuse_columns, vertex_list
 from dgraph.plan import LOCAL, UNCOUNTED, refuse_uncounted
 from dgraph.programs.monoid import MIN, SUM, UNREACHED
 from dgraph.programs.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.choice import local_method_for
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_keywords import RunKeywords
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.paths.shortest_paths import from_each, settle, shortest_path_tree, shortest_paths
-from dgraph.solvers.solver import SettlementMethod, Solver
+from dgraph.solvers.solver import Solver
 
 
 class ShortestPaths(VertexProgram):
-    """Distances from the nearest vertex that is a `source`; edge weights are not negative."""
+    """Distances from the nearest vertex for which `source` is true; weights must be non-negative."""
 
     operation = "sssp"
     dist = State(float64, start=inf)
@@ -49,12 +53,12 @@ class ShortestPaths(VertexProgram):
         return dist
 
 
-class WithTree(ShortestPaths):
-    """Predecessors, too, which only the solver finds: the smallest of those from which a path comes in strictly nearer.
-    `unresolved` is how many vertices need an edge of length 0, and have none."""
+class WithPredecessors(ShortestPaths):
+    """Distances and, from the solver only, predecessors: the smallest on a shortest path that is strictly nearer.
+    `unresolved` counts the vertices without one, which are reached only along edges of length 0."""
 
     parent = State(int64, start=UNREACHED)
-    solver = Solver(shortest_path_tree, local_method=SettlementMethod(settle, beside="parent"))
+    solver = Solver(shortest_path_tree, local_method=SettlementMethod(settle, companion="parent"))
 
     def apply(dist, parent, message):
         return min(dist, message), parent
@@ -69,7 +73,7 @@ class WithTree(ShortestPaths):
 
 
 class DistancesUpTo(ShortestPaths):
-    """Vertices farther than `target` are not reached, and need not be looked at once the target's distance is known."""
+    """Distances of vertices not farther away than `target`; others are skipped once its distance is known."""
 
     target = Parameter(vertex)
     solver = Solver(shortest_paths, local_method=SettlementMethod(settle, bound="bound"))
@@ -86,10 +90,10 @@ class DistancesUpTo(ShortestPaths):
         return dist if dist <= bound else inf
 
 
-class WithTreeUpTo(DistancesUpTo, WithTree):
-    """Predecessors, too, of vertices that are not farther than `target`."""
+class WithPredecessorsUpTo(DistancesUpTo, WithPredecessors):
+    """Distances and predecessors of vertices that are not farther away than `target`."""
 
-    solver = Solver(shortest_path_tree, local_method=SettlementMethod(settle, beside="parent", bound="bound"))
+    solver = Solver(shortest_path_tree, local_method=SettlementMethod(settle, companion="parent", bound="bound"))
 
     def apply(dist, parent, message, bound):
         return (min(dist, message) if message <= bound else dist), parent
@@ -104,7 +108,7 @@ class WithTreeUpTo(DistancesUpTo, WithTree):
 
 
 class Hops(ShortestPaths):
-    """Every edge is of length 1."""
+    """The same, with edges of length 1."""
 
     solver = Solver(shortest_paths, orders=("out", "incoming"), local_method=SettlementMethod(settle))
 
@@ -113,7 +117,7 @@ class Hops(ShortestPaths):
 
 
 class HopsUpTo(DistancesUpTo):
-    """Every edge is of length 1."""
+    """The same, with edges of length 1."""
 
     solver = Solver(shortest_paths, orders=("out", "incoming"), local_method=SettlementMethod(settle, bound="bound"))
 
@@ -122,7 +126,7 @@ class HopsUpTo(DistancesUpTo):
 
 
 class FromEach(VertexProgram):
-    """Distances from each of several sources (multi-source Bellman-Ford of GX-Plug): the same functions on vectors."""
+    """Distances from each of several sources, as vectors (the multi-source Bellman-Ford of GX-Plug)."""
 
     operation = "sssp"
     dist = State(float64, start=inf, shape="sources")
@@ -137,7 +141,7 @@ class FromEach(VertexProgram):
 
 
 class HopsFromEach(FromEach):
-    """Every edge is of length 1."""
+    """The same, with edges of length 1."""
 
     solver = Solver(from_each, orders=("out", "incoming"), looks=64)
 
@@ -155,51 +159,87 @@ def sssp(
     per_source: bool = False,
     **options: Any,
 ) -> RunResult:
-    """Shortest paths: the columns `distance` (inf where there is no path) and `predecessor` (of several, the smallest;
-    missing for sources and for vertices without a path).
+    """Shortest paths by weight from one vertex, from the nearest of several, or from each of them.
 
-    source:       a vertex, or a list of vertices: then paths begin at the nearest.
-    target:       the search ends once the distance of this vertex is known. All vertices that are not farther are
-                  answered as ever; the others count as not reached. It is not for negative weights.
-    predecessors: False leaves out that column, and the time that it takes; with negative weights it is always there.
-    per_source:   True tells the distances from each source, as a vector for each vertex, and no predecessors.
+    Parameters
+    ----------
+    graph : Graph
+        The graph to search.
+    source : vertex or list of vertices
+        Where paths start. With several sources, each vertex gets its distance from the nearest one.
+    target : vertex, optional
+        Stop once the distance of this vertex is known. Vertices that are not farther away get their usual values; the
+        others count as unreached. It is not available with negative weights.
+    predecessors : bool, default True
+        Whether to find predecessors too, which takes time. With negative weights they are always found.
+    per_source : bool, default False
+        Return the distances from each source, as one vector per vertex, without predecessors.
+    **options
+        Options of `dgraph.run`, such as `engine` and `device`.
 
-    In a graph without weights every edge is of length 1. Where a weight is negative distances are found by Bellman and
-    Ford's method, and predecessors are those on paths of the fewest edges; a negative cycle that can be reached is a
-    WeightError. Other options are those of `dgraph.run`.
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``distance`` (infinite if unreached) and ``predecessor`` (the smallest one if
+        there are several; missing for sources and unreached vertices).
+
+    Raises
+    ------
+    WeightError
+        A source reaches a cycle of negative weight.
+
+    Notes
+    -----
+    Without weights, every edge has length 1; if the graph has other numeric edge columns, a warning names them, unless
+    it was made with ``weight=None``. If a weight is negative, the Bellman-Ford method is used, and predecessors
+    are those on the shortest paths with the fewest edges; a negative cycle that a source reaches is an error.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 0, 1], "dst": [1, 2, 2], "km": [2.0, 9.0, 3.0]}, weight="km")
+    >>> dg.sssp(G, 0).compute()
+       vertex  distance  predecessor
+    0       0       0.0         <NA>
+    1       1       2.0            0
+    2       2       5.0            1
     """
     sources = vertex_list("source", source)
-    refuse_columns(options, "name the vertices where paths begin as the source")
+    refuse_columns(options, "pass the vertices where paths start as source=")
+    run_options = RunOptions(**options)
     predecessors, per_source = check_flag("predecessors", predecessors), check_flag("per_source", per_source)
     weighted = graph.weight is not None
+    if not weighted:
+        warn_without_weights(graph, "sssp")
     lowest = 1.0 if graph.weight is None else bounds(graph)[0]
     if target is not None and (per_source or lowest < 0):
-        why = "per_source=True" if per_source else f"the weight {lowest:g} below zero"
-        raise OptionError(f"target={target!r} cannot be had with {why}: leave it out")
-    if target is not None and (engine := options.get("engine", AUTO)) in UNCOUNTED:
-        refuse_uncounted(engine, f"without common rounds no run ends at target={target!r}")
+        why = "per_source=True" if per_source else f"negative weights such as {lowest:g}"
+        raise OptionError(f"target={target!r} is not available with {why}: leave it out")
+    if target is not None and run_options.engine_name in UNCOUNTED:
+        refuse_uncounted(run_options.engine_name, f"a run without common rounds cannot stop at target={target!r}")
     if per_source:
         if lowest < 0:
-            raise OptionError(f"per_source=True cannot be had with the weight {lowest:g}: ask for one source at a time")
-        return run(graph, (FromEach if weighted else HopsFromEach)(sources=sources), **options)
-    given: dict[str, Any] = {"source": dict.fromkeys(sources, True)}
+            raise OptionError(
+                f"per_source=True is not available with negative weights such as {lowest:g}: pass one source at a time"
+            )
+        return execute(graph, (FromEach if weighted else HopsFromEach)(sources=sources), run_options)
+    columns: dict[str, Any] = {"source": dict.fromkeys(sources, True)}
     if lowest < 0:
-        return bellman_ford_paths(graph, given, options)
+        return with_negative_weights(graph, columns, run_options)
     if predecessors and not weighted:
         return bfs(graph, sources, target=target, **options)
-    asked, tree = RunKeywords(**options), WithTree() if target is None else WithTreeUpTo(target=target)
-    if predecessors and asked.uses_solver(graph, tree):
-        return run(graph, tree, columns=given, **{**options, "engine": LOCAL})
+    tree = WithPredecessors() if target is None else WithPredecessorsUpTo(target=target)
+    if predecessors and run_options.solves(graph, tree):
+        return execute(graph, tree, run_options, columns=columns, engine=LOCAL)
     if target is None:
         plain = ShortestPaths() if weighted else Hops()
     else:
         plain = (DistancesUpTo if weighted else HopsUpTo)(target=target)
-    with_tree = predecessors and local_method_for(graph, tree, asked) is not None
-    paths = run(graph, tree if with_tree else plain, columns=given, **options)
+    with_tree = predecessors and local_method_for(graph, tree, run_options) is not None
+    paths = execute(graph, tree if with_tree else plain, run_options, columns=columns)
     if not predecessors:
         return paths
-    given = {**given, "known": paths.column("distance")}  # the run before may be made again, from what it was given
-    nearer = paths if with_tree else nearer_after(paths, graph, given, options)
-    if not nearer.totals.pop("unresolved", 0):  # who has gathered all on one worker has resolved all
+    columns = {**columns, "known": paths.column("distance")}  # a copy, because `paths` may repeat with its own columns
+    nearer = paths if with_tree else nearer_after(paths, graph, columns, run_options)
+    if not nearer.totals.pop("unresolved", 0):  # missing if all edges were gathered on one worker, which resolves all
         return nearer
-    return tree_after(paths, graph, {"before": nearer.column("predecessor"), **given}, options)
+    return tree_after(paths, graph, {"before": nearer.column("predecessor"), **columns}, run_options)

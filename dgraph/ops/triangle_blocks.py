@@ -1,8 +1,8 @@
-"""What lies across from a vertex in its triangles, for a graph in any number of partitions.
+"""Count the edges opposite each vertex in its triangles, for a graph in any number of partitions.
 
-The edges are cut into blocks by their higher end, by turns: block p has rows p, p + 2**shift, p + 2 * 2**shift ... A
-triangle is in the block of its highest vertex and in that of its middle one, so there is a task for each two blocks. It
-holds these and an array of a number a vertex, whatever the size of the graph.
+Edges are divided into blocks by their higher end, in turn: block p has rows p, p + 2**shift, p + 2 * 2**shift, and so
+on. A triangle lies in the block of its highest vertex and in that of its middle one, so there is one task for each pair
+of blocks. A task holds only these two blocks and one number per vertex.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from dgraph.cluster.tasks import pick
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.memory_check import check_build_memory
@@ -25,35 +25,35 @@ from dgraph.native.threads import cores
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.runs.result import RunResult, lasting
-from dgraph.runs.run_report import row_at_once
-from dgraph.runs.worker_results import VertexValues, WorkerResult
+from dgraph.runs.run_options import RunOptions
+from dgraph.runs.worker_results import VertexValues, WorkerResult, row_at_once
 from dgraph.solvers.subgraphs.higher_ends import ANY, FROM_HIGHER, FROM_LOWER, by_higher_end
 from dgraph.solvers.subgraphs.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
 from dgraph.solvers.subgraphs.triangles import are_short, count, ends, of_short_rows
 from dgraph.tables.edge_tables import EdgeTables
 
-LOOKS = 4  # as long as a search takes, counting takes several times: of neighbours of neighbours, as many as there are
+LOOKS = 4  # counting visits neighbours of neighbours, so it takes about this many times as long as a search
 
-# (what is across from each vertex, its degree in the simple graph or None, all that is across) -> columns, totals
+# (count opposite each vertex, its degree in the simple graph or None, sum of the counts) -> columns, totals
 Finish = Callable[[np.ndarray, Any, int], tuple[dict[str, np.ndarray], dict[str, Any]]]
 
 
 class TriangleCounts:
-    """What some tasks have counted, by the vertices' new numbers, and their rows of the report. A plain class: Dask
-    would look through another for tasks."""
+    """Counts of some tasks, by the vertices' new numbers, and their rows of the report. This is a plain class because
+    Dask would search a dataclass for tasks."""
 
     def __init__(self, across: np.ndarray, degree: np.ndarray | None, rows: list[dict[str, Any]]):
         self.across, self.degree, self.rows = across, degree, rows
 
     def __add__(self, other: TriangleCounts) -> TriangleCounts:
-        degree = None if self.degree is None or other.degree is None else self.degree + other.degree
+        degree = None if self.degree is None else self.degree + other.degree
         return TriangleCounts(self.across + other.across, degree, self.rows + other.rows)
 
-    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+    def __sizeof__(self) -> int:  # for Dask, which spills to disk in time
         return self.across.nbytes + (0 if self.degree is None else self.degree.nbytes)
 
-    def found(self, partition: Partition, order: np.ndarray | None, finish: Finish) -> WorkerResult:
-        """The answer for the vertices that a partition owns."""
+    def result(self, partition: Partition, order: np.ndarray | None, finish: Finish) -> WorkerResult:
+        """The result for the vertices that a partition owns."""
         numbers = partition.numbers[: partition.num_owned]
         mine: Any = numbers if order is None else order[numbers]
         if partition.parts == 1 and order is None:
@@ -74,18 +74,17 @@ def across(
     device: str = "auto",
     **others: Any,
 ) -> RunResult:
-    """For each vertex the edges across from it in its triangles, or if `directions` count, their arcs; and what
-    `finish` makes of that. `degrees` are counted on the way if they are wanted."""
+    """Count for each vertex the edges opposite it in its triangles (with `directions`, the arcs), and let `finish` turn
+    the counts into columns. With `degrees`, count them on the way."""
+    RunOptions(engine=engine, device=device)  # checks both
     parts = graph.num_parts
     if engine not in ("auto", "local") or (engine == "local" and parts > 1):
-        remedy = 'take "auto"' if parts > 1 else 'take "auto" or "local"'
-        raise OptionError(f"engine={engine!r}: triangles are no vertex program, and no engine runs them; {remedy}")
+        remedy = '"auto"' if parts > 1 else '"auto" or "local"'
+        raise OptionError(f"engine={engine!r} is not available, because no vertex program runs; choose {remedy}")
     if device not in ("auto", "cpu"):
-        raise OptionError(f"device={device!r} cannot be had: its kernels are for the CPU alone; leave it out")
+        raise OptionError(f"device={device!r} is not available, because the kernels run only on the CPU; leave it out")
     if others:
-        raise OptionError(
-            f"{next(iter(others))}= is an option of vertex programs, and triangles are none; leave it out"
-        )
+        raise OptionError(f"{next(iter(others))}= is an option of vertex programs, and none runs here; leave it out")
     return lasting(graph, partial(_across, finish=finish, directions=directions, degrees=degrees))
 
 
@@ -100,14 +99,14 @@ def _across(graph: Graph, finish: Finish, directions: bool, degrees: bool) -> Ru
     shift = (parts - 1).bit_length()
     order, blocks = _blocks(graph, shift, directions)
     tally = workers.reduce(_sum, _pairs(graph, blocks, shift, degrees))
-    tasks = [workers.call(TriangleCounts.found, tally, one, order, finish) for one in graph.partitions.held]
+    tasks = [workers.call(TriangleCounts.result, tally, one, order, finish) for one in graph.partitions.held]
     return RunResult(graph, workers.wait(workers.hold(tasks)), [], chosen | {"blocks": len(blocks)})
 
 
 def _whole(
     partition: Partition, directed: bool, directions: bool, degrees: bool, threads: int, finish: Finish
 ) -> WorkerResult:
-    """All of it where there is one partition."""
+    """Do all the work in one task, for a graph with one partition."""
     threads = worthwhile_threads(threads, LOOKS * partition.num_edges)
     call = partial(_by_team, partition, directed, directions, degrees, threads, finish)
     return call() if threads == 1 else call_interruptibly(call)
@@ -124,31 +123,31 @@ def _by_team(
     else:
         order = by_degree(EdgeTables(partition, directed, {}, threads).degrees("both"))
         lower = distinct(tables, size, threads, kept=LOWER, order=order, ways=directions)
-        found = count(lower, 0, lower, 0, 0, size, threads)
-        tally = TriangleCounts(found, ends(lower, 0, 0, size) if degrees else None, [])
+        counts = count(lower, 0, lower, 0, 0, size, threads)
+        tally = TriangleCounts(counts, ends(lower, 0, 0, size) if degrees else None, [])
     tally.rows.append(row_at_once(size, sum(table.num_edges for table in tables), time.perf_counter() - begun))
-    return tally.found(partition, order, finish)
+    return tally.result(partition, order, finish)
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
 def _blocks(graph: Graph, shift: int, directions: bool) -> tuple[Any, list[Any]]:
-    """New numbers for the vertices, and the blocks, where they are made."""
+    """New numbers for the vertices, and the blocks, all where they were computed."""
     workers, partitions, size = graph.workers, graph.partitions.held, graph.num_vertices
     degree = workers.reduce(_sum, [workers.call(_degrees, one, size, graph.directed) for one in partitions])
     (order,) = workers.hold([workers.call(by_degree, degree)])
     splits = workers.hold([workers.call(_split, one, order, shift, graph.directed, directions) for one in partitions])
     blocks = []
     for part in range(1 << shift):
-        pieces = [workers.call(itemgetter(part), split) for split in splits]
+        pieces = [workers.call(pick, split, part) for split in splits]
         host = workers.host(part, 1 << shift)
         blocks.append(workers.call(_block, part, shift, size, pieces, workers.client is None, on=host))
     return order, workers.wait(workers.hold(blocks))
 
 
 def _degrees(partition: Partition, size: int, directed: bool) -> np.ndarray:
-    """How many arcs of a partition touch each vertex: of an undirected graph those out of it will do."""
+    """Arcs of a partition at each vertex; in an undirected graph, only those out of it."""
     numbers, degree = partition.numbers, np.zeros(size, np.int64)
     tables = [table for table in (partition.out, partition.incoming) if table is not None]
     for table in tables:
@@ -161,17 +160,17 @@ def _degrees(partition: Partition, size: int, directed: bool) -> np.ndarray:
 def _split(
     partition: Partition, order: np.ndarray | None, shift: int, directed: bool, directions: bool
 ) -> list[list[EdgeSlice]]:
-    """The edges of a partition, higher end first, for each block: in one piece, or in one for each direction."""
+    """Edges of a partition for each block, higher end first: in one piece, or in one piece per direction."""
     edges, numbers = _edges(partition), partition.numbers
     names = (numbers if order is None else order[numbers]).astype(np.uint32, copy=False)
-    # an undirected edge is there in both directions
+    # an undirected edge is stored in both directions
     which = (FROM_HIGHER, FROM_LOWER) if directions else (ANY,) if directed else (FROM_HIGHER,)
     ways = [by_higher_end(edges, names, shift, way) for way in which]
     return [[EdgeSlice(*ends) for ends in mine] for mine in zip(*ways, strict=True)]
 
 
 def _block(part: int, shift: int, size: int, pieces: Sequence[list[EdgeSlice]], in_place: bool) -> Neighbours:
-    """A block of its pieces from all partitions. `in_place` says that nobody else will read these: they are let go."""
+    """Build a block from its pieces of all partitions. With `in_place`, no other task reads the pieces: free them."""
     rows = max(0, size - part + (1 << shift) - 1) >> shift
     tables = [build(list(sides), rows) for sides in zip(*pieces, strict=True)]
     for piece in pieces if in_place else ():
@@ -187,7 +186,7 @@ def _edges(partition: Partition) -> Any:
 
 
 def _pairs(graph: Graph, blocks: Sequence[Any], shift: int, degrees: bool) -> list[Any]:
-    """A chain of tasks for each block, which passes on what it has counted: it meets the other blocks in turn."""
+    """A chain of tasks for each block, which counts with each other block in turn and adds up the counts."""
     workers, size, parts = graph.workers, graph.num_vertices, len(blocks)
     each = max(1, cores() // parts) if workers.client is None else 1
     chains = []
@@ -214,18 +213,15 @@ def _pair(
     each: int,
 ) -> TriangleCounts:
     begun = time.perf_counter()
-    found = count(mine, part, theirs, other, shift, size, each)
+    counts = count(mine, part, theirs, other, shift, size, each)
     if before is None:
         degree = ends(mine, part, shift, size) if degrees else None
         row = row_at_once(len(mine), mine.num_edges, time.perf_counter() - begun, partition=part)
-        return TriangleCounts(found, degree, [row])
-    found += before.across
+        return TriangleCounts(counts, degree, [row])
+    counts += before.across
     row = before.rows[0]
-    return TriangleCounts(found, before.degree, [row | {"busy": row["busy"] + time.perf_counter() - begun}])
+    return TriangleCounts(counts, before.degree, [row | {"busy": row["busy"] + time.perf_counter() - begun}])
 
 
-def _sum(found: Sequence[Any]) -> Any:
-    total = found[0]
-    for one in found[1:]:
-        total = total + one
-    return total
+def _sum(counts: Sequence[Any]) -> Any:
+    return sum(counts[1:], start=counts[0])

@@ -1,7 +1,4 @@
-"""Triangles: three vertices with an edge between any two; directions, self loops and repeated edges do not count.
-
-`solvers/subgraphs/triangles.py` finds them, `triangle_blocks.py` where the graph has several partitions.
-"""
+"""Triangles through each vertex: found by `solvers/subgraphs/triangles.py`, block by block with several partitions."""
 
 from __future__ import annotations
 
@@ -17,17 +14,37 @@ from dgraph.runs.result import RunResult
 
 @operation
 def triangles(graph: Graph, **options: Any) -> RunResult:
-    """How many triangles go through each vertex: the column `triangles`. `totals["triangles"]` of the result counts
-    each once.
+    """Number of triangles through each vertex: three vertices with an edge between any two.
 
-    Time grows with the edges, and with how many neighbours of higher degree their ends have: what is dense is dear.
+    Directions, self loops and repeated edges do not count. The time grows with the number of edges, and with the
+    number of higher-degree neighbours of their ends: dense graphs take long.
 
-    This is no vertex program: of the options of `dgraph.run` it has `device`, and `engine`, which is "auto", or "local"
-    where the graph is one partition.
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    **options
+        ``engine="auto"`` or, if the graph has one partition, ``engine="local"``; ``device="auto"`` or ``"cpu"``. No
+        vertex program runs, so the other options of `dgraph.run` do not apply.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``triangles``. The result's ``totals["triangles"]`` counts each triangle once.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 3]})
+    >>> dg.triangles(G).compute()
+       vertex  triangles
+    0       0          1
+    1       1          1
+    2       2          1
+    3       3          0
     """
     return across(graph, _counted, **options)
 
 
-def _counted(found: np.ndarray, degree: np.ndarray | None, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Each edge across from a vertex closes a triangle, which has three vertices."""
-    return {"triangles": found}, {"triangles": total // 3}
+def _counted(counts: np.ndarray, degree: np.ndarray | None, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Each edge opposite a vertex closes a triangle, which is counted at its three vertices."""
+    return {"triangles": counts}, {"triangles": total // 3}

@@ -1,4 +1,4 @@
-"""What the weights of a graph are, as a whole: kept as long as the graph is."""
+"""The range of a graph's weights, cached as long as the graph lives, and checks of weights."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dgraph.cluster.retry import retry_on_loss
-from dgraph.errors import ColumnError, WeightError
+from dgraph.errors import ColumnError, UnweightedWarning, WeightError
 from dgraph.graph import Graph
+from dgraph.phrases.phrases import warn
 
 _bounds: WeakKeyDictionary[Graph, tuple[float, float]] = WeakKeyDictionary()
 
 
 @retry_on_loss
 def bounds(graph: Graph, orders: tuple[str, ...] = ("out",)) -> tuple[float, float]:
-    """The lowest weight and the highest, or 0 if that is nearer; `orders` are those that will be read anyway."""
+    """The lowest weight or 0, whichever is less, and the highest weight or 0, whichever is greater. `orders` lists the
+    edge orders that the caller will read anyway."""
     if graph not in _bounds:
         assert graph.weight is not None
         partitions = graph.partitioned(orders, (graph.weight,))
-        found = graph.workers.each(_bounds_here, [(one, graph.weight) for one in partitions.held])
-        lows, highs = zip(*graph.workers.bring(found), strict=True)
+        pieces = graph.workers.each(_bounds_here, [(one, graph.weight) for one in partitions.held])
+        lows, highs = zip(*graph.workers.bring(pieces), strict=True)
+        if np.isnan(lows).any():  # only in a saved graph whose weight was saved as another column
+            raise WeightError(f"column {graph.weight!r}: a weight is missing (nan); open the graph with weight=None")
         _bounds[graph] = min(lows), max(highs)
     return _bounds[graph]
 
@@ -36,12 +40,12 @@ def _bounds_here(partition: Any, weight: str) -> tuple[float, float]:
 
 @retry_on_loss
 def lone_cycles(graph: Graph) -> np.ndarray:
-    """The edges that are negative cycles by themselves, as rows of two numbers of vertices: loops below zero, and
-    undirected edges."""
+    """Edges that are negative cycles by themselves, as rows of two vertex numbers: self loops and undirected edges
+    with negative weights."""
     assert graph.weight is not None
     held = graph.partitioned(("out",), (graph.weight,)).held
-    found = graph.workers.each(_lone_cycles_here, [(one, graph.weight, graph.directed) for one in held])
-    return np.concatenate(graph.workers.bring(found))
+    pieces = graph.workers.each(_lone_cycles_here, [(one, graph.weight, graph.directed) for one in held])
+    return np.concatenate(graph.workers.bring(pieces))
 
 
 def _lone_cycles_here(partition: Any, weight: str, directed: bool) -> np.ndarray:
@@ -51,17 +55,26 @@ def _lone_cycles_here(partition: Any, weight: str, directed: bool) -> np.ndarray
     return partition.numbers.astype(np.int64)[ends if not directed else ends[ends[:, 0] == ends[:, 1]]]
 
 
+def warn_without_weights(graph: Graph, operation: str) -> None:
+    """Warn if an operation that uses weights runs without, although columns of the graph may have been meant."""
+    edges = graph.input_edges.edges
+    if edges.possible_weights:
+        remedy = f"{edges.weight_remedy}, or with weight=None to count edges on purpose"
+        warn(f"{operation} counts edges, because the graph has no weights; {remedy}", UnweightedWarning)
+
+
+def no_weights(graph: Graph, needed: str) -> ColumnError:
+    """The error that an operation needs weights that the graph does not have."""
+    return ColumnError(f"{needed}, but the graph has none; {graph.input_edges.edges.weight_remedy}")
+
+
 def check_weights(graph: Graph, operation: str, orders: tuple[str, ...]) -> None:
-    """Refuse what a weighted sum of scores cannot be made of."""
+    """Refuse a graph whose weights are missing, negative or infinite."""
     if graph.weight is None:
-        raise ColumnError(
-            f"weighted=True: {operation} would read weights, and the graph has none; name their column when you make "
-            "it: weight="
-        )
+        raise no_weights(graph, f"weighted=True: {operation} needs weights")
     lowest, highest = bounds(graph, orders)
     if lowest < 0 or not highest < inf:
         worst = lowest if lowest < 0 else highest
         raise WeightError(
-            f"column {graph.weight!r} holds the weight {worst:g}: weighted {operation} needs finite weights of zero or "
-            "more"
+            f"column {graph.weight!r} holds the weight {worst:g}: weighted {operation} needs finite weights >= 0"
         )

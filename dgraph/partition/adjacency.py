@@ -1,7 +1,8 @@
-"""Edges sorted by row: compressed sparse rows of one direction, built by a parallel radix sort.
+"""Edges sorted by row: compressed sparse rows in one direction, built by a parallel radix sort.
 
-The sort goes from the top: edges are moved once, to buckets of rows in their final array, and each bucket is put in
-order in the cache. Beside its result it needs two bytes an edge. It is stable: a row lists edges in the order given.
+The sort is most-significant-digit first: each edge moves once, to a bucket of rows in the final array; each bucket is
+then sorted in cache. Besides the result, the sort needs two bytes per edge. It is stable: a row lists its edges in
+input order.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ from typing import Protocol
 
 import numpy as np
 
+from dgraph.errors import ColumnError
+from dgraph.frames.any_frame import would_round
 from dgraph.native import threads
 from dgraph.partition import build_kernels
 from dgraph.partition.ids.bitmaps import IDENTITY, Ranks
 
-BUCKETS = 512  # as many streams as the write buffers and the TLB still serve at full speed
+BUCKETS = 512  # the most streams that write buffers and the TLB serve at full speed
 
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:
-    """`neighbours[indptr[u]:indptr[u + 1]]` are the other ends of u's edges; `columns` hold their values, aligned."""
+    """`neighbours[indptr[u]:indptr[u + 1]]` are the other ends of u's edges; `columns` hold aligned values."""
 
-    indptr: np.ndarray  # int64, one more than there are local vertices
+    indptr: np.ndarray  # int64, one entry more than there are local vertices
     neighbours: np.ndarray  # uint32 local ids
     columns: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -36,11 +39,11 @@ class Adjacency:
     def nbytes(self) -> int:
         return self.indptr.nbytes + self.neighbours.nbytes + sum(c.nbytes for c in self.columns.values())
 
-    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+    def __sizeof__(self) -> int:  # Dask decides by this size when to spill
         return self.nbytes
 
     def rows(self) -> np.ndarray:
-        """The row of every edge."""
+        """The row of each edge."""
         out = np.empty(self.num_edges, np.uint32)
         build_kernels.expand_rows(self.indptr, out)
         return out
@@ -48,15 +51,15 @@ class Adjacency:
     def transposed(
         self, workers: int = 1, sort: SortFunction | None = None, columns: Sequence[str] | None = None
     ) -> Adjacency:
-        """The same edges by their other end; the neighbours of each row come in ascending order. `columns`: those to
-        bring along, by default all."""
+        """The same edges by their other end, with the neighbours of each row in ascending order. `columns` names the
+        columns to keep; by default all."""
         kept = {name: self.columns[name] for name in (self.columns if columns is None else columns)}
         if sort is None or sort is build:
             return _sorted(TableSlice(self.indptr, self.neighbours, kept).cut(workers), len(self.indptr) - 1, workers)
         return sort([EdgeSlice(self.neighbours, self.rows(), kept)], len(self.indptr) - 1, workers=workers)
 
     def joined(self, other: Adjacency, columns: Iterable[str], workers: int = 1) -> Adjacency:
-        """The edges of both, with these columns: in each row those of this table, and then those of the other."""
+        """The edges of both tables, with the given columns. Each row lists this table's edges first."""
         indptr = self.indptr + other.indptr
         parts = threads.slices(len(indptr) - 1, 4 * workers if workers > 1 else 1)
 
@@ -70,11 +73,11 @@ class Adjacency:
             threads.each(fill, parts, len(out))
             return out
 
-        found = {name: join(self.columns[name], other.columns[name]) for name in columns}
-        return Adjacency(indptr, join(self.neighbours, other.neighbours), found)
+        joined = {name: join(self.columns[name], other.columns[name]) for name in columns}
+        return Adjacency(indptr, join(self.neighbours, other.neighbours), joined)
 
     def in_order_of(self, numbers: np.ndarray, workers: int = 1) -> Adjacency:
-        """The same rows, each in ascending order of its neighbours' numbers; of repeated edges, of their columns."""
+        """The same rows, each sorted by its neighbours' numbers, and repeated edges by their columns."""
         rank = np.empty(len(numbers), np.uint32)
         rank[np.argsort(numbers)] = np.arange(len(numbers), dtype=np.uint32)
         keys, rows, columns = rank[self.neighbours], self.rows(), self.columns
@@ -83,13 +86,13 @@ class Adjacency:
             keys, rows = keys[order], rows[order]
             columns = {name: values[order] for name, values in columns.items()}
         by_rank = build([EdgeSlice(keys, rows, columns)], len(numbers), workers=workers)
-        found = by_rank.transposed(workers)
-        return replace(found, neighbours=np.argsort(numbers).astype(np.uint32)[found.neighbours])
+        ordered = by_rank.transposed(workers)
+        return replace(ordered, neighbours=np.argsort(numbers).astype(np.uint32)[ordered.neighbours])
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeSlice:
-    """Some edges to be sorted by `keys`. Ids become local by `ranks`; with `skip_loops`, self loops are passed over."""
+    """Some edges to sort by `keys`. `ranks` turns ids into row numbers; `skip_loops` leaves out self loops."""
 
     keys: np.ndarray
     others: np.ndarray
@@ -101,28 +104,22 @@ class EdgeSlice:
         return len(self.keys)
 
     def cut(self, workers: int) -> list[EdgeSlice]:
-        """The same edges in at most so many slices, which share their memory."""
+        """The same edges as at most `workers` slices, which share memory."""
         return [
-            EdgeSlice(
-                self.keys[s],
-                self.others[s],
-                {name: values[s] for name, values in self.columns.items()},
-                self.ranks,
-                self.skip_loops,
-            )
+            replace(self, keys=self.keys[s], others=self.others[s], columns={n: v[s] for n, v in self.columns.items()})
             for s in threads.slices(len(self.keys), workers)
         ]
 
     def count(self, shift: int, counts: np.ndarray) -> None:
-        """counts[b] += the edges whose row is in bucket b."""
+        """Add the number of edges whose row is in bucket b to counts[b]."""
         build_kernels.count_buckets(self.keys, self.others, *self._rule(shift), counts)
 
     def scatter(self, shift: int, offsets: np.ndarray, low: np.ndarray, others: np.ndarray) -> None:
-        """Move each edge to its bucket: the low bits of its row, and its other end."""
+        """Write the low bits of each edge's row, and its other end, into its bucket."""
         build_kernels.scatter_edges(self.keys, self.others, *self._rule(shift), offsets, low, others)
 
     def scatter_values(self, name: str, shift: int, offsets: np.ndarray, values: np.ndarray) -> None:
-        """Move a column to where its edges are."""
+        """Write a column into the places that `scatter` gave its edges."""
         build_kernels.scatter_values(self.keys, self.others, self.columns[name], *self._rule(shift), offsets, values)
 
     def _rule(self, shift: int) -> tuple:
@@ -131,8 +128,7 @@ class EdgeSlice:
 
 @dataclass(frozen=True, eq=False)
 class TableSlice:
-    """Edges of a table, from the `start`th on, that are to be sorted by their neighbours; their rows are never written
-    down."""
+    """Edges of a table, from edge `start` on, to sort by their neighbours. Their rows are never materialized."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
@@ -157,21 +153,30 @@ class TableSlice:
     def scatter_values(self, name: str, shift: int, offsets: np.ndarray, values: np.ndarray) -> None:
         self._as_edges().scatter_values(name, shift, offsets, values)
 
-    def _as_edges(self) -> EdgeSlice:
-        """For those who read no other ends."""
+    def _as_edges(self) -> EdgeSlice:  # for kernels that do not read the other ends
         return EdgeSlice(self.neighbours, self.neighbours, self.columns)
 
 
 class SortFunction(Protocol):
-    """The type of `build`, and of what does the same on a GPU."""
+    """The type of `build` and of its GPU equivalent."""
 
     def __call__(self, edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency: ...
 
 
 def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency:
-    """Sort edges by key into rows 0..num_rows, on so many threads. Edges of a row are in the order of the slices, and
-    in these in that of the edges."""
+    """Sort edges by key into rows 0..num_rows, on `workers` threads. The edges of a row keep their input order."""
     return _sorted([piece for one in edges for piece in one.cut(workers)], num_rows, workers)
+
+
+def common_type(name: str, arrays: Sequence[np.ndarray]) -> np.dtype:
+    """The type of a column in all pieces of a frame. Those in which values are missing have floats; refuse whole
+    numbers of the others that floats cannot represent."""
+    common = np.result_type(*arrays)
+    for whole in (values for values in arrays if values.dtype.kind in "iu" and common.kind == "f"):
+        largest = max(int(whole.max(initial=0)), -int(whole.min(initial=0)))
+        if largest >= 2**53:
+            raise ColumnError(would_round(name, largest))
+    return common
 
 
 def _sorted(pieces: Sequence[EdgeSlice] | Sequence[TableSlice], num_rows: int, workers: int) -> Adjacency:
@@ -183,7 +188,7 @@ def _sorted(pieces: Sequence[EdgeSlice] | Sequence[TableSlice], num_rows: int, w
     low = np.empty(total, np.uint16 if shift <= 16 else np.uint32)
     neighbours = np.empty(total, np.uint32)
     names = list(pieces[0].columns) if pieces else []
-    columns = {name: np.empty(total, np.result_type(*(p.columns[name] for p in pieces))) for name in names}
+    columns = {name: np.empty(total, common_type(name, [p.columns[name] for p in pieces])) for name in names}
 
     def scatter(k: int) -> None:
         pieces[k].scatter(shift, offsets[k].copy(), low, neighbours)
@@ -213,7 +218,7 @@ def _sorted(pieces: Sequence[EdgeSlice] | Sequence[TableSlice], num_rows: int, w
 def _offsets(
     pieces: Sequence[EdgeSlice] | Sequence[TableSlice], shift: int, buckets: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where each bucket starts, and where in it each piece begins to write."""
+    """The start of each bucket, and where each piece begins to write in it."""
 
     def count(piece: EdgeSlice | TableSlice) -> np.ndarray:
         counts = np.zeros(buckets, np.int64)
@@ -227,7 +232,7 @@ def _offsets(
 
 
 def _groups(starts: np.ndarray, workers: int) -> list[slice]:
-    """The buckets in runs of about equally many edges, a few for each worker so that none waits for long."""
+    """Runs of buckets with about equally many edges: a few for each worker, so that none waits long."""
     buckets = len(starts) - 1
     runs = 1 if workers == 1 or starts[-1] < threads.SMALL else min(buckets, 4 * workers)
     cuts = np.searchsorted(starts, np.linspace(0, starts[-1], runs + 1)[1:-1], side="left")

@@ -1,5 +1,8 @@
-"""How edges and capacities go together so that all workers are done at once: the two lemmas of GX-Plug. A worker of
-capacity 1/c takes c d for d edges, so the slowest worker says how long a round takes."""
+"""Load balance: how edges and worker capacities must match so that all workers finish a round together.
+
+These are the two lemmas of GX-Plug. A worker of capacity 1/c needs c d seconds for d edges, so the slowest worker
+determines how long a round takes.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dgraph.errors import OptionError
-from dgraph.options import is_number
+from dgraph.options import is_number, known_options
 
 ENOUGH = 0.05  # seconds that a calibration measures
 
 
 def rate(work: Callable[[], Any], edges: int, *, seconds: float = ENOUGH) -> float:
-    """Edges a second of whoever does `work`, which looks at so many edges: a short calibration. The first time does
-    not count, for it compiles and warms up; then the best of as many as fit in `seconds`, and of one at least."""
+    """Edges per second when one call of `work` processes `edges` edges. The first call compiles and warms up, and is
+    not timed; the fastest of the calls that fit in `seconds` (at least one) counts."""
     work()
     best, begun, times = math.inf, time.perf_counter(), 0
     while not times or time.perf_counter() - begun < seconds:
@@ -26,39 +29,53 @@ def rate(work: Callable[[], Any], edges: int, *, seconds: float = ENOUGH) -> flo
     return edges / max(best, 1e-9)
 
 
-def split_for(total: float, capacities: Iterable[float]) -> list[float]:
-    """First lemma: of `total` edges, each worker gets d_j = D (1/c_j) / sum(1/c), so that none waits for another."""
-    capacities = _above_zero("capacities", capacities)
+def split_for(total: float, capacities: Sequence[float]) -> list[float]:
+    """First lemma: of `total` edges, worker j gets d_j = D (1/c_j) / sum(1/c), so that no worker waits for another."""
     whole = sum(capacities)
     return [total * capacity / whole for capacity in capacities]
 
 
+@known_options()
 def daemons_for(split: Iterable[float], *, largest: float = 1.0) -> list[float]:
-    """Second lemma: the capacity that each worker needs when its edges are given; more would be waited away.
+    """The capacity that each worker needs to keep up when the split of the edges is fixed.
 
-    split:   edges, or any measure of the work, of each worker.
-    largest: the capacity f of the worker that has the most; each of the others needs f d_j / max(d).
+    This is GX-Plug's second lemma. More capacity would be idle, because all workers wait for the busiest one.
 
-        >>> dg.daemons_for([4_000_000, 1_000_000], largest=8)
-        [8.0, 2.0]
+    Parameters
+    ----------
+    split : iterable of float
+        The edges of each worker, or any other measure of its work.
+    largest : float, default 1.0
+        The capacity of the worker with the most work.
+
+    Returns
+    -------
+    list of float
+        One capacity per worker: ``largest * d / max(split)``.
+
+    Raises
+    ------
+    OptionError
+        If `split` is not a list of numbers >= 0 with at least one above zero, or if `largest` is not above zero.
+
+    Examples
+    --------
+    >>> dg.daemons_for([4_000_000, 1_000_000], largest=8)
+    [8.0, 2.0]
     """
-    edges = _listed("split", split)
-    if not edges or not all(_is_number(d) and d >= 0 for d in edges) or max(edges) == 0:
-        raise OptionError(f"split={edges!r} must be numbers, none below zero and one above: the edges of each worker")
-    if not _is_number(largest) or largest <= 0:
+    if isinstance(split, Mapping) or not isinstance(split, Iterable):  # iterating a mapping would give its keys
+        raise OptionError(f"split={split!r} must be a list of numbers, one per worker")
+    edges = list(split)
+    if not edges or not all(_is_finite(d) and d >= 0 for d in edges) or max(edges) == 0:
+        raise OptionError(f"split={edges!r} must be numbers >= 0, at least one of them above zero: each worker's edges")
+    if not _is_finite(largest) or largest <= 0:
         raise OptionError(f"largest={largest!r} must be a number above zero: the capacity of the busiest worker")
     most = max(edges)
     return [float(largest * d / most) for d in edges]
 
 
-def slowest(split: Sequence[float], capacities: Sequence[float]) -> float:
-    """The time of a round, in the unit of the split over that of capacities: the most that any worker takes."""
-    return max(d / capacity for d, capacity in zip(split, capacities, strict=True))
-
-
 class WorkerLoad(NamedTuple):
-    """What a worker had to do: its partitions, the edges and vertices that they hold, the edges that it has looked at,
-    and the seconds that it was busy."""
+    """What a worker did: its partitions, the edges and vertices they hold, the edges it read, and its busy seconds."""
 
     partitions: int
     held: int
@@ -67,28 +84,14 @@ class WorkerLoad(NamedTuple):
 
 
 def better_split(loads: Sequence[WorkerLoad]) -> tuple[list[float], float]:
-    """The share of each worker by its measured speed; and of the seconds that the slowest was busy, how many that would
-    have saved. Where all are as fast nothing would, however unlike their work was: that is the frontier's doing."""
+    """Each worker's share by its measured speed, and how many of the slowest worker's busy seconds that would have
+    saved. If all workers are equally fast it saves nothing, however unequal their work: then the frontier is the cause,
+    and another split does not help."""
     shares = split_for(1.0, [load.edges / load.seconds for load in loads])
     held = sum(load.held for load in loads)
     then = [load.seconds * share * held / load.held for load, share in zip(loads, shares, strict=True)]
     return shares, max(load.seconds for load in loads) - max(then)
 
 
-def _above_zero(name: str, values: Iterable[float]) -> list[float]:
-    """Values as a list; one that is no number above zero is refused."""
-    found = _listed(name, values)
-    if not found or not all(_is_number(value) and value > 0 for value in found):
-        raise OptionError(f"{name}={found!r} must be numbers above zero, one a worker")
-    return found
-
-
-def _listed(name: str, values: Any) -> list[Any]:
-    """Values as a list. A mapping is refused: its keys would be taken, which nobody means."""
-    if isinstance(values, Mapping) or not isinstance(values, Iterable):
-        raise OptionError(f"{name}={values!r} must be a list of numbers, one a worker")
-    return list(values)
-
-
-def _is_number(value: Any) -> bool:
+def _is_finite(value: Any) -> bool:
     return is_number(value) and not isinstance(value, bool) and math.isfinite(value)

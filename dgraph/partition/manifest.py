@@ -1,7 +1,6 @@
-"""What a folder of blocks says of itself: JSON with a version, its own checksum, and the shape that its reader expects.
+"""Manifests of folders of blocks: JSON with a version, a checksum of its own, and the fields that its reader expects.
 
-A checksum finds damage, not malice, so all that is read is looked at before it is used; names of blocks are checked to
-be nothing but names.
+A checksum detects damage, not malice, so every value is checked before it is used, and block names must not be paths.
 """
 
 from __future__ import annotations
@@ -16,12 +15,13 @@ import numpy as np
 import xxhash
 
 from dgraph.errors import StorageError
+from dgraph.native.free_memory import enough_memory
 
 Test = Callable[[Any], bool]
-Expected = Mapping[str, Test]
 
 _NAME = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*")
 LARGEST = 1 << 62
+_MISSING = object()  # stands for a field that a manifest does not have
 
 
 def is_text(value: Any) -> bool:
@@ -37,12 +37,17 @@ def is_count(value: Any) -> bool:
 
 
 def is_number_type(value: Any) -> bool:
-    """Whether this names a type of numbers, as NumPy writes it."""
-    return isinstance(value, str) and re.fullmatch(r"[<>|=]?[biuf][1-9][0-9]?", value) is not None and _exists(value)
+    """Whether `value` is NumPy's name of a numeric type."""
+    if not isinstance(value, str) or re.fullmatch(r"[<>|=]?[biuf][1-9][0-9]?", value) is None:
+        return False
+    try:
+        return np.dtype(value).kind in "biuf"
+    except TypeError:
+        return False
 
 
 def is_blocks(value: Any) -> bool:
-    """Whether this lists blocks: names that are no paths, with a size and a checksum each."""
+    """Whether `value` lists blocks: names that are not paths, each with a size and a checksum."""
     return isinstance(value, dict) and all(
         _NAME.fullmatch(name) is not None
         and isinstance(entry, dict)
@@ -53,70 +58,67 @@ def is_blocks(value: Any) -> bool:
 
 
 def list_of(test: Test) -> Test:
-    """A test whether a value is a list of which each element passes."""
+    """A test for lists whose elements all pass `test`."""
     return lambda value: isinstance(value, list) and all(map(test, value))
 
 
-def one_of(*values: Any) -> Test:
-    """A test whether a value is one of these."""
-    return lambda value: any(value is one or (isinstance(one, str) and value == one) for one in values)
+def optional(test: Test) -> Test:
+    """A test for a field that manifests of earlier releases do not have."""
+    return lambda value: value is _MISSING or test(value)
 
 
-def either(*tests: Test) -> Test:
-    """A test whether a value passes one of these."""
-    return lambda value: any(test(value) for test in tests)
+def table_of(test: Test) -> Test:
+    """A test for tables of names whose values all pass `test`."""
+    return lambda value: isinstance(value, dict) and all(map(test, value.values()))
 
 
 def checksum_of(content: Any) -> str:
-    """The checksum of what JSON can hold, whatever the order of its keys."""
+    """The checksum of a JSON value, independent of the order of keys."""
     return xxhash.xxh3_128_hexdigest(json.dumps(content, sort_keys=True).encode())
 
 
 def manifest_text(kind: str, version: int, content: Any) -> str:
-    """The text of a manifest, for `read_manifest`."""
+    """The text of a manifest, which `read_manifest` reads."""
     return json.dumps({"format": kind, "version": version, "checksum": checksum_of(content), "content": content})
 
 
-def read_manifest(text: bytes, kind: str, version: int, shape: Expected, *, path: Any, remedy: str) -> dict[str, Any]:
-    """The content of a manifest, which is of this kind and version, unchanged, and of the expected shape."""
+def read_manifest(
+    text: bytes, kind: str, version: int, shape: Mapping[str, Test], *, path: Any, remedy: str, oldest: int = 0
+) -> dict[str, Any]:
+    """The content of a manifest, after checking its kind, version, checksum and fields. With `oldest`, its version may
+    be that or any up to `version`."""
     try:
         manifest = json.loads(text)
-        content, found, checksum = manifest["content"], manifest["version"], manifest["checksum"]
-        right = checksum == checksum_of(content)
+        content, written, checksum = manifest["content"], manifest["version"], manifest["checksum"]
+        is_intact = checksum == checksum_of(content)
     except (ValueError, KeyError, TypeError, RecursionError) as cause:
         raise StorageError(f"{path}: not the manifest of a {kind} ({cause!r}); {remedy}") from cause
     if manifest.get("format") != kind:
-        raise StorageError(f"{path}: the manifest of a {str(manifest.get('format'))[:40]!r}, not of a {kind}")
-    if found != version:
-        raise StorageError(f"{path}: written in format {str(found)[:40]}; this release reads format {version}")
-    if not right:
-        raise StorageError(f"{path}: its checksum is wrong, so it was changed; {remedy}")
+        raise StorageError(f"{path}: expected the manifest of a {kind}, got {str(manifest.get('format'))[:40]!r}")
+    if not is_count(written) or not (oldest or version) <= written <= version:
+        raise StorageError(f"{path}: written in format {str(written)[:40]}; this release reads format {version}")
+    if not is_intact:
+        raise StorageError(f"{path}: wrong checksum, so the file was changed; {remedy}")
     if not isinstance(content, dict):
-        raise StorageError(f"{path}: its content is no table of names; {remedy}")
+        raise StorageError(f"{path}: its content is not a table of names; {remedy}")
     for name, test in shape.items():
-        if name not in content or not test(content[name]):
-            said = repr(content.get(name))[:60]
-            raise StorageError(f"{path}: {name}={said} is not what a {kind} says; {remedy}")
+        if not test(content.get(name, _MISSING)):
+            value = repr(content.get(name))[:60]
+            raise StorageError(f"{path}: {name}={value} is not valid in a {kind}; {remedy}")
     return content
 
 
 @contextmanager
 def fitting(path: Any, remedy: str) -> Iterator[None]:
-    """Have errors in the block, where blocks do not fit the manifest or each other, raised as a StorageError."""
+    """Turn the errors of blocks that do not match the manifest or each other into a StorageError."""
     try:
-        yield
-    except (KeyError, IndexError, ValueError, TypeError, OverflowError, AttributeError, MemoryError) as cause:
-        raise StorageError(f"{path}: its blocks do not fit together ({cause!r:.200}); {remedy}") from cause
+        with enough_memory(path):
+            yield
+    except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RuntimeError) as cause:
+        raise StorageError(f"{path}: its blocks do not match ({cause!r:.200}); {remedy}") from cause
 
 
-def require(fits: Any, what: str) -> None:
-    """Raise an error that `fitting` makes a StorageError of, unless something fits."""
-    if not fits:
+def require(condition: Any, what: str) -> None:
+    """Raise a ValueError unless `condition` holds; `fitting` turns it into a StorageError."""
+    if not condition:
         raise ValueError(what)
-
-
-def _exists(name: str) -> bool:
-    try:
-        return np.dtype(name).kind in "biuf"
-    except TypeError:
-        return False

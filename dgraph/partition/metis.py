@@ -1,4 +1,4 @@
-"""METIS's k-way partition, in this process. Karypis and Kumar, SIAM J. Sci. Comput. 1998."""
+"""METIS's k-way partitioning, in this process. Karypis and Kumar, SIAM J. Sci. Comput. 1998."""
 
 from __future__ import annotations
 
@@ -14,47 +14,46 @@ import numpy as np
 from dgraph.errors import OptionError
 from dgraph.partition.adjacency import Adjacency
 
-MOST = 2**31 - 1  # METIS counts in 32 bits, the weights of all vertices together, too
+MOST = 2**31 - 1  # METIS uses 32-bit integers, also for the total weight of all vertices
 STDOUT = 1
 _alone = Lock()
 
 
-def owners(graph: Adjacency, parts: int, shares: Sequence[float]) -> np.ndarray:
-    """The part of each vertex of an undirected simple graph; a vertex weighs one plus its degree."""
+def owners(graph: Adjacency, shares: Sequence[float]) -> np.ndarray:
+    """The partition of each vertex of an undirected simple graph that has edges, and more vertices than partitions. The
+    weight of a vertex is one plus its degree."""
     size = len(graph.indptr) - 1
     if size + graph.num_edges > MOST:
         raise OptionError(
-            f'policy="metis" counts in 32 bits: {size:,} vertices and {graph.num_edges:,} arcs, both '
-            f"directions of each edge, are more than {MOST:,} together; choose outgoing, incoming, cartesian or hybrid"
+            f'policy="metis" is limited to {MOST:,} vertices and arcs (two per edge) together, got {size:,} vertices '
+            f"and {graph.num_edges:,} arcs; choose outgoing, incoming, cartesian or hybrid"
         )
-    if parts == 1 or not graph.num_edges:
+    if len(shares) == 1:
         return np.zeros(size, np.uint16)
-    if parts >= size:
-        return np.arange(size, dtype=np.uint16)
     import pymetis
 
     with _stdout_closed():
-        _, found = pymetis.part_graph(
-            parts,
+        _, parts_of = pymetis.part_graph(
+            len(shares),
             adjacency=pymetis.CSRAdjacency(graph.indptr.astype(np.int32), graph.neighbours.astype(np.int32)),
             vweights=(np.diff(graph.indptr) + 1).astype(np.int32),
             tpwgts=[s / sum(shares) for s in shares],
         )
-    return np.asarray(found, np.uint16)
+    return np.asarray(parts_of, np.uint16)
 
 
 @contextmanager
 def _stdout_closed() -> Iterator[None]:
-    """Close standard output in the block: METIS prints where a part stays empty, as of a star, amid the values if these
-    go there."""
+    """Close standard output in the block: METIS prints a message when a part stays empty (as in a star), which would
+    mix with results that are written to standard output."""
     flush = ctypes.CDLL(None).fflush
     with _alone, Path(os.devnull).open("wb") as nowhere:
         flush(None)
-        kept = os.dup(STDOUT)
+        saved = os.dup(STDOUT)
         os.dup2(nowhere.fileno(), STDOUT)
         try:
             yield
         finally:
             flush(None)
-            os.dup2(kept, STDOUT)
-            os.close(kept)
+            os.dup2(saved, STDOUT)
+            os.close(saved)

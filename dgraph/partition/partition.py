@@ -1,51 +1,59 @@
-"""A partition at rest: some of a graph's edges, the vertices it owns, and copies of vertices that others own."""
+"""A partition at rest: some of a graph's edges, the vertices it owns, and copies of vertices that other partitions
+own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dgraph.partition import proxies as proxy
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, SortFunction, build
-from dgraph.partition.ids.chunk import Ids
-from dgraph.partition.proxies import LocalIds, Proxies, ProxyList
+from dgraph.partition.ids.chunk import Ids, NumberedChunk
+from dgraph.partition.proxies import Proxies, ProxyList
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Local ids count owned vertices first, then proxies. `out` has a row for each source, `incoming` for each
-    destination; either may be missing until someone needs it."""
+    """Local ids number owned vertices first, then proxies. `out` has a row for each source, `incoming` for each
+    destination; either may be missing until it is needed."""
 
     index: int
     parts: int
     num_owned: int
-    numbers: np.ndarray  # of each local vertex, its rank among all ids: the same whatever the policy
+    numbers: np.ndarray  # the rank of each local vertex among all ids, which does not depend on the policy
     proxies: Proxies
     out: Adjacency | None
     incoming: Adjacency | None
-    ids: Ids | None = None  # of the owned vertices, as numbering keeps them
+    ids: Ids | None = None  # the ids of the owned vertices, in the form that the numbering uses
+
+    @classmethod
+    def only(cls, table: Adjacency, order: str, ids: Ids | None = None) -> Partition:
+        """The only partition of a graph: it has all edges, and no proxies."""
+        n = len(table.indptr) - 1
+        numbers = np.arange(n, dtype=np.uint32 if n < 2**32 else np.int64)
+        out, incoming = (table, None) if order == "out" else (None, table)
+        return cls(0, 1, n, numbers, Proxies(np.full((1, 4), n, np.int64)), out, incoming, ids)
 
     @property
     def num_local(self) -> int:
         return len(self.numbers)
 
-    @property
+    @cached_property
     def num_edges(self) -> int:
-        found = self.out if self.out is not None else self.incoming
-        return found.num_edges if found is not None else 0
+        table = self.out or self.incoming
+        return table.num_edges if table else 0
 
     @property
     def nbytes(self) -> int:
-        sides = [side for side in (self.out, self.incoming) if side is not None]
-        if len(sides) == 2 and sides[0] is sides[1]:
-            sides.pop()
+        tables = {table for table in (self.out, self.incoming) if table}  # one if the graph is symmetric
         ids = self.ids.nbytes if self.ids is not None else 0
-        return self.numbers.nbytes + self.proxies.nbytes + ids + sum(side.nbytes for side in sides)
+        return self.numbers.nbytes + self.proxies.nbytes + ids + sum(table.nbytes for table in tables)
 
-    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+    def __sizeof__(self) -> int:  # Dask decides by this size when to spill
         return self.nbytes
 
     def with_order(
@@ -57,54 +65,38 @@ class Partition:
         workers: int = 1,
         sort: SortFunction = build,
     ) -> Partition:
-        """The partition with an order that has these columns, by default all: the other one, transposed. In a
-        `symmetric` graph both are the same."""
+        """The partition with a second order, made by transposing the first, with the given columns (by default all).
+        In a `symmetric` graph both orders are the same table."""
         other = self.incoming if order == "out" else self.out
         assert other is not None
-        found = other if symmetric else other.transposed(workers, sort, columns)
-        return replace(self, out=found) if order == "out" else replace(self, incoming=found)
+        table = other if symmetric else other.transposed(workers, sort, columns)
+        return replace(self, out=table) if order == "out" else replace(self, incoming=table)
 
     def without(self, orders: Sequence[str]) -> Partition:
-        """The partition without some orders, whose memory is free when nobody has them any more."""
-        gone: dict[str, Any] = dict.fromkeys(orders)
-        return replace(self, **gone)
+        """The partition without the given orders; their memory is freed once nothing else refers to them."""
+        removed: dict[str, Any] = dict.fromkeys(orders)
+        return replace(self, **removed)
 
-    def beside(self, other: Partition) -> Partition:
-        """This partition with the orders, too, that the same partition has as it was built before."""
-        return replace(self, out=self.out or other.out, incoming=self.incoming or other.incoming)
+    def with_orders_of(self, earlier: Partition) -> Partition:
+        """This partition, completed by the orders that an earlier build of it has."""
+        return replace(self, out=self.out or earlier.out, incoming=self.incoming or earlier.incoming)
 
-    def turned(self) -> Partition:
-        """Every edge the other way round: of an undirected graph the same edges, by the opposite rule. Nothing is
-        copied."""
-        return replace(self, out=self.incoming, incoming=self.out, proxies=self.proxies.turned())
+    def reversed(self) -> Partition:
+        """The partition with every edge reversed: in an undirected graph, the same edges placed by the opposite rule.
+        Nothing is copied."""
+        return replace(self, out=self.incoming, incoming=self.out, proxies=self.proxies.reversed())
 
     def in_order(self, workers: int = 1) -> Partition:
-        """The partition with the neighbours of each row by their numbers: sums over a row, wherever it is, are the same
-        to the last bit."""
-        out, incoming = (side and side.in_order_of(self.numbers, workers) for side in (self.out, self.incoming))
+        """The partition with each row's neighbours sorted by number, so that the sum over a row is the same to the last
+        bit on any partition."""
+        out, incoming = (table and table.in_order_of(self.numbers, workers) for table in (self.out, self.incoming))
         return replace(self, out=out, incoming=incoming)
-
-
-@dataclass(frozen=True, eq=False)
-class EdgePiece:
-    """The edges of one chunk that go to one partition, their ends by position."""
-
-    sources: np.ndarray
-    destinations: np.ndarray
-    columns: dict[str, np.ndarray]
-
-    def ends(self, order: str) -> tuple[np.ndarray, np.ndarray]:
-        """Rows in an order, and their neighbours."""
-        return (self.sources, self.destinations) if order == "out" else (self.destinations, self.sources)
-
-    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
-        return self.sources.nbytes + self.destinations.nbytes + sum(c.nbytes for c in self.columns.values())
 
 
 def assemble(
     part: int,
     bounds: np.ndarray,
-    pieces: list[EdgePiece],
+    pieces: list[NumberedChunk],
     numbers: np.ndarray | None,
     ids: Ids | None,
     order: str,
@@ -112,42 +104,37 @@ def assemble(
     in_place: bool = False,
     sort: SortFunction = build,
 ) -> tuple[Partition, dict[int, ProxyList]]:
-    """A partition from its edges, still without its peers' requests, and its own requests to them.
+    """A partition from its edges, still without the requests of its peers, and its own requests to them.
 
-    `numbers` translates positions to numbers where a policy moved vertices; None where they are the same.
-    `pieces` is emptied: each piece is let go as soon as its ends are local. `in_place` says that nobody else has them.
+    `numbers` translates positions to numbers if the policy moved vertices; None means that they are equal. `pieces` is
+    emptied: each piece is freed as soon as its ends are local. With `in_place`, nothing else reads the pieces.
     """
     place = proxy.find(part, bounds, [p.sources for p in pieces], [p.destinations for p in pieces])
     edges = []
     while pieces:
         piece = pieces.pop(0)
-        ends = place.localize(piece.sources, in_place), place.localize(piece.destinations, in_place)
-        keys, others = ends if order == "out" else ends[::-1]
+        keys, others = (place.localize(end, in_place) for end in piece.ends(order))
         edges.append(EdgeSlice(keys, others, piece.columns))
-        del piece, ends, keys, others
+        del piece, keys, others
     adjacency = sort(edges, place.size, workers=workers)
-    found = Partition(
+    positions = np.concatenate([np.arange(*place.owned), place.positions])
+    dtype = np.uint32 if bounds[-1] < 2**32 else np.int64
+    partition = Partition(
         part,
         len(bounds) - 1,
         place.owned[1] - place.owned[0],
-        _numbers(place, numbers),
+        (positions if numbers is None else numbers[positions]).astype(dtype),
         place.proxies,
         adjacency if order == "out" else None,
         adjacency if order == "incoming" else None,
         ids,
     )
-    return found, place.requests()
-
-
-def _numbers(place: LocalIds, numbers: np.ndarray | None) -> np.ndarray:
-    positions = np.concatenate([np.arange(*place.owned), place.positions])
-    dtype = np.uint32 if place.bounds[-1] < 2**32 else np.int64
-    return (positions if numbers is None else numbers[positions]).astype(dtype)
+    return partition, place.requests()
 
 
 def agree(partition: Partition, requests: dict[int, ProxyList]) -> Partition:
-    """The partition with the address tables that its peers asked for."""
-    return replace(partition, proxies=partition.proxies.agreed(requests))
+    """The partition with the address tables that its peers requested."""
+    return replace(partition, proxies=partition.proxies.with_requests(requests))
 
 
 def stats(partition: Partition) -> dict[str, Any]:

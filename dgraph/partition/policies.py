@@ -1,8 +1,8 @@
-"""Which partition owns a vertex, and which holds an edge.
+"""Policies: which partition owns each vertex, and which holds each edge.
 
-Every policy is two choices: the masters (a contiguous range of numbers for each partition, or any table), and one rule
-that places an edge by the owners of its ends. The proxies that follow from the rule tell an engine what it may leave
-out: no vertex needs a broadcast under `outgoing`, none a reduce under `incoming`.
+A policy makes two choices: the masters (a contiguous range of numbers for each partition, or any table of owners), and
+a rule that places an edge by the owners of its ends. The resulting proxies tell an engine what it can skip: no vertex
+needs a broadcast under `outgoing`, and none needs a reduce under `incoming`.
 
 Outgoing and incoming edge cuts, Cartesian vertex cut: Gluon (Dathathri et al., PLDI 2018). Hybrid vertex cut: PowerLyra
 (Chen et al., EuroSys 2015). METIS: `metis.py`.
@@ -13,104 +13,184 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from dgraph.errors import OptionError
-from dgraph.phrases import format_option
+from dgraph.options import check_integer, is_default, known_fields
+from dgraph.phrases.phrases import format_option
 
-NAMES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
-OUTGOING, INCOMING, CARTESIAN, HYBRID, BY_USER = range(5)  # the `rule` of kernels.place; BY_USER has a table of its own
-FEW_PARTS = 8  # up to here an edge cut exchanges less than a grid, whose fewer peers win beyond (Gluon, section 5)
-HIGH_DEGREE = 100  # PowerLyra's threshold: a vertex with more in-edges is spread over its sources' partitions
+RULES = OUTGOING, INCOMING, CARTESIAN, HYBRID = range(4)  # the `rule` of kernels.place
+FEW_PARTS = 8  # beyond this, a grid wins over an edge cut by its fewer peers (Gluon, section 5)
+HIGH_DEGREE = 100  # PowerLyra's threshold: in-edges of a vertex with more of them are placed with their sources
 
 
 class PartitionOptions(NamedTuple):
-    """How a user asked for a graph to be partitioned; None is left to the graph."""
+    """The user's options for partitioning; None leaves the choice to the graph."""
 
     policy: Any = "auto"
     parts: int | None = None
     capacities: Any = None
 
 
+@known_fields
 @dataclass(frozen=True)
 class Policy:
-    """A choice of masters and a rule for edges.
+    """A partitioning policy: a choice of masters and a rule for edges, for the ``policy=`` of a graph.
 
-    `owners(ids, parts)` gives the partition of every vertex; without it partitions own ranges of about equal work.
-    `edges(source, destination, parts)` gives the partition of every edge; without it `rule` decides.
+    A policy's name or a plain function is enough in most cases; a `Policy` combines the two.
+
+    Parameters
+    ----------
+    name : str
+        The name that reports show.
+    rule : int, default 0
+        Where an edge goes unless `edges` is given: 0 to the owner of its source (``"outgoing"``), 1 to the owner of its
+        destination (``"incoming"``), 2 to the block of both owners in a grid (``"cartesian"``), 3 to the owner of its
+        source if the destination has many in-edges, else to the owner of its destination (``"hybrid"``).
+    owners : callable or "metis", optional
+        ``owners(ids, parts)`` returns the partition of each vertex, or METIS chooses it; by default partitions own
+        ranges of ids with about equal work.
+    edges : callable, optional
+        ``edges(source, destination, parts)`` returns the partition of each edge.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"src": [0, 1, 2, 3], "dst": [1, 2, 3, 0]})
+    >>> by_parity = dg.Policy("parity", owners=lambda ids, parts: ids % parts)
+    >>> dg.Graph.from_edges(frame, policy=by_parity, parts=2).partitions.report.frame["vertices"].tolist()
+    [2, 2]
     """
 
     name: str
     rule: int = OUTGOING
-    owners: Callable[[Any, int], Any] | None = None
+    owners: Callable[[Any, int], Any] | Literal["metis"] | None = None
     edges: Callable[[Any, Any, int], Any] | None = None
 
     @property
     def by_range(self) -> bool:
         """Whether each partition owns a range of numbers."""
-        return self.owners is None and self.name != "metis"
+        return self.owners is None
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether ranges and a rule decide alone, without METIS or a function."""
+        return self.by_range and self.edges is None
 
     @property
     def sends_from_masters(self) -> bool:
-        """Whether each vertex has all its out-edges where it is owned."""
+        """Whether every out-edge is placed with the owner of its source."""
         return self.rule == OUTGOING and self.edges is None
 
     @property
+    def gathers_at_masters(self) -> bool:
+        """Whether every in-edge is placed with the owner of its destination."""
+        return self.rule == INCOMING and self.edges is None
+
+    @property
+    def finds_hubs(self) -> bool:
+        """Whether the place of an edge depends on the in-degree of its destination."""
+        return self.rule == HYBRID and self.edges is None
+
+    @property
     def needs_degrees(self) -> tuple[bool, bool]:
-        """Whether out-degrees and in-degrees are needed, to balance ranges by edges or to tell hubs."""
-        return self.rule in (OUTGOING, CARTESIAN, BY_USER), self.rule in (INCOMING, CARTESIAN, HYBRID)
+        """Whether out-degrees, and in-degrees, are needed to balance ranges by edges or to find hubs."""
+        if not self.by_range or self.edges is not None:
+            return self.by_range, self.finds_hubs
+        return self.rule in (OUTGOING, CARTESIAN), self.rule in (INCOMING, CARTESIAN, HYBRID)
+
+
+POLICIES = {
+    policy.name: policy
+    for policy in (
+        Policy("outgoing", OUTGOING),
+        Policy("incoming", INCOMING),
+        Policy("cartesian", CARTESIAN),
+        Policy("hybrid", HYBRID),
+        Policy("metis", OUTGOING, owners="metis"),
+    )
+}
+NAMES = tuple(POLICIES)
 
 
 def choose(policy: Any, parts: int) -> Policy:
-    """The policy that a user named, or gave as a function."""
+    """The policy for the user's name, function or Policy."""
     if isinstance(policy, Policy):
-        return policy
+        return _checked(policy)
     if callable(policy):
-        return _from_function(policy)
+        return _checked(_from_function(policy))
     if isinstance(policy, str) and policy == "auto":
         policy = "outgoing" if parts <= FEW_PARTS else "cartesian"
     if isinstance(policy, str) and policy in NAMES:
-        return Policy(policy, OUTGOING if policy == "metis" else NAMES.index(policy))
+        return POLICIES[policy]
     raise OptionError(
-        f"{format_option('policy', policy)} is not known; choose one of {', '.join(NAMES)}, auto, or give a function"
+        f"{format_option('policy', policy)} is not known; choose one of {', '.join(NAMES)}, auto, or pass a function"
     )
 
 
+def of_saved(name: str) -> Policy:
+    """The policy of a saved graph. Functions are not saved, so a user's policy cannot place anything anew."""
+    return POLICIES.get(name) or Policy(name, edges=partial(_not_saved, name))
+
+
+def _not_saved(name: str, *given: Any) -> Any:
+    remedy = "pass policy= to open_graph, which partitions the graph again"
+    raise OptionError(f"the graph was partitioned by a function, {name}, which is not saved with it; {remedy}")
+
+
+def _checked(policy: Policy) -> Policy:
+    """A user's policy, whose name must not be that of another: reports and saved graphs refer to it."""
+    name, owners, edges = policy.name, policy.owners, policy.edges
+    if not isinstance(name, str):
+        raise OptionError(f"{format_option('name', name)} of a policy must be a string")
+    check_integer("rule", policy.rule, RULES[0], RULES[-1])
+    if not (owners is None or callable(owners) or is_default(owners, "metis")):
+        raise OptionError(f'{format_option("owners", owners)} must be a function of (ids, parts) or "metis"')
+    if not (edges is None or callable(edges)):
+        raise OptionError(f"{format_option('edges', edges)} must be a function of (source, destination, parts)")
+    if name == "auto" or POLICIES.get(name, policy) != policy:
+        raise OptionError(f"dgraph has a policy called {name!r} already; give yours another name")
+    return policy
+
+
 def _from_function(function: Callable[..., Any]) -> Policy:
-    """`f(ids, parts)` places vertices, whose out-edges follow; `f(source, destination, parts)` places edges."""
+    """A policy from `f(ids, parts)`, which places vertices with their out-edges, or from
+    `f(source, destination, parts)`, which places edges."""
     name = getattr(function, "__name__", "function")
     try:
-        known = inspect.signature(function).parameters.values()
+        signature = inspect.signature(function).parameters.values()
     except ValueError as cause:
-        raise OptionError(f"policy={name}: what it takes cannot be told; wrap it in a function of yours") from cause
-    parameters = [p for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
+        raise OptionError(f"policy={name}: its parameters cannot be inspected; wrap it in a Python function") from cause
+    parameters = [
+        p for p in signature if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
     if len(parameters) == 2:
         return Policy(name, OUTGOING, owners=function)
     if len(parameters) == 3:
-        return Policy(name, BY_USER, edges=function)
+        return Policy(name, edges=function)
     raise OptionError(
-        f"a policy function takes (ids, parts) to place vertices or (source, destination, parts) to place edges; "
+        f"a policy function must take (ids, parts) to place vertices, or (source, destination, parts) to place edges; "
         f"{name} takes {len(parameters)} arguments"
     )
 
 
-def checked_places(found: Any, size: int, parts: int, what: str) -> np.ndarray:
-    """What a user's function returned, as partition numbers."""
-    places = np.asarray(found)
+def checked_places(returned: Any, size: int, parts: int, what: str) -> np.ndarray:
+    """What the user's function returned, as partition numbers."""
+    places = np.asarray(returned)
     if places.shape != (size,):
         raise OptionError(f"the policy function returned an array of shape {places.shape} for {size} {what}")
     if not np.issubdtype(places.dtype, np.integer):
-        raise OptionError(f"the policy function returned {places.dtype} values; partitions are whole numbers")
+        raise OptionError(f"the policy function returned {places.dtype} values; partitions must be whole numbers")
     if size and (places.min() < 0 or places.max() >= parts):
         wrong = places[(places < 0) | (places >= parts)][0]
-        raise OptionError(f"the policy function placed one of the {what} on partition {wrong}; there are {parts}")
+        raise OptionError(f"the policy function placed some {what} on partition {wrong}; there are {parts}")
     return places.astype(np.uint16)
 
 
 def split_evenly(work: np.ndarray, shares: Sequence[float]) -> np.ndarray:
-    """Bounds of ranges whose work is in proportion to `shares`: d_j = D (1/c_j) / sum(1/c), GX-Plug's first lemma."""
+    """Bounds of ranges with work in proportion to `shares`: d_j = D (1/c_j) / sum(1/c), GX-Plug's first lemma."""
     ends = np.cumsum(work, dtype=np.float64)
     total = ends[-1] if len(ends) else 0.0
     targets = np.cumsum(shares)[:-1] / np.sum(shares) * total
@@ -120,5 +200,5 @@ def split_evenly(work: np.ndarray, shares: Sequence[float]) -> np.ndarray:
 
 
 def grid_columns(parts: int) -> int:
-    """The widest divisor up to the square root: partitions form a grid of parts / columns rows."""
+    """The largest divisor up to the square root: partitions form a grid of parts / columns rows."""
     return max(c for c in range(1, int(parts**0.5) + 1) if parts % c == 0)

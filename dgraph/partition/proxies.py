@@ -1,9 +1,9 @@
-"""Which vertices a partition holds copies of, and in which order, so that values travel between partitions without ids.
+"""The vertices that a partition holds copies of, ordered so that values travel between partitions without ids.
 
-A partition's local ids are its own vertices first, in order, then its proxies: grouped by owner, and in each group
-those with in-edges only, with both, with out-edges only. So the proxies that gather messages for their owner (a
-*reduce*) and those that need its state (a *broadcast*) are two overlapping ranges of local ids, and the owner needs one
-list of its own vertices in the same order: the address table, agreed once.
+A partition's local ids number its own vertices first, then its proxies: grouped by owner, and in each group first those
+with in-edges only, then those with both, then those with out-edges only. So the proxies that gather messages for their
+owner (a *reduce*) and those that need its state (a *broadcast*) are two overlapping ranges of local ids. The owner
+needs one list of its own vertices in the same order, the address table, which is exchanged once.
 """
 
 from __future__ import annotations
@@ -15,19 +15,23 @@ import numpy as np
 
 from dgraph.errors import OptionError
 from dgraph.partition import build_kernels
+from dgraph.partition.ids import id_kernels
 from dgraph.partition.ids.bitmaps import Ranks
 
 HAS_IN, HAS_OUT = 1, 2
-MOST_LOCAL = 2**32 - 1  # local ids are of 32 bits, and the last one is nobody's
+MOST_LOCAL = 2**32 - 1  # local ids have 32 bits, and the last one stands for no vertex
 _ORDER = np.array([3, 0, 2, 1], np.uint8)  # flags -> place in the group: in-edges only, both, out-edges only
 
 
 @dataclass(frozen=True, eq=False)
 class Proxies:
-    """`groups[q]` are the bounds, as local ids, of the proxies whose master is on partition q: where those with
-    in-edges begin, where those with out-edges begin, where those with in-edges end, where the group ends.
-    `masters[q]` are my vertices that partition q copies, in its order; `kinds[q]` says where in that list those begin
-    whose copies have out-edges, and where those end whose copies have in-edges."""
+    """Copies of other partitions' vertices, and the owned vertices that other partitions copy.
+
+    `groups[q]` has four bounds, as local ids, of the proxies whose master is on partition q: the first with in-edges,
+    the first with out-edges, the end of those with in-edges, and the end of the group. `masters[q]` lists the owned
+    vertices that partition q copies, in its order; `kinds[q]` says where in that list the copies with out-edges begin,
+    and where the copies with in-edges end.
+    """
 
     groups: np.ndarray  # int64, parts x 4
     masters: dict[int, np.ndarray] = field(default_factory=dict)
@@ -42,32 +46,29 @@ class Proxies:
         return slice(int(self.groups[owner, 1]), int(self.groups[owner, 3]))
 
     def masters_reduced_from(self, peer: int) -> np.ndarray:
-        """My vertices for which `peer` gathers messages, in the order of its `reduce_slice`."""
+        """The owned vertices for which `peer` gathers messages, in the order of its `reduce_slice`."""
         return self.masters[peer][: self.kinds[peer][1]] if peer in self.masters else _NONE
 
     def masters_broadcast_to(self, peer: int) -> np.ndarray:
-        """My vertices whose state `peer` needs, in the order of its `broadcast_slice`."""
+        """The owned vertices whose state `peer` needs, in the order of its `broadcast_slice`."""
         return self.masters[peer][self.kinds[peer][0] :] if peer in self.masters else _NONE
 
     @property
     def nbytes(self) -> int:
         return self.groups.nbytes + sum(array.nbytes for array in self.masters.values())
 
-    def turned(self) -> Proxies:
-        """The proxies where every edge leads the other way, if they have in-edges only: then they have out-edges
-        only."""
-        assert (self.groups[:, 1:] == self.groups[:, 3:]).all(), "these are of an outgoing cut"
+    def reversed(self) -> Proxies:
+        """The proxies of the reversed edges. They must have in-edges only, and then have out-edges only."""
+        assert (self.groups[:, 1:] == self.groups[:, 3:]).all(), "expected the proxies of an outgoing cut"
         groups = np.repeat(self.groups[:, :1], 4, axis=1)
         groups[:, 3] = self.groups[:, 3]
         return Proxies(groups, self.masters, dict.fromkeys(self.masters, (0, 0)))
 
-    def agreed(self, requests: Mapping[int, ProxyList]) -> Proxies:
-        """The same proxies, with what each peer asked of this partition."""
-        return Proxies(
-            self.groups,
-            {peer: request.locals for peer, request in requests.items() if len(request.locals)},
-            {peer: request.kinds for peer, request in requests.items() if len(request.locals)},
-        )
+    def with_requests(self, requests: Mapping[int, ProxyList]) -> Proxies:
+        """The same proxies, with the requests of each peer to this partition."""
+        some = {peer: request for peer, request in requests.items() if len(request.locals)}
+        masters = {peer: request.locals for peer, request in some.items()}
+        return Proxies(self.groups, masters, {peer: request.kinds for peer, request in some.items()})
 
 
 _NONE = np.empty(0, np.uint32)
@@ -75,7 +76,7 @@ _NONE = np.empty(0, np.uint32)
 
 @dataclass(frozen=True, eq=False)
 class ProxyList:
-    """What one partition tells an owner: these of your vertices I hold as proxies, by your local ids."""
+    """A partition's request to an owner: the owner's vertices that the partition copies, by the owner's local ids."""
 
     locals: np.ndarray
     kinds: tuple[int, int]
@@ -83,13 +84,13 @@ class ProxyList:
 
 @dataclass(frozen=True, eq=False)
 class LocalIds:
-    """The local ids of one partition: how a position among all vertices becomes one."""
+    """The local ids of one partition: translates positions among all vertices into local ids."""
 
     bounds: np.ndarray  # partition p owns positions bounds[p]..bounds[p + 1]
     part: int
-    positions: np.ndarray  # of the proxies, in the order of their local ids
+    positions: np.ndarray  # the proxies' positions, in the order of their local ids
     outside: Ranks
-    slots: np.ndarray  # rank among the proxies by position -> local id
+    slots: np.ndarray  # the local id of each proxy, in the order of positions
     proxies: Proxies
 
     @property
@@ -102,13 +103,13 @@ class LocalIds:
         return high - low + len(self.positions)
 
     def localize(self, positions: np.ndarray, in_place: bool = False) -> np.ndarray:
-        """The local ids of vertices; with `in_place`, written where the positions were."""
+        """The local ids of vertices; with `in_place`, they overwrite the positions."""
         out = positions if in_place and positions.dtype == np.uint32 else np.empty(len(positions), np.uint32)
         build_kernels.localize(positions, *self.owned, self.outside.words, self.outside.before, self.slots, out)
         return out
 
     def requests(self) -> dict[int, ProxyList]:
-        """For every other owner, what this partition wants of it."""
+        """This partition's request to each owner of its proxies."""
         low, high = self.owned
         count = high - low
         out = {}
@@ -121,40 +122,40 @@ class LocalIds:
 
 
 def check_room(part: int, parts: int, owned: int, copied: int = 0) -> None:
-    """Refuse a partition of more vertices than there are local ids."""
+    """Refuse a partition with more vertices than there are local ids."""
     if owned + copied > MOST_LOCAL:
         raise OptionError(
-            f"partition {part} of {parts} has {owned:,} vertices and copies of {copied:,} others, and a partition "
-            f"counts no more than {MOST_LOCAL:,}: divide the graph into more with parts="
+            f"partition {part} of {parts} has {owned:,} vertices and copies of {copied:,} others, more than the "
+            f"{MOST_LOCAL:,} that a partition can have; make more partitions with parts="
         )
 
 
 def find(part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinations: Sequence[np.ndarray]) -> LocalIds:
-    """The proxies that a partition's edges call for. Edges name vertices by position."""
+    """The proxies that a partition's edges need. Edges name vertices by position."""
     low, high = int(bounds[part]), int(bounds[part + 1])
     size = int(bounds[-1])
     words = np.zeros(size // 64 + 1, np.uint64)
     for positions in (*sources, *destinations):
         build_kernels.mark_outside(positions, low, high, words)
     before = np.empty(len(words), np.uint32)
-    copied = int(build_kernels.count_before(words, before))
+    copied = int(id_kernels.count_before(words, before))
     check_room(part, len(bounds) - 1, high - low, copied)
-    found = np.empty(copied, np.int64)
-    build_kernels.set_bits(words, found)
+    outside = np.empty(copied, np.int64)
+    id_kernels.set_bits(words, outside)
 
-    flags = np.zeros(len(found), np.uint8)
+    flags = np.zeros(copied, np.uint8)
     for pieces, flag in ((destinations, HAS_IN), (sources, HAS_OUT)):
         for positions in pieces:
             build_kernels.flag_outside(positions, low, high, words, before, np.uint8(flag), flags)
-    owner = np.searchsorted(bounds, found, side="right") - 1
+    owner = np.searchsorted(bounds, outside, side="right") - 1
     kind = _ORDER[flags]
-    order = np.lexsort((kind, owner))  # stable: within a kind by position
-    slots = np.empty(len(found), np.uint32)
-    slots[order] = np.arange(high - low, high - low + len(found), dtype=np.uint32)
+    order = np.lexsort((kind, owner))  # stable, so proxies of one kind stay in order of position
+    slots = np.empty(copied, np.uint32)
+    slots[order] = np.arange(high - low, high - low + copied, dtype=np.uint32)
 
     parts = len(bounds) - 1
     counts = np.bincount(owner * 3 + kind, minlength=3 * parts).reshape(parts, 3)
     ends = np.cumsum(counts.ravel()).reshape(parts, 3) + (high - low)
     starts = ends - counts
     groups = np.stack([starts[:, 0], starts[:, 1], ends[:, 1], ends[:, 2]], axis=1)
-    return LocalIds(bounds, part, found[order], Ranks(0, len(found), words, before), slots, Proxies(groups))
+    return LocalIds(bounds, part, outside[order], Ranks(0, copied, words, before), slots, Proxies(groups))

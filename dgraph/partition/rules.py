@@ -1,4 +1,4 @@
-"""The rules for self loops, repeated edges and reverses: which of the listed edges the graph has."""
+"""The rules for self loops, repeated edges and reverses: which of the listed edges are in the graph."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dgraph.errors import WeightError
 from dgraph.native import threads
 from dgraph.options import check_choice
 from dgraph.partition import build_kernels
-from dgraph.partition.adjacency import EdgeSlice, build
-from dgraph.partition.ids.bitmaps import IDENTITY
+from dgraph.partition.adjacency import EdgeSlice, build, common_type
 from dgraph.partition.ids.chunk import NumberedChunk
-from dgraph.partition.partition import EdgePiece
+from dgraph.partition.ids.numbering import Numbering
+from dgraph.partition.sum_limits import first_excess
 
 REPEATS = ("keep", "first", "sum", "min", "max")
 LOOPS = ("keep", "drop")
-ROW, FLIPPED = "\0row", "\0flipped"  # columns that tell which listed edge this is, and whether it is its reverse
+ROW, FLIPPED = "\0row", "\0flipped"  # columns: the row of the listed edge, and whether this is its reverse
 _REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
 def check(loops: str, repeats: str) -> None:
-    """Refuse what is no rule for loops, or for repeats."""
+    """Refuse unknown rules for loops or repeats."""
     check_choice("loops", loops, LOOPS)
     check_choice("repeats", repeats, REPEATS)
 
 
 def reverses(chunk: NumberedChunk) -> NumberedChunk:
-    """The reverse of every edge; a self loop, being its own, has none."""
+    """The reverse of every edge except self loops."""
     one = chunk.compact()
-    keep = one.sources != one.destinations
-    columns = {name: column[keep] for name, column in one.columns.items()}
-    if FLIPPED in columns:
-        columns[FLIPPED] = ~columns[FLIPPED]
-    return NumberedChunk(one.destinations[keep], one.sources[keep], columns, IDENTITY)
+    one = one[one.sources != one.destinations].reversed()
+    if FLIPPED in one.columns:
+        one.columns[FLIPPED] = ~one.columns[FLIPPED]
+    return one
 
 
 def count_loops(chunk: NumberedChunk) -> int:
@@ -45,26 +45,30 @@ def count_loops(chunk: NumberedChunk) -> int:
 
 def piece_of(
     chunk: NumberedChunk, low: int = 0, high: int | None = None, directed: bool = True, skip_loops: bool = False
-) -> EdgePiece:
-    """The edges of a chunk whose first end is one of low..high: the source, or of undirected edges the smaller end."""
+) -> NumberedChunk:
+    """The edges of a chunk whose first end is in low..high: the source, or the smaller end of an undirected edge."""
     one = chunk.compact()
     chosen = one.sources != one.destinations if skip_loops else np.ones(len(one), bool)
     if high is not None:
         first = one.sources if directed else np.minimum(one.sources, one.destinations)
         chosen &= (first >= low) & (first < high)
-    if chosen.all():
-        return EdgePiece(one.sources, one.destinations, one.columns)
-    columns = {name: column[chosen] for name, column in one.columns.items()}
-    return EdgePiece(one.sources[chosen], one.destinations[chosen], columns)
+    return one if chosen.all() else one[chosen]
 
 
 def merge_repeats(
-    pieces: Sequence[EdgePiece], size: int, *, repeats: str, directed: bool, workers: int = 1
+    pieces: Sequence[NumberedChunk],
+    size: int,
+    ids: Numbering | None = None,
+    *,
+    repeats: str,
+    directed: bool,
+    workers: int = 1,
 ) -> NumberedChunk:
-    """One edge for each pair of ends (for undirected edges, whichever way round), in order of the pair.
+    """One edge for each pair of ends (for undirected edges, in either direction), in order of the pair.
 
     Two stable sorts, by destination and then by source, bring repeats together in the order in which they were listed.
-    Where an edge came from, and columns that are not numbers, keep their first value under every rule.
+    The origin of an edge, and columns that are not numeric, keep their first value under every rule. `ids` translates
+    the numbers of an edge whose sum does not fit into 64 bits.
     """
     sources, destinations = (_joined([getattr(p, end) for p in pieces]) for end in ("sources", "destinations"))
     low, high = sources, destinations
@@ -80,21 +84,39 @@ def merge_repeats(
     del low, high
     firsts, columns = order[is_first], {}
     for name in pieces[0].columns:
-        column = _joined([p.columns[name] for p in pieces])
+        column = _joined_column(name, [p.columns[name] for p in pieces])
         if repeats == "first" or name in (ROW, FLIPPED) or column.dtype.kind not in "iuf":
             columns[name] = column[firsts]
         elif len(firsts):
-            columns[name] = _REDUCE[repeats].reduceat(column[order], np.flatnonzero(is_first))
+            column, starts = column[order], np.flatnonzero(is_first)
+            if repeats == "sum" and (group := first_excess(column, starts)) is not None:
+                raise _excess(name, sources[firsts[group]], destinations[firsts[group]], ids)
+            columns[name] = _REDUCE[repeats].reduceat(column, starts)
         else:
             columns[name] = column[:0]
     del order, is_first
-    return NumberedChunk(sources[firsts], destinations[firsts], columns, IDENTITY)
+    return NumberedChunk(sources[firsts], destinations[firsts], columns)
+
+
+def _excess(name: str, source: int, destination: int, ids: Numbering | None) -> WeightError:
+    """The error that the sum of a column over the repeats of an edge is too large."""
+    ends = np.array([source, destination])
+    u, v = (ends if ids is None else np.asarray(ids.id_type.restore(ids.take(ends)))).tolist()
+    remedy = "convert the column to float64, or choose another repeats="
+    return WeightError(
+        f'column {name!r}: the sum of the repeated edge from {u!r} to {v!r} exceeds 64 bits (repeats="sum"); {remedy}'
+    )
 
 
 def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
+def _joined_column(name: str, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    common_type(name, arrays)  # refuses numbers that would change
+    return _joined(arrays)
+
+
 def _sorted_by(keys: np.ndarray, values: np.ndarray, size: int, workers: int) -> np.ndarray:
-    """The values in ascending order of their keys, those of equal keys in the order given."""
+    """The values in ascending order of their keys; a stable sort."""
     return build([EdgeSlice(keys, values)], size, workers=workers).neighbours

@@ -1,6 +1,6 @@
-"""Arrays and tables on disk, block by block: no pickles, a checksum for each, opened by memory map.
+"""Arrays and tables on disk, one file per block: no pickles, a checksum each, opened by memory map.
 
-A block's file name is made here from the partition's number and the block's role, never read from a file.
+The file name of a block is derived from the partition's number and the block's role, and never read from a file.
 """
 
 from __future__ import annotations
@@ -14,54 +14,62 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from dgraph.errors import StorageError
+from dgraph.errors import RoomError, StorageError
+from dgraph.native.free_memory import enough_memory
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.ids.chunk import Ids
 from dgraph.partition.manifest import require
 from dgraph.partition.partition import Partition
 from dgraph.partition.proxies import Proxies
 
-Entry = dict[str, Any]  # what the manifest says of a block: its size in bytes and its checksum
+Entry = dict[str, Any]  # a block's entry in the manifest: its size in bytes and its checksum
 
 
 def write_array(folder: Path, name: str, array: np.ndarray) -> Entry:
-    """Write an array to a block, to the disk itself. Returns what the manifest says of it."""
+    """Write an array to a block and sync it to disk. Returns the manifest's entry."""
     path = folder / f"{name}.npy"
     with path.open("wb") as file:
         array = np.ascontiguousarray(array)
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-        file.write(array.reshape(-1).view(np.uint8))  # which says why it cannot, as NumPy does not
+        file.write(array.reshape(-1).view(np.uint8))  # unlike NumPy's own writer, says why it failed
         flush(file)
     return {"bytes": path.stat().st_size, "checksum": checksum(array)}
 
 
 def read_array(folder: Path, name: str, entry: Entry) -> np.ndarray:
     """The array of a block, mapped copy-on-write so that kernels see an ordinary array."""
-    path = _found(folder / f"{name}.npy", entry)
+    path = _checked_path(folder / f"{name}.npy", entry)
     try:
-        array = np.load(path, mmap_mode="c" if entry["bytes"] > 4096 else None, allow_pickle=False).view(np.ndarray)
-    except Exception as cause:  # NumPy parses the header as Python's own tokens, and raises whatever comes of that
+        with enough_memory(path):
+            array = np.load(path, mmap_mode="c" if entry["bytes"] > 4096 else None, allow_pickle=False).view(np.ndarray)
+    except RoomError:
+        raise
+    except Exception as cause:  # NumPy parses the header with Python's tokenizer, which raises many errors
         raise StorageError(f"{path}: not a block of a saved graph ({cause}); save the graph again") from cause
-    if checksum(array) != entry["checksum"]:
-        raise StorageError(f"{path}: its checksum is wrong, so its content has changed; save the graph again")
+    _check(checksum(array), entry, path)
     return array
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> Entry:
-    """Write a table to a block, to the disk itself. Returns what the manifest says of it."""
+    """Write a table to a block and sync it to disk. Returns the manifest's entry."""
     path = folder / f"{name}.arrow"
     with path.open("wb") as file:
         with pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
+            for batch in table.to_batches() or [_without_rows(table)]:
+                writer.write_batch(batch)
         flush(file)
     return {"bytes": path.stat().st_size, "checksum": _checksum_of_file(path)}
 
 
+def _without_rows(table: pa.Table) -> pa.RecordBatch:
+    """A batch without rows, which keeps the categories of columns that have them."""
+    return pa.RecordBatch.from_arrays([column.chunk(0) for column in table.columns], schema=table.schema)
+
+
 def read_table(folder: Path, name: str, entry: Entry) -> pa.Table:
     """The table of a block."""
-    path = _found(folder / f"{name}.arrow", entry)
-    if _checksum_of_file(path) != entry["checksum"]:
-        raise StorageError(f"{path}: its checksum is wrong, so its content has changed; save the graph again")
+    path = _checked_path(folder / f"{name}.arrow", entry)
+    _check(_checksum_of_file(path), entry, path)
     try:
         return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
     except pa.ArrowInvalid as cause:
@@ -69,12 +77,12 @@ def read_table(folder: Path, name: str, entry: Entry) -> pa.Table:
 
 
 def check_sizes(folder: Path, blocks: dict[str, Entry]) -> None:
-    """Refuse a folder in which a block is missing, or not as long as it was."""
+    """Refuse a folder in which a block is missing or has another size."""
     for name, entry in blocks.items():
-        _found(folder / name, entry)
+        _checked_path(folder / name, entry)
 
 
-def _found(path: Path, entry: Entry) -> Path:
+def _checked_path(path: Path, entry: Entry) -> Path:
     try:
         size = path.stat().st_size
     except OSError as cause:
@@ -84,8 +92,13 @@ def _found(path: Path, entry: Entry) -> Path:
     return path
 
 
+def _check(actual: str, entry: Entry, path: Path) -> None:
+    if actual != entry["checksum"]:
+        raise StorageError(f"{path}: wrong checksum, so the file was changed; save the graph again")
+
+
 def checksum(array: np.ndarray) -> str:
-    """The checksum of an array's values."""
+    """The checksum of an array's type, shape and values."""
     kind = f"{array.dtype.str}{array.shape}".encode()
     return xxhash.xxh3_128_hexdigest(np.ascontiguousarray(array).view(np.uint8).data) + xxhash.xxh3_64_hexdigest(kind)
 
@@ -105,21 +118,20 @@ def flush(file: Any) -> None:
 
 
 def write_partition(folder: Path, partition: Partition, columns: Sequence[str]) -> dict[str, Entry]:
-    """The blocks of a partition with these columns: file name -> entry. Ids are kept with the numbering, not here."""
+    """Write the blocks of a partition with the given columns. Returns {file name: entry}. Ids are saved with the
+    numbering, not here."""
     blocks: dict[str, Entry] = {}
 
     def put(role: str, array: np.ndarray) -> None:
         name = f"p{partition.index}.{role}"
         blocks[f"{name}.npy"] = write_array(folder, name, array)
 
+    masters, kinds = partition.proxies.masters, partition.proxies.kinds
+    peers = sorted(masters)
     put("numbers", partition.numbers)
     put("groups", partition.proxies.groups)
-    peers = sorted(partition.proxies.masters)
-    put(
-        "peers",
-        np.array([(q, len(partition.proxies.masters[q]), *partition.proxies.kinds[q]) for q in peers], np.int64),
-    )
-    put("masters", np.concatenate([np.empty(0, np.uint32), *(partition.proxies.masters[q] for q in peers)]))
+    put("peers", np.array([(q, len(masters[q]), *kinds[q]) for q in peers], np.int64))
+    put("masters", np.concatenate([np.empty(0, np.uint32), *(masters[q] for q in peers)]))
     for order, side in (("out", partition.out), ("incoming", partition.incoming)):
         if side is not None:
             put(f"{order}.indptr", side.indptr)
@@ -132,7 +144,7 @@ def write_partition(folder: Path, partition: Partition, columns: Sequence[str]) 
 def read_partition(
     folder: Path, index: int, parts: int, num_owned: int, blocks: dict[str, Entry], columns: list[str], ids: Ids | None
 ) -> Partition:
-    """A partition whose arrays are mapped from disk; every block is checked as it is opened."""
+    """A partition whose arrays are mapped from disk. Each block is checked when it is opened."""
 
     def get(role: str) -> np.ndarray:
         name = f"p{index}.{role}"
@@ -141,8 +153,8 @@ def read_partition(
     def side(order: str) -> Adjacency | None:
         if f"p{index}.{order}.indptr.npy" not in blocks:
             return None
-        found = {name: get(f"{order}.column{k}") for k, name in enumerate(columns)}
-        return Adjacency(get(f"{order}.indptr"), get(f"{order}.neighbours"), found)
+        values = {name: get(f"{order}.column{k}") for k, name in enumerate(columns)}
+        return Adjacency(get(f"{order}.indptr"), get(f"{order}.neighbours"), values)
 
     peers, masters = get("peers").reshape(-1, 4), get("masters")
     ends = np.cumsum(peers[:, 1])
@@ -155,8 +167,8 @@ def read_partition(
 
 
 def check_partition(partition: Partition, vertices: int) -> None:
-    """Refuse a partition that would lead kernels astray, which look at no bound: all of it could have been written by
-    somebody else. For use in `fitting`."""
+    """Refuse a partition with invalid indices. Kernels check no bounds, and the files could have been written by
+    anything. Call it within `fitting`."""
     size, owned = partition.num_local, partition.num_owned
     require(owned <= size and _within(partition.numbers, vertices), "numbers beyond the vertices")
     groups, parts = partition.proxies.groups, partition.parts
@@ -165,18 +177,18 @@ def check_partition(partition: Partition, vertices: int) -> None:
     require((begins <= groups).all() and (groups <= ends).all() and owned <= begins.min(), "proxies out of order")
     require(ends.max() <= size, "proxies beyond the vertices")
     for peer, masters in partition.proxies.masters.items():
-        require(0 <= peer < parts and _within(masters, owned), "masters that are not here")
+        require(0 <= peer < parts and _within(masters, owned), "masters that the partition does not own")
     for side in (partition.out, partition.incoming):
         if side is not None:
             ends, edges = side.indptr, len(side.neighbours)
             require(ends.dtype == np.int64 and ends.shape == (size + 1,), "rows of edges")
             require(ends[0] == 0 and ends[-1] == edges and (ends[1:] >= ends[:-1]).all(), "rows of edges")
-            require(side.neighbours.dtype == np.uint32 and _within(side.neighbours, size), "edges to nowhere")
+            require(side.neighbours.dtype == np.uint32 and _within(side.neighbours, size), "edges beyond the vertices")
             require(all(column.shape == (edges,) for column in side.columns.values()), "columns of edges")
 
 
 def _within(numbers: np.ndarray, limit: int) -> bool:
-    """Whether these are a list of unsigned numbers below a limit."""
+    """Whether `numbers` is a one-dimensional array of integers in 0..limit."""
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         return False
     return not numbers.size or (int(numbers.max()) < limit and (numbers.dtype.kind == "u" or int(numbers.min()) >= 0))

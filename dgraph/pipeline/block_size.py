@@ -1,6 +1,6 @@
-"""How many edges a pipeline block has (the cost model of GX-Plug, Zou et al. 2022). A block of b edges takes k1 b to
-download, a + k2 b to compute and k3 b to upload, and the three go on side by side for three blocks. Here a transfer too
-may take some time a call."""
+"""Chooses the number of edges of a pipeline block by the cost model of GX-Plug (Zou et al. 2022). A block of b edges
+takes k1 b to download, a + k2 b to compute and k3 b to upload, and the three stages work on three blocks concurrently.
+In this version a transfer may also have a fixed cost per call."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-RECENT = 256  # blocks that the coefficients are fitted to
-APART = 16  # and more, each of another length than the block after it
-ENOUGH = 6  # blocks before there is a fit
-FIRST = 1 << 16  # edges of a block before there is one
-FEWEST, MOST = 1 << 10, 1 << 24  # edges of a block that the model may choose
-WORTH = 0.05  # of the time of one block: what a pipeline must gain
-TURNS = 4  # blocks of each daemon, where several share them
+RECENT = 256  # blocks to which the coefficients are fitted
+CHANGES = 16  # further blocks, each of which differs in length from the next
+ENOUGH = 6  # blocks needed for a fit
+FIRST = 1 << 16  # edges per block until there is a fit
+FEWEST, MOST = 1 << 10, 1 << 24  # bounds of the edges per block that the model may choose
+WORTH = 0.05  # least gain of a pipeline, as a share of the time of a single block
+TURNS = 4  # blocks per daemon if several share them
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds an edge to download (k1), compute (k2) and upload (k3), and seconds a call: to compute (a) and to
-    transfer (a1 and a3, which the published model does not have)."""
+    """Seconds per edge to download (k1), compute (k2) and upload (k3), and seconds per call to compute (a), download
+    (a1) and upload (a3); the published model has no a1 and a3."""
 
     k1: float
     k2: float
@@ -33,7 +33,7 @@ class Cost:
     a3: float = 0.0
 
     def time(self, edges: int, blocks: int) -> float:
-        """Seconds that a pipeline takes for `edges` in so many equal blocks: the model's T."""
+        """Seconds that a pipeline takes for `edges` in equal blocks: T in the model."""
         if blocks == 1:
             return self.in_turn(edges, 1)
         b = edges / blocks
@@ -42,17 +42,17 @@ class Cost:
         return down + max(down, compute) + (blocks - 2) * slowest + max(compute, up) + up
 
     def in_turn(self, edges: int, blocks: int) -> float:
-        """Seconds without a pipeline: one stage after the other."""
+        """Seconds without a pipeline, one stage after the other."""
         return (self.k1 + self.k2 + self.k3) * edges + (self.a1 + self.a + self.a3) * blocks
 
 
 def best_blocks(cost: Cost, edges: int) -> int:
-    """How many blocks take the least time.
+    """The number of blocks that takes the least time.
 
-    From two blocks on, T is a sum of maxima of functions that are convex in b, so it falls up to the best number of
-    blocks and rises from there: the first step that does not fall is found by bisection. In the published model that is
-    at b = sqrt(a d / (k1 + k3)), or before where a transfer begins to be the slowest stage. A single block is another
-    formula.
+    For two or more blocks, T is a sum of maxima of convex functions of b, so it decreases up to the best number of
+    blocks and increases from there. Bisection finds the first step that does not decrease. In the published model this
+    is at b = sqrt(a d / (k1 + k3)), or earlier if a transfer becomes the slowest stage. A single block has a formula of
+    its own.
     """
     if edges < 2:
         return 1
@@ -62,19 +62,20 @@ def best_blocks(cost: Cost, edges: int) -> int:
 
 
 def block_size(cost: Cost, edges: int) -> int:
-    """Edges a block, rounded up so that there are no more blocks than are best."""
+    """Edges per block, rounded up so that there are no more blocks than the best number."""
     return max(1, -(-edges // best_blocks(cost, edges)))
 
 
 def size_for(
-    asked: int | str | None, edges: int, costs: Sequence[Cost | None], first: int = FIRST, fewest: int = FEWEST
+    block: int | str | None, edges: int, costs: Sequence[Cost | None], first: int = FIRST, fewest: int = FEWEST
 ) -> int:
-    """Edges a block for daemons of these costs: as the user asked, all edges, or by the model. A pipeline that gains
-    next to nothing is not worth its threads; several daemons share the blocks, and a fast one takes more."""
-    if asked is None:
+    """Edges per block for daemons with these costs: the user's number, all edges (None), or the model's choice
+    ("auto"). The model avoids a pipeline that gains next to nothing. Several daemons share the blocks; a fast one takes
+    more."""
+    if block is None:
         return max(1, edges)
-    if isinstance(asked, int):
-        return asked
+    if isinstance(block, int):
+        return block
     known = [cost for cost in costs if cost is not None]
     if not known:
         return first
@@ -87,37 +88,37 @@ def size_for(
     return min(max(size, fewest), MOST)
 
 
-class BlockTimings:
-    """What recent blocks took, and the coefficients that fit it best. Blocks at which the length changes are kept
-    longer: among hundreds of one length only these tell the cost of a call from that of an edge."""
+class CostFit:
+    """The times of recent blocks, and the coefficients that fit them best. Blocks at which the length changes are kept
+    longer: among hundreds of equal length, only these separate the cost per call from the cost per edge."""
 
-    def __init__(self, recent: int = RECENT):
-        self.blocks: deque[tuple[int, float, float, float]] = deque(maxlen=recent)
-        self.apart: deque[tuple[int, float, float, float]] = deque(maxlen=APART)
+    def __init__(self) -> None:
+        self.blocks: deque[tuple[int, float, float, float]] = deque(maxlen=RECENT)
+        self.changes: deque[tuple[int, float, float, float]] = deque(maxlen=CHANGES)
 
     def add(self, edges: int, download: float, compute: float, upload: float) -> None:
         if self.blocks and not edges / 2 < self.blocks[-1][0] < edges * 2:
-            self.apart.append(self.blocks[-1])
+            self.changes.append(self.blocks[-1])
         self.blocks.append((edges, download, compute, upload))
 
     def fit(self) -> Cost | None:
-        """The cost, a line for each stage; None while too little is known."""
+        """The cost as a line per stage; None until there are enough blocks."""
         if len(self.blocks) < ENOUGH:
             return None
-        edges, *stages = np.array([*self.blocks, *self.apart], float).T
+        edges, *stages = np.array([*self.blocks, *self.changes], float).T
         (k1, a1), (k2, a), (k3, a3) = (fit_line(edges, seconds) for seconds in stages)
         return Cost(k1, k2, k3, a, a1, a3)
 
 
 def fit_line(edges: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
-    """Seconds an edge and seconds a call that fit best: least squares of relative errors, so that short blocks
+    """The best fitting seconds per edge and seconds per call: least squares of relative errors, so that short blocks
     count."""
     weight = 1 / np.maximum(seconds, 1e-9) ** 2
     mean, time = np.average(edges, weights=weight), np.average(seconds, weights=weight)
-    away = edges - mean
-    spread = float(weight @ away**2)
-    slope = float(weight @ (away * seconds)) / spread if spread > 1e-9 * float(weight @ edges**2) else 0.0
+    deviation = edges - mean
+    spread = float(weight @ deviation**2)
+    slope = float(weight @ (deviation * seconds)) / spread if spread > 1e-9 * float(weight @ edges**2) else 0.0
     call = float(time - slope * mean)
-    if slope <= 0 or call < 0:  # blocks of one size, or noise: all of it to the edges
+    if slope <= 0 or call < 0:  # blocks of one size, or noise: attribute everything to the edges
         return float(edges @ seconds) / (float(edges @ edges) or 1.0), 0.0
     return slope, call

@@ -1,5 +1,5 @@
-"""Pipeline blocks, which are consecutive rows with about a fixed number of edges; and compiled loops that move what
-blocks need between the tables and a daemon's buffers."""
+"""Pipeline blocks, which are consecutive rows with about the same number of edges, and compiled loops that copy their
+values between the tables and a daemon's buffers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numba import uint64
 
 from dgraph.native.machine_code import cached_njit
 
-MANY = 4  # blocks from which on one call more is nothing
+MANY = 4  # with more blocks than this, the cost of another call is negligible
 
 kernel = cached_njit()
 
@@ -24,9 +24,10 @@ class Block(NamedTuple):
 
 
 def cut(ends: np.ndarray, size: int, *, taper: bool = False) -> list[Block]:
-    """Blocks of about `size` edges and at most as many rows; row i has the edges ends[i]:ends[i + 1]. A row is never
-    cut, so a longer one makes a longer block. With `taper` the first and last of many blocks are a quarter as long: the
-    pipeline fills and drains sooner, and blocks of several lengths tell the cost of a call from that of an edge."""
+    """Blocks of about `size` edges and at most `size` rows; row i has the edges ends[i]:ends[i + 1]. Rows are never
+    cut, so a long row makes a longer block. With `taper`, the first and last of many blocks are a quarter as long: the
+    pipeline fills and drains faster, and blocks of different lengths separate the cost per call from the cost per
+    edge."""
     rows, edges = len(ends) - 1, int(ends[-1] - ends[0])
     marks = np.arange(size, edges, size)
     if taper and edges > MANY * size:
@@ -42,8 +43,8 @@ def cut(ends: np.ndarray, size: int, *, taper: bool = False) -> list[Block]:
 
 
 def words(array: np.ndarray) -> np.ndarray:
-    """An array of scalars or vectors as rows of unsigned integers, so that one compiled loop moves all types of a width
-    and compares values bit by bit."""
+    """An array of scalars or vectors as rows of unsigned integers, so that one compiled loop copies all types of a
+    width and compares values bitwise."""
     return array.view(f"u{array.dtype.itemsize}").reshape(len(array), array.shape[1] if array.ndim == 2 else 1)
 
 
@@ -92,7 +93,7 @@ def any_active(neighbours, active):
 
 @kernel
 def gather_edges(indptr, rows, values, out):
-    """Copy the values of the edges of some rows, one row after the other."""
+    """Copy the values of the edges of some rows, row by row."""
     n = uint64(0)
     for i in range(uint64(len(rows))):
         for e in range(uint64(indptr[rows[i]]), uint64(indptr[rows[i] + uint64(1)])):

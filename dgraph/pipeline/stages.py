@@ -1,5 +1,5 @@
-"""The pipeline: while one block is computed the next is downloaded and the one before uploaded, in three buffers whose
-numbers the stages hand on. Several daemons take blocks from one queue, so a fast one takes more."""
+"""The pipeline: while one block is computed, the next is downloaded and the previous one uploaded, in three buffers
+whose numbers the stages pass on. Several daemons take blocks from one queue, so a fast one takes more."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from collections.abc import Callable, Iterator, Sequence
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from dgraph.agents.daemon import BUFFERS
 from dgraph.pipeline.blocks import Block
+
+BUFFERS = 3  # for the blocks that are being downloaded, computed and uploaded
 
 
 class Stages(Protocol):
-    """What a block goes through in one daemon. `work` is whatever one stage hands to the next."""
+    """The stages that a block passes through in one daemon. `work` is what one stage hands to the next."""
 
     def download(self, block: Block, buffer: int) -> Any:
-        """Write a block to a buffer; None if there is nothing to compute."""
+        """Write a block to a buffer; returns None if there is nothing to compute."""
 
     def compute(self, work: Any) -> None: ...
 
     def upload(self, work: Any) -> None: ...
 
     def measure(self, work: Any, seconds: list[float]) -> None:
-        """Called after each block with the seconds of its stages."""
+        """Record the seconds that the stages of a block took."""
 
 
 def in_turn(stages: Stages, blocks: Sequence[Block]) -> None:
-    """Run one stage after the other, on this thread."""
+    """Run one stage after the other on this thread."""
     for block in blocks:
         work, down = timed(stages.download, block, 0)
         if work is not None:
@@ -38,7 +39,7 @@ def in_turn(stages: Stages, blocks: Sequence[Block]) -> None:
 
 
 def side_by_side(lanes: Sequence[Stages], blocks: Sequence[Block]) -> None:
-    """Run all stages of all daemons at the same time, each on a thread."""
+    """Run all stages of all daemons concurrently, each on a thread."""
     queue, lock = iter(blocks), threading.Lock()
     failures: list[BaseException] = []
 
@@ -60,7 +61,7 @@ def side_by_side(lanes: Sequence[Stages], blocks: Sequence[Block]) -> None:
 
 
 def _loops(lane: Stages, take: Callable[[], Block | None], failures: list[BaseException]) -> Iterator[Callable]:
-    """The loops of a daemon's three stages. If one fails, all end: whoever waits for a buffer gets None."""
+    """The loops of a daemon's three stages. If one fails, all end: a stage that waits for a buffer gets None."""
     free: SimpleQueue[int | None] = SimpleQueue()
     filled: SimpleQueue[Any] = SimpleQueue()
     computed: SimpleQueue[Any] = SimpleQueue()

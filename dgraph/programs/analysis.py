@@ -1,17 +1,19 @@
-"""What a program reads, from the parameters of its functions; and what follows from that.
+"""What a program reads, according to the parameters of its functions, and what follows from that.
 
-No `weight` in any signature: weights are neither stored nor sent. A `send` that reads nothing of the edge sends the
-same along all out-edges of a vertex: the message is computed once a vertex, and that word is what travels.
+If no function reads `weight`, weights are neither stored nor sent. If `send` reads nothing from the edge, a vertex
+sends the same message along all its out-edges: it is computed once per vertex, and only that value is sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from dgraph.errors import ProgramError
+from dgraph.phrases.phrases import format_count
 from dgraph.programs.functions import read_function
 from dgraph.programs.kernel_names import key, sent
 from dgraph.programs.program import (
@@ -27,14 +29,16 @@ from dgraph.programs.program import (
     VertexProgram,
 )
 from dgraph.programs.reads import AT_A_VERTEX, OF_AN_EDGE, Reads, reads_of
+from dgraph.programs.sends import check_sends
 
+WITHOUT_ROUNDS = ("bulk_async", "block_descent")  # engines without common rounds
 WEIGHT = EdgeColumn(float)
 WEIGHT.name = "weight"
 
 
 @dataclass(frozen=True)
 class PhaseAnalysis:
-    """What one phase needs of the graph and of other partitions."""
+    """What one phase needs from the graph and from other partitions."""
 
     name: str
     along: str
@@ -43,65 +47,71 @@ class PhaseAnalysis:
     apply: Reads
     edge_columns: tuple[EdgeColumn, ...]
     triggers: tuple[str, ...]  # the fields whose change makes a vertex send
-    sends_later: bool = False  # accumulative, and `send` reads what only the next round knows: its number, a global
+    sends_later: bool = False  # accumulative, and `send` reads its round, a random number or a global value
 
     @property
     def hoisted(self) -> bool:
-        """The message is the same along all out-edges of a vertex: it is computed once, when the vertex fires."""
-        return not self.send.of("edge", "target", "ahead") and not self.sends_later
+        """Whether a message is the same along all out-edges of a vertex, and computed once, when the vertex fires."""
+        return not self.send.of("edge", "target", "ahead", "draw") and not self.sends_later
+
+    @property
+    def draws(self) -> bool:
+        """Whether `send` draws a random number for each edge."""
+        return bool(self.send.of("draw"))
 
     @property
     def broadcast(self) -> tuple[str, ...]:
-        """The arrays that travel from a master to its proxies with out-edges, when the vertex sends."""
+        """The arrays that a master sends to its proxies with out-edges when the vertex sends."""
         return tuple(sent(self, m) for m in self.messages if self.hoisted) or tuple(map(key, self.send.of("state")))
 
     @property
     def target_broadcast(self) -> tuple[str, ...]:
-        """The arrays that travel from a master to its proxies with in-edges before every round."""
+        """The arrays that a master sends to its proxies with in-edges before every round."""
         return tuple(key(name.removeprefix("target_")) for name in self.send.of("target"))
 
     @property
     def sends_copies(self) -> bool:
-        """Whether proxies need degrees or columns: what `send` reads of an edge's ends."""
+        """Whether proxies need degrees or columns, because `send` reads them at the ends of an edge."""
         reads = self.send
         copied = set(reads.of("ahead")) - {"target_id"}
         return bool(copied) or (not self.hoisted and ("degree" in reads or bool(reads.of("column"))))
 
     @property
     def combines(self) -> bool:
-        """Messages merge where they arise; else all in-edges of a vertex must be in one place: an incoming cut."""
+        """Whether messages merge where they are sent. If not, a vertex needs all its in-edges in one partition."""
         return all(message.merge.combines for message in self.messages)
 
     @property
     def idempotent(self) -> bool:
-        """Every merge is: an inbox keeps the best message it ever had, and only better ones count."""
+        """Whether all merges are idempotent. If so, an inbox keeps the best message, and only better ones count."""
         return all(message.merge.idempotent for message in self.messages)
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """All that the rest of the library knows of a program."""
+    """All that the rest of the library knows about a program."""
 
     name: str
-    title: str  # in errors
+    title: str  # the name in errors
     synchronous: bool
-    width: int  # the length of its vectors, 0 without
-    states: tuple[State, ...]  # and deltas, in the order of `apply`
+    width: int  # the length of its vectors, or 0
+    states: tuple[State, ...]  # including Deltas, in the order of `apply`
     parameters: tuple[Parameter, ...]
     columns: tuple[VertexColumn, ...]
     phases: tuple[PhaseAnalysis, ...]
     start: Reads | None
     seed: Reads | None
     stop: Reads | None
-    globals: dict[str, tuple[Global, Reads]]  # a vector's components one by one
+    globals: dict[str, tuple[Global, Reads]]  # with a separate entry for each component of a vector
     results: dict[str, tuple[Result, Reads]]
+    reads_attributes: bool = True  # whether vertex attributes of the graph provide the columns
 
-    @property
+    @cached_property
     def plain(self) -> tuple[State, ...]:
-        """The States that are no Deltas."""
+        """The States other than Deltas."""
         return tuple(state for state in self.states if not isinstance(state, Delta))
 
-    @property
+    @cached_property
     def readers(self) -> list[Reads]:
         """All functions of the program."""
         crossing = [reads for phase in self.phases for reads in (phase.send, phase.apply)]
@@ -109,44 +119,76 @@ class Analysis:
         return [reads for reads in (self.start, self.seed, self.stop) if reads is not None] + crossing + folds
 
     def reads(self, *names: str) -> bool:
-        """Whether any function reads one of these."""
+        """Whether any function reads one of these names."""
         return any(name in reads for reads in self.readers for name in names)
 
-    @property
+    @cached_property
     def edge_columns(self) -> tuple[EdgeColumn, ...]:
-        """The edge columns to store and send; all others are dropped."""
+        """The edge columns to store and send. All others are dropped."""
         return tuple({column.name: column for phase in self.phases for column in phase.edge_columns}.values())
 
-    @property
+    @cached_property
+    def draws(self) -> bool:
+        """Whether any `send` draws a random number for each edge."""
+        return any(phase.draws for phase in self.phases)
+
+    @cached_property
     def vertex_columns(self) -> tuple[VertexColumn, ...]:
-        """The vertex columns to hand to the kernels."""
+        """The vertex columns to pass to the kernels."""
         read = {name.removeprefix("target_") for reads in self.readers for name in reads.of("column", "ahead")}
         return tuple(column for column in self.columns if column.name in read)
 
-    @property
+    @cached_property
+    def copied_columns(self) -> tuple[VertexColumn, ...]:
+        """The vertex columns that `send` reads, and proxies need copies of."""
+        read = {name.removeprefix("target_") for phase in self.phases for name in phase.send.of("column", "ahead")}
+        return tuple(column for column in self.columns if column.name in read)
+
+    @cached_property
+    def attributes(self) -> tuple[VertexColumn, ...]:
+        """The vertex columns that may be attributes of the graph's vertices. Those of operations never are: users do
+        not know their names."""
+        return self.vertex_columns if self.reads_attributes else ()
+
+    @cached_property
     def before(self) -> tuple[str, ...]:
-        """The fields of which a copy is kept before each round."""
+        """The fields whose values from before each round are kept."""
         return tuple(dict.fromkeys(n.removesuffix("_before") for reads in self.readers for n in reads.of("before")))
 
-    @property
+    @cached_property
     def globals_each_round(self) -> tuple[str, ...]:
-        """The global values that some round reads; the others are folded once, at the end, for the results."""
+        """The global values that are read in rounds. The others are folded once, at the end, for the results."""
         rounds = [self.stop, *(reads for phase in self.phases for reads in (phase.send, phase.apply))]
         read = {name for reads in rounds if reads is not None for name in reads.of("global")}
         return tuple(name for name, (field, _) in self.globals.items() if field.name in read)
 
-    def totals(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Global values as the program names them: those of a vector, which kernels see one by one, as a list."""
-        found: dict[str, Any] = {}
-        for name, (field, reads) in self.globals.items():
-            before = found.get(field.name, [])
-            found[field.name] = values[name] if reads.component is None else [*before, values[name]]
-        return found
+    @cached_property
+    def vertex_results(self) -> tuple[str, ...]:
+        """The columns of the result that hold vertices."""
+        if self.results:
+            return tuple(name for name, (field, _) in self.results.items() if field.is_vertex)
+        return tuple(state.name for state in self.plain if state.is_vertex)
 
-    @property
+    def totals(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Global values by the names of the program. The components of a vector, separate in kernels, become a list."""
+        totals: dict[str, Any] = {}
+        for name, (field, reads) in self.globals.items():
+            if reads.component is None:
+                totals[field.name] = values[name]
+            else:
+                totals.setdefault(field.name, []).append(values[name])
+        return totals
+
+    @cached_property
+    def in_any_order(self) -> bool:
+        """Whether messages may arrive in any order and grouping: the program is accumulative, and some engine without
+        common rounds runs it."""
+        return not self.synchronous and not all(obstacle(name, self) for name in WITHOUT_ROUNDS)
+
+    @cached_property
     def send_reads_global(self) -> bool:
-        """Whether `send` reads a global value: then a round cannot send before all partitions have folded the one
-        before."""
+        """Whether `send` reads a global value. Then a round can only send once all partitions have folded the last
+        one."""
         return any(phase.send.of("global") for phase in self.phases)
 
 
@@ -154,7 +196,7 @@ _known: WeakKeyDictionary[type[VertexProgram], dict[int, Analysis]] = WeakKeyDic
 
 
 def analyse(program: VertexProgram) -> Analysis:
-    """Read every function of a program: once for each length of its vectors, unless a constant of a user's changes."""
+    """Read all functions of a program: once per length of its vectors, unless a constant in the user's code changes."""
     if "values" not in vars(program):
         raise ProgramError(f"{type(program).__name__}: leave out __init__, and declare a Parameter for each value")
     known, length = _known.setdefault(type(program), {}), program.vector_length
@@ -174,8 +216,8 @@ def _analysed(program: VertexProgram) -> Analysis:
         returns = [field if isinstance(field, str) else field.name for field in fields]
         function = read_function(python, f"{what} of {name}" + (f".{phase.__name__}" if phase and phase.name else ""))
         if function.arity != len(returns):
-            wanted = ", ".join(returns)
-            function.refuse(f"returns {function.arity} of {len(returns)} values", None, f"It must return {wanted}.")
+            problem = f"expected {format_count(len(returns), 'returned value')}, got {function.arity}"
+            function.refuse(problem, None, f"It must return {', '.join(returns)}.")
         vector = any(not isinstance(field, str) and field.shape is not None for field in fields)
         return reads_of(program, function, phase, frozenset(more), vector)
 
@@ -188,21 +230,21 @@ def _analysed(program: VertexProgram) -> Analysis:
         send = reads("send", phase.functions["send"], phase.messages, phase, AT_A_VERTEX | OF_AN_EDGE)
         apply = reads("apply", phase.functions["apply"], states, phase, AT_A_VERTEX | {"message"})
         for delta in set(apply.of("state")) - {field.name for field in plain}:
-            apply.function.refuse(f"{delta!r} is a Delta, at its start in every firing", None, "Read a State.")
+            apply.function.refuse(f"{delta!r} is a Delta, which always has its start value here", None, "Read a State.")
         if program.kind == "accumulative" and send.of("target"):
-            remedy = "Leave the test to `apply`."
+            remedy = "Test it in `apply`."
             send.function.refuse("only a synchronous program may read a State of its target", None, remedy)
         columns = tuple(program.fields.get(column, WEIGHT) for column in send.of("edge"))
         triggers = send.of("state") or tuple(field.name for field in states)
-        later = program.kind == "accumulative" and bool(send.of("global") or "round" in send or "random" in send)
+        later = program.kind == "accumulative" and (bool(send.of("global")) or send.round_matters)
         phases.append(PhaseAnalysis(phase.name, phase.along, phase.messages, send, apply, columns, triggers, later))  # type: ignore[arg-type]
 
     def folds(kind: type) -> dict[str, tuple[Any, Reads]]:
-        found = {f: reads(f.name, f.function, [f], None, AT_A_VERTEX | {"before"}) for f in program.of(kind)}
-        parts = [(f, c) for f in found for c in ([None] if f.shape is None else range(program.vector_length))]
-        return {component_of(f.name, c): (f, replace(found[f], component=c)) for f, c in parts}
+        fields = {f: reads(f.name, f.function, [f], None, AT_A_VERTEX | {"before"}) for f in program.of(kind)}
+        parts = [(f, c) for f in fields for c in ([None] if f.shape is None else range(program.vector_length))]
+        return {component_of(f.name, c): (f, replace(fields[f], component=c)) for f, c in parts}
 
-    return Analysis(
+    analysis = Analysis(
         name=name,
         title=program.title,
         synchronous=program.kind == "synchronous",
@@ -216,9 +258,41 @@ def _analysed(program: VertexProgram) -> Analysis:
         stop=optional("stop", ["whether to stop"], ("global",)),
         globals=folds(Global),
         results=folds(Result),
+        reads_attributes=not program.operation,
     )
+    if analysis.in_any_order:
+        check_sends(program, analysis)
+    return analysis
 
 
 def component_of(name: str, c: int | None) -> str:
-    """The name of one component of a global value, which no field can have: to kernels it is a value of its own."""
+    """The name in kernels of one component of a global value. No field can have this name."""
     return name if c is None else f"{c}_{name}"
+
+
+def engines_for(analysis: Analysis) -> tuple[str, ...]:
+    """The engines that can run a program."""
+    return ("bsp", "gas", *(name for name in WITHOUT_ROUNDS if not obstacle(name, analysis)))
+
+
+def obstacle(engine: str, analysis: Analysis) -> str:
+    """Why a program cannot run on an engine without common rounds, as the end of a sentence, or "" if it can."""
+    functions = [reads for phase in analysis.phases for reads in (phase.send, phase.apply)]
+    reads_rounds = any(reads.round_matters for reads in functions)
+    if not analysis.synchronous:
+        reads_rounds |= bool(analysis.stop or analysis.globals_each_round)
+    elif engine == "bulk_async":
+        return "is synchronous"
+    if reads_rounds or analysis.send_reads_global:
+        return "reads values that only exist in common rounds"
+    if engine == "bulk_async":
+        return ""
+    phase = analysis.phases[0]
+    if analysis.width:
+        return "holds vectors"
+    if len(analysis.phases) > 1 or len(phase.messages) > 1:
+        return "has several phases" if len(analysis.phases) > 1 else "sends messages of several fields"
+    if not phase.combines:
+        return "merges whole neighbourhoods"
+    rounds_only = analysis.synchronous and analysis.stop is not None and not analysis.stop.of("global")
+    return "runs a fixed number of rounds" if rounds_only else ""

@@ -1,4 +1,4 @@
-"""A function as it stands in a file, from which kernels are made: its syntax tree, and where that is."""
+"""The source of a function, from which kernels are generated: its syntax tree and its place in a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dgraph.errors import ProgramError
 
 @dataclass(frozen=True)
 class Definition:
-    """The text of a function."""
+    """The source of a function."""
 
     tree: ast.FunctionDef
     file: str
@@ -21,37 +21,35 @@ class Definition:
 
 
 def definition_of(python: Any, title: str) -> Definition:
-    """Where a function is written; `title` is its name in errors. What has no text of its own is refused."""
+    """The source of a function, which errors call `title`. A function without readable source is an error."""
     if hasattr(python, "__wrapped__"):
         raise ProgramError(
-            f"{title}: kernels are made of the function's own text, without its decorator; leave that out"
+            f"{title}: kernels are generated from a function without its decorator; remove the decorator"
         )
     if not inspect.isfunction(python):
-        raise ProgramError(f"{title} is {python!r}, which is no function: write it with def")
+        raise ProgramError(f"{title}: expected a function written with def, got {python!r}")
     code = python.__code__
     place = f"{code.co_filename}, line {code.co_firstlineno}"
     if code.co_name == "<lambda>" or inspect.iscoroutinefunction(python):
-        raise ProgramError(f"{place}: {title} must be written as a function with def, not as a lambda or with async")
+        raise ProgramError(f"{place}: {title} must be a function written with def, not a lambda or async")
     try:
         lines, line = inspect.getsourcelines(python)
     except OSError as error:
         raise ProgramError(
-            f"{title}: the text of this function cannot be read, and kernels are made from it. Define the program in a "
-            "file or in a notebook cell, with def"
+            f"{title}: cannot read the source of this function, from which kernels are generated. Define the program "
+            "in a file or a notebook cell, with def"
         ) from error
     try:
         tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
     except SyntaxError:
         tree = ast.Pass()
     if not isinstance(tree, ast.FunctionDef) or line != code.co_firstlineno or not _is_of(tree, code):
-        raise ProgramError(
-            f"{place}: {title} is no longer there: the file has changed since it was imported; do so anew"
-        )
+        raise ProgramError(f"{place}: cannot find {title}: the file has changed since it was imported; import it again")
     return Definition(tree, code.co_filename, line)
 
 
 def _is_of(tree: ast.FunctionDef, code: Any) -> bool:
-    """Whether the text has the name and the parameters of what was compiled, where `__x` is called `_Class__x`."""
+    """Whether the source has the name and the parameters of the compiled code, where `__x` is `_Class__x`."""
     written = [argument.arg for argument in (*tree.args.posonlyargs, *tree.args.args)]
     own = code.co_varnames[: code.co_argcount]
     return tree.name == code.co_name and len(own) == len(written) and all(map(str.endswith, own, written))

@@ -1,7 +1,7 @@
-"""A program's function as text: where it was written, what it reads, and whether every device can run it.
+"""A program's function as text: where it is written, what it reads, and whether every device can run it.
 
-The text for kernels is free of comments, annotations and outer names (constants become literals), so that it stands
-alone in a generated file and its hash is that of its meaning.
+The kernel text has no comments, annotations or outer names (constants become literals), so that it is complete in a
+generated file and its hash depends only on its meaning.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ class Function:
     """A function of a program, read and checked."""
 
     python: Callable
-    title: str  # "send of ShortestPaths", for messages
+    title: str  # "send of ShortestPaths", for errors
     parameters: tuple[str, ...]
-    tree: ast.FunctionDef  # resolved: no outer names
+    tree: ast.FunctionDef  # without outer names
     file: str
     line: int
-    arity: int = 1  # how many values it returns
+    arity: int = 1  # number of returned values
     helpers: dict[str, Function] = field(default_factory=dict)
-    dots: tuple[tuple[str, str], ...] = ()  # the products of vectors it takes; each an argument in the kernel text
-    read: dict[tuple[str, ...], Any] = field(default_factory=dict)  # outer names, of attributes two, and their values
+    dots: tuple[
+        tuple[str, str], ...
+    ] = ()  # pairs of vectors passed to dot(); each product is an argument of the kernel text
+    read: dict[tuple[str, ...], Any] = field(default_factory=dict)  # values of outer names; two names for an attribute
 
     @property
     def name(self) -> str:
@@ -42,7 +44,7 @@ class Function:
 
     @property
     def stale(self) -> bool:
-        """Whether something that it was made of is another now: a constant, or a helper."""
+        """Whether a constant or helper that it uses has changed since."""
         outer = outer_names(self.python)
         now = {(name, *of): getattr(outer.get(name), of[0], None) if of else outer.get(name) for name, *of in self.read}
         changed = (type(now[path]) is not type(value) or now[path] != value for path, value in self.read.items())
@@ -50,15 +52,15 @@ class Function:
 
     @functools.cached_property
     def own_name(self) -> str:
-        """Its name in kernels if it is a helper: unlike all names there, and unlike other helpers'."""
+        """Its unique name in kernels, if it is a helper."""
         return f"{self.name}_{hashlib.sha256(self.text(self.name).encode()).hexdigest()[:8]}"
 
     def text(self, name: str, casts: tuple[str, ...] = ()) -> str:
-        """The function as kernel text, under another name, each returned value cast to its dtype."""
+        """The function as kernel text under another name, with each returned value cast to its dtype."""
         try:
             tree = copy.deepcopy(self.tree)
         except RecursionError:
-            self.refuse("too much is nested in one expression", remedy="Take several statements.")
+            self.refuse("an expression is nested too deeply", remedy="Split it into several statements.")
         tree.name = name
         for node in ast.walk(tree):
             if isinstance(node, ast.Return) and node.value is not None and casts:
@@ -66,18 +68,18 @@ class Function:
         return ast.unparse(ast.fix_missing_locations(tree))
 
     def _cast(self, value: ast.expr, casts: tuple[str, ...]) -> ast.expr:
-        """A returned value cast to its dtype; of a tuple, each to its own."""
+        """A returned value cast to its dtype. The values of a tuple have their own dtypes."""
         if isinstance(value, ast.Tuple):
             return ast.Tuple([self._cast(v, (c,)) for v, c in zip(value.elts, casts, strict=True)], ctx=ast.Load())
         if isinstance(value, ast.IfExp) and len(casts) > 1:
             body, orelse = (self._cast(one, casts) for one in (value.body, value.orelse))
             return ast.IfExp(test=value.test, body=body, orelse=orelse)
         if len(casts) > 1:
-            self.refuse("values of a helper are not returned as they come", value, "Write a, b = ...; return a, b.")
+            self.refuse("the values of a helper cannot be returned directly", value, "Write a, b = ...; return a, b.")
         for one in alternatives(value):
             if ast.unparse(one) in ("math.inf", "-math.inf", "math.nan") and "float" not in casts[0]:
-                remedy = "Declare a float; or say dgraph.UNREACHED for no path, dgraph.NONE for no vertex."
-                self.refuse(f"it is declared {casts[0]}, which has no infinity", one, remedy)
+                remedy = "Declare a float, or use dgraph.UNREACHED for no path and dgraph.NONE for no vertex."
+                self.refuse(f"it is declared as {casts[0]}, which has no infinity or NaN", one, remedy)
         return ast.Call(func=ast.Name(id=casts[0], ctx=ast.Load()), args=[value], keywords=[])
 
     def statement(self, line: int) -> ast.stmt:
@@ -88,12 +90,12 @@ class Function:
         lines = {there.lineno: here for here, there in zip(ours, theirs, strict=True)}
         return lines.get(line, self.tree)
 
-    def refuse(self, problem: str, node: ast.AST | None = None, remedy: str = f"Allowed are {ALLOWED}.") -> NoReturn:
-        """Raise a ProgramError with the place of `node`, and the remedy."""
+    def refuse(self, problem: str, node: ast.AST | None = None, remedy: str = f"Allowed: {ALLOWED}.") -> NoReturn:
+        """Raise a ProgramError with the place of `node` and the remedy."""
         raise ProgramError(f"{self.place(node)}: {problem}. {remedy}")
 
     def place(self, node: ast.AST | None = None) -> str:
-        """File, line and expression."""
+        """The file, line, function and expression."""
         line = self.line + (getattr(node, "lineno", 1) - 1 if node is not None else 0)
         expression = ""
         if node is not None and not isinstance(node, ast.FunctionDef):
@@ -101,17 +103,19 @@ class Function:
         return f"{self.file}, line {line}, in {self.title}{expression}"
 
 
-@functools.lru_cache(maxsize=1024)  # classes may be made in a loop
+@functools.lru_cache(maxsize=1024)  # classes may be created in a loop
 def read_function(python: Callable, title: str, within: tuple[Callable, ...] = ()) -> Function:
-    """Read a function's source, resolve its outer names, and refuse what not every device can run. `within` are the
-    functions that call it as a helper."""
+    """Read a function's source, resolve its outer names, and refuse code that cannot run on every device.
+
+    `within` lists the functions that call it as a helper.
+    """
     python = getattr(python, "__func__", python)  # of a static method
-    found = definition_of(python, title)
-    tree, arguments, names = found.tree, found.tree.args, tuple(inspect.signature(python).parameters)
-    function = Function(python, title, names, tree, found.file, found.line)
+    definition = definition_of(python, title)
+    tree, arguments, names = definition.tree, definition.tree.args, tuple(inspect.signature(python).parameters)
+    function = Function(python, title, names, tree, definition.file, definition.line)
     if arguments.vararg or arguments.kwarg or arguments.defaults or arguments.kwonlyargs or arguments.posonlyargs:
         remedy = f"Write ({', '.join(names)})."
-        function.refuse("parameters are plain names, without defaults, * or /", arguments, remedy)
+        function.refuse("parameters must be plain names, without defaults, * or /", arguments, remedy)
     if isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant):
         tree.body = tree.body[1:] or [ast.Pass(lineno=tree.lineno, col_offset=0)]
     tree.decorator_list, tree.returns = [], None

@@ -1,15 +1,14 @@
-"""What makes an answer independent of the engine: laws that every merge and every accumulative program must obey.
+"""The laws that every merge and every accumulative program must obey, so that results do not depend on the engine.
 
-Each function raises a ProgramError that shows values for which its law fails. Sums of floats hold to a tolerance.
+Each function raises a ProgramError with values for which its law fails. Floats are compared with a tolerance.
 
     merge      merge(a, b) = merge(b, a); merge(a, merge(b, c)) = merge(merge(a, b), c); merge(a, identity) = a
     silence    firing on the identity changes nothing and sends nothing
-    grouping   firing on two messages in turn ends in the same state, and sends as much, as firing on both at once
+    grouping   firing on two messages in turn gives the same state, and sends the same, as firing on both at once
 """
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,13 +17,11 @@ from dgraph.errors import ProgramError
 from dgraph.programs.analysis import analyse
 from dgraph.programs.monoid import Monoid, Neighbourhood
 from dgraph.programs.program import Delta, Message, State, VertexProgram
-from dgraph.programs.reference import Reference
-
-TOLERANCE = 1e-9
+from dgraph.programs.reference import TOLERANCE, Reference, merged, same
 
 
 def check_merge(merge: Monoid | Neighbourhood, a: Any, b: Any, c: Any, identity: Any = None) -> None:
-    """The merge law for three values; a merge of neighbourhoods must not see their order."""
+    """Check the merge law for three values. A merge of neighbourhoods must not depend on their order."""
     if isinstance(merge, Neighbourhood):
         weights = ([1, 2, 1], [1, 1, 2]) if merge.fields > 1 else ()
         if merge.meaning([a, b, c], 7, *weights[:1]) != merge.meaning([c, a, b], 7, *weights[1:]):
@@ -41,17 +38,17 @@ def check_merge(merge: Monoid | Neighbourhood, a: Any, b: Any, c: Any, identity:
         (f"merge({a}, identity {identity}) is not {a}", merge.merge(a, identity), a),
     ):
         if not same(left, right):
-            raise ProgramError(f"{merge} is no commutative monoid: {what}, but {left} and {right}")
+            raise ProgramError(f"{merge} is not a commutative monoid: {what}: {left} and {right}")
     if merge.idempotent and not same(merge.merge(a, a), a):
         raise ProgramError(f"{merge} is not idempotent: merge({a}, {a}) is {merge.merge(a, a)}")
 
 
 class Vertex:
-    """A vertex of an accumulative program, seeded, with one out-edge: messages are tried on it."""
+    """A seeded vertex of an accumulative program, with one out-edge, for trying messages."""
 
     def __init__(self, program: VertexProgram, weight: float = 1.0, vertices: int = 8, number: int = 1):
         if program.kind != "accumulative":
-            raise ProgramError(f"{type(program).__name__} is synchronous: the laws are those of accumulative programs")
+            raise ProgramError(f"{type(program).__name__} is synchronous, but the laws apply to accumulative programs")
         edges = [(v, v + 1) for v in range(vertices - 1)]
         columns = {column.name: [weight] * len(edges) for column in analyse(program).edge_columns}
         self.run = Reference(program, edges, vertices, columns, {}, True, 0)
@@ -61,11 +58,11 @@ class Vertex:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What the vertex holds, its Deltas apart: those are no memory."""
+        """The state of the vertex without Deltas, which it does not keep."""
         return {name: value for name, value in self.run.state[self.number].items() if name not in self.fresh}
 
     def fire(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """Fire on a message; returns what goes along the out-edge."""
+        """Fire on a message, and return what is sent along the out-edge."""
         run, v = self.run, self.number
         run.inbox = [{m: [] for m in self.phase.messages} for _ in range(run.vertices)]
         silent = {m.name: run.fill(m, m.identity) for m in self.phase.messages}
@@ -78,13 +75,13 @@ class Vertex:
         return run.merge(v + 1)
 
     def apply_alone(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The state that `apply` would give for a message, even for none."""
+        """The state that `apply` returns for a message, even for the identity."""
         context = {**self.run.at(self.number, 1), **message}
         return self.run.call(self.phase.functions["apply"], self.run.states, context)
 
 
 def check_silence(program: VertexProgram, history: Sequence[Mapping[str, Any]]) -> None:
-    """After some messages, the identity changes nothing and sends nothing."""
+    """Check that after some messages the identity changes nothing and sends nothing."""
     vertex = Vertex(program)
     for message in history:
         vertex.fire(message)
@@ -106,7 +103,8 @@ def check_grouping(
     second: Mapping[str, Any],
     tolerance: float = TOLERANCE,
 ) -> None:
-    """After some messages, two in turn do what both at once do; a threshold of the program needs its tolerance."""
+    """Check that after some messages, two in turn have the effect of both at once. Programs with a threshold need a
+    `tolerance`."""
     in_turn, at_once = Vertex(program), Vertex(program)
     for message in history:
         in_turn.fire(message)
@@ -117,36 +115,13 @@ def check_grouping(
     if not same(in_turn.state, at_once.state, tolerance) or not same(sent, sent_at_once, tolerance):
         raise ProgramError(
             f"{type(program).__name__}: firing on {dict(first)} and then {dict(second)} gives {in_turn.state} and "
-            f"sends {sent}, firing on both at once gives {at_once.state} and sends {sent_at_once}: the answer would "
-            'depend on the engine. Change `apply` or `send`, or say kind = "synchronous"'
+            f"sends {sent}, but firing on both at once gives {at_once.state} and sends {sent_at_once}: results would "
+            'depend on the engine. Change `apply` or `send`, or set kind = "synchronous"'
         )
 
 
-def merged(fields: Mapping[str, Message], a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
-    """Two messages as one."""
-    merge = {name: field.merge for name, field in fields.items()}
-    return {name: _merged(merge[name], a[name], b[name]) for name in fields}
-
-
-def _merged(merge: Any, a: Any, b: Any) -> Any:
-    if isinstance(a, tuple):
-        return tuple(merge.merge(x, y) for x, y in zip(a, b, strict=True))
-    return merge.merge(a, b)
-
-
-def same(a: Any, b: Any, tolerance: float = TOLERANCE) -> bool:
-    """Equal, floats to a tolerance."""
-    if isinstance(a, Mapping):
-        return all(same(a[name], b[name], tolerance) for name in a)
-    if isinstance(a, tuple):
-        return all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
-    if isinstance(a, float) or isinstance(b, float):
-        return a == b or math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)
-    return a == b
-
-
 def check_program(program: VertexProgram, trials: int = 50, tolerance: float = TOLERANCE) -> None:
-    """All laws on random messages: for a program of your own, before it runs for hours."""
+    """Check all laws of a program with random messages, before it runs for hours."""
     rng = random.Random(0)
     for phase in program.phases:
         for message in phase.messages:
@@ -164,7 +139,7 @@ def check_program(program: VertexProgram, trials: int = 50, tolerance: float = T
 
 
 def random_message(program: VertexProgram, fields: Sequence[Message], rng: random.Random) -> dict[str, Any]:
-    """A message of small values."""
+    """A message with small values."""
 
     def value(field: Message) -> Any:
         if field.shape is None:
@@ -175,7 +150,7 @@ def random_message(program: VertexProgram, fields: Sequence[Message], rng: rando
 
 
 def random_value(field: State | Message, rng: random.Random) -> Any:
-    """A small value of a field's dtype, at times 0."""
+    """A small value of a field's dtype, sometimes 0."""
     if field.dtype.kind == "b":
         return rng.random() < 0.5
     if field.dtype.kind == "i":

@@ -1,7 +1,7 @@
-"""How messages for one vertex combine on the way: a merge is a value with laws (`laws.py` checks them).
+"""How messages to one vertex combine on the way. A merge is a value whose laws `laws.py` checks.
 
-A *Monoid* may merge in any order and grouping, so partial results can be merged where they arise, on any device.
-A *Neighbourhood* merge needs all messages of a vertex in one place: it runs where a vertex's in-edges are together.
+A *Monoid* may merge in any order and grouping, so messages merge where they are sent, on any device. A *Neighbourhood*
+needs all messages to a vertex in one place, so all in-edges of a vertex must be in one partition.
 """
 
 from __future__ import annotations
@@ -17,32 +17,56 @@ from dgraph.errors import ProgramError
 from dgraph.programs.random_draws import mix
 
 NONE = -1  # "no vertex": vertex numbers are never negative
-UNREACHED = 2**63 - 1  # "no distance yet" in whole numbers: no message under MIN, as inf is among floats
+UNREACHED = 2**63 - 1  # "no distance yet" for integers: under MIN it means no message, as inf does for floats
 
 
 @dataclass(frozen=True)
 class Monoid:
-    """An associative, commutative `merge` with an identity. A message equal to the identity is no message."""
+    """An associative and commutative merge of messages, with an identity.
+
+    Predefined are `MIN`, `MAX`, `SUM`, `PRODUCT`, `AND` and `OR`. A message equal to the identity is not sent.
+
+    Parameters
+    ----------
+    name : str
+        The name in kernels and errors: an identifier.
+    merge : callable
+        A plain function of two values that returns the merged value.
+    identity_of : callable
+        A function from a dtype to the value that changes nothing when merged.
+    idempotent : bool, default False
+        Whether merging a value twice has the effect of merging it once.
+    atomic : str, optional
+        The device instruction that merges into shared memory; compare and swap by default.
+
+    Examples
+    --------
+    >>> def closer(a, b):
+    ...     return a if abs(a) < abs(b) or (abs(a) == abs(b) and a < b) else b
+    >>> CLOSEST = dg.Monoid("CLOSEST", closer, lambda dtype: 10**9, idempotent=True)
+    >>> CLOSEST.merge(-3, 5), CLOSEST.identity(np.int64)
+    (-3, 1000000000)
+    """
 
     name: str
     merge: Callable[[Any, Any], Any]
     identity_of: Callable[[np.dtype], Any]
-    idempotent: bool = False  # merging a value twice is merging it once: an inbox never needs clearing
-    atomic: str | None = None  # the device instruction that merges into shared memory; None: compare and swap
+    idempotent: bool = False  # then an inbox never needs clearing
+    atomic: str | None = None
     combines = True
 
     def identity(self, dtype: Any) -> Any:
-        """What changes nothing when merged, as a Python scalar."""
+        """The value of a dtype that changes nothing when merged, as a Python scalar."""
         if np.dtype(dtype).kind == "b" and self in (SUM, PRODUCT):
-            raise ProgramError(f"a bool holds no {self}: say Message(int, {self}), or Global(int, {self})")
+            raise ProgramError(f"{self} needs numbers, not bool: write Message(int, {self}) or Global(int, {self})")
         if np.dtype(dtype).kind != "b" and self in (AND, OR):
-            raise ProgramError(f"{self} is of bools, not of {np.dtype(dtype)}: say Message(bool, {self}), or the like")
+            raise ProgramError(
+                f"{self} needs bool, not {np.dtype(dtype)}: write Message(bool, {self}) or Global(bool, {self})"
+            )
         try:
             return np.dtype(dtype).type(self.identity_of(np.dtype(dtype))).item()
         except (TypeError, ValueError, OverflowError) as error:
-            problem = (
-                f"{self} has no identity of {np.dtype(dtype)} ({error}): identity_of takes a dtype, and returns one"
-            )
+            problem = f"{self} has no identity for {np.dtype(dtype)} ({error}): identity_of must return one for a dtype"
             raise ProgramError(problem) from error
 
     def __repr__(self) -> str:
@@ -54,23 +78,22 @@ class Monoid:
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """A merge of all messages of a vertex at once, in whatever order they come.
+    """A merge of all messages to a vertex at once, in any order.
 
-    `meaning(values, key)` says what it gives for a list of one message or more; `key` is a random word that depends
-    on (seed, round, vertex). One that weighs messages is `meaning(values, key, weights)` and gives two values, for the
-    two fields of the phase's message. The kernels have their own, faster text for it, which
-    `codegen/neighbourhood_merges.py` writes.
+    `meaning(values, key)` returns the merge of one or more messages; `key` is a random word that depends on (seed,
+    round, vertex). A merge of weighted messages has `meaning(values, key, weights)`, which returns two values, for the
+    two fields of the message. Kernels use a faster version, in `codegen/neighbourhood_merges.py`.
     """
 
     name: str
     meaning: Callable[..., Any]
-    fields: int = 1  # of the message: the value, and what it weighs
+    fields: int = 1  # of a message: a value, or a value and its weight
     combines = False
     idempotent = False
     atomic = None
 
     def identity(self, dtype: Any) -> Any:
-        """NONE: no message."""
+        """`NONE`, which means no message."""
         return np.dtype(dtype).type(NONE).item()
 
     def __repr__(self) -> str:
@@ -120,13 +143,13 @@ def _or(a, b):
 
 
 def most_frequent(values: Sequence[Any], key: int) -> Any:
-    """The value that occurs most often, the smallest of several."""
+    """The most frequent value, or the smallest of several."""
     counts = Counter(values)
     return min(counts, key=lambda value: (-counts[value], value))
 
 
 def heaviest(values: Sequence[Any], key: int, weights: Sequence[Any]) -> tuple[Any, Any]:
-    """The value whose weights, none below zero, add up to most, the smallest of several; and that sum."""
+    """The value with the largest sum of weights, or the smallest of several, and that sum. Weights are >= 0."""
     sums: Counter = Counter()
     for value, weight in zip(values, weights, strict=True):
         sums[value] += weight
@@ -134,12 +157,12 @@ def heaviest(values: Sequence[Any], key: int, weights: Sequence[Any]) -> tuple[A
 
 
 def choose(values: Sequence[Any], key: int) -> Any:
-    """One of the different values at random; which one depends on the values and the key, not on their order."""
+    """One of the distinct values, at random. It depends on the values and the key, not on their order."""
     return min(values, key=lambda value: (mix(key ^ (int(value) & 0xFFFF_FFFF_FFFF_FFFF)), value))
 
 
 def h_index(values: Sequence[Any], key: int) -> Any:
-    """The largest h such that h of the values are at least h."""
+    """The largest h such that h of the values are >= h."""
     return max(h for h in range(len(values) + 1) if sum(value >= h for value in values) >= h)
 
 

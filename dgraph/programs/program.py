@@ -1,4 +1,4 @@
-"""A vertex program: what a vertex holds, what it sends, how messages merge, and how an inbox changes the vertex.
+"""Vertex programs: what a vertex holds and sends, how messages merge, and how an inbox changes the vertex.
 
     class ShortestPaths(VertexProgram):
         dist = State(float64, start=inf)
@@ -9,8 +9,8 @@
         def send(dist, weight):    return dist + weight                    # along each out-edge when dist changed
         def apply(dist, message):  return min(dist, message)
 
-The functions take no `self`: *their parameters say what they read*, and what they return is a scalar, or a tuple in
-the order of declaration. `reference.py` gives the meaning of a program in plain Python.
+The functions take no `self`. The names of their parameters say what they read, and they return a scalar, or a tuple in
+the order of declaration. `reference.py` defines the meaning of a program in plain Python.
 """
 
 from __future__ import annotations
@@ -24,49 +24,59 @@ import numpy as np
 
 from dgraph.errors import OptionError, ProgramError
 from dgraph.options import check_integer, plain
-from dgraph.programs.declarations import check_phase, functions_of
-from dgraph.programs.kernel_names import check_merges, check_names
+from dgraph.phrases.suggestions import suggestion
+from dgraph.programs.declarations import check_merges, check_names, check_phase, check_spelling, functions_of
 from dgraph.programs.monoid import NONE, Merge, Monoid, Neighbourhood
 
 ADMITTED_DTYPES = ("bool", "int32", "int64", "float32", "float64")
 
 
 class vertex:
-    """The dtype of a vertex: its number (0 to n-1, by ascending id) in a program, the user's own id outside."""
+    """The dtype of fields that hold vertices.
+
+    Programs see the number of a vertex, from 0 to n - 1 in ascending order of ids. Parameters and results hold ids.
+
+    Examples
+    --------
+    >>> dg.Parameter(dg.vertex)
+    Parameter(vertex)
+    """
 
 
 class Field:
-    """A declared name with a dtype; `shape` is the length of a vector, or the parameter that says it."""
+    """A declared name with a dtype. `shape` is the length of a vector, or the name of a parameter with this length."""
 
     def __init__(self, dtype: Any, *, shape: int | str | EllipsisType | None = None):
         self.name, self.shape, self.is_vertex = "", shape, dtype is vertex
         admitted = (*([] if isinstance(self, EdgeColumn) else ["vertex"]), *ADMITTED_DTYPES)
-        with suppress(TypeError):  # it is none at all
+        with suppress(TypeError):  # not a dtype: an error below
             self.dtype = np.dtype(np.int64 if dtype is vertex else dtype)
         if ("vertex" if self.is_vertex else str(vars(self).get("dtype"))) not in admitted:
-            raise ProgramError(f"{dtype!r} is no type for a {type(self).__name__}: take {', '.join(admitted)}")
+            raise ProgramError(
+                f"{dtype!r} is not a type for {type(self).__name__}; choose one of {', '.join(admitted)}"
+            )
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.name = self.name or name  # `check_names` refuses a second one
+        self.name = self.name or name  # `check_names` refuses a second name
 
     def __repr__(self) -> str:
         shape = "" if self.shape is None else f", shape={self.shape!r}"
         return f"{type(self).__name__}({'vertex' if self.is_vertex else self.dtype.name}{shape})"
 
     def cast(self, value: Any, what: str = "") -> Any:
-        """`value` in this field's dtype, or an OptionError when that would change it."""
+        """Convert `value` to this field's dtype. Raise an OptionError if that would change it."""
         if type(value) in (int, float) and self.shape is None and self.dtype == type(value) and abs(value) < 2**63:
-            return value  # the general way takes ten times as long
+            return value  # ten times faster than the general case
         value = plain(value)
         array = np.asarray(value)
-        ids = "uUO" if self.shape is None else "uUOf"  # ids on both sides of 2^63 become floats
+        ids = "uUO" if self.shape is None else "uUOf"  # NumPy makes floats of ids on both sides of 2^63
         if self.is_vertex and array.dtype.kind in ids and array.ndim == (self.shape is not None):
-            return value if self.shape is None else np.asarray(value, object)  # a graph knows how to number them
+            return value if self.shape is None else np.asarray(value, object)  # the graph will number them
         try:
-            with np.errstate(invalid="ignore"):  # NaN as a whole number, which is not the same
+            with np.errstate(invalid="ignore"):  # NaN to an integer, which changes it
                 cast = array.astype(self.dtype)
             same = bool(np.all((cast == array) | (cast != cast))) or self.dtype.kind == "f"
-            same &= array.dtype.kind == "i" or not self.is_vertex  # truth values and floats are no ids
+            same &= array.dtype.kind == "i" or not self.is_vertex  # booleans and floats are not ids
         except (TypeError, ValueError, OverflowError):
             same = False
         if not same or (self.shape is None) != (array.ndim == 0) or array.ndim > 1:
@@ -76,7 +86,22 @@ class Field:
 
 
 class State(Field):
-    """What a vertex holds, one value a vertex. `start` is its value before the first round."""
+    """A value that each vertex holds.
+
+    Parameters
+    ----------
+    dtype : dtype or dgraph.vertex
+        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+    start : scalar, default 0
+        The value before the first round.
+    shape : int or str, optional
+        Length of a vector, or the name of a vector parameter with this length. By default the value is a scalar.
+
+    Examples
+    --------
+    >>> dg.State(float, start=np.inf)
+    State(float64)
+    """
 
     def __init__(self, dtype: Any, start: Any = 0, *, shape: int | str | None = None):
         super().__init__(dtype, shape=shape)
@@ -84,22 +109,68 @@ class State(Field):
 
 
 class Delta(State):
-    """What one firing adds: it is `start` again before every firing, so whatever else `apply` returns is sent."""
+    """A state that is reset to `start` before every firing.
+
+    It holds what one firing adds: if `apply` returns another value than `start`, the vertex sends. Its parameters are
+    those of `State`.
+
+    Examples
+    --------
+    >>> dg.Delta(float)
+    Delta(float64)
+    """
 
 
 class Message(Field):
-    """A field of a message and its merge. Without any, `merge = MIN` declares `message` like the first State."""
+    """A field of messages, and how its values merge.
+
+    Instead, a program may set ``merge = dgraph.MIN``, which declares a field ``message`` with the dtype of the first
+    `State`.
+
+    Parameters
+    ----------
+    dtype : dtype or dgraph.vertex
+        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+    merge : Monoid or Neighbourhood
+        `MIN`, `MAX`, `SUM`, `PRODUCT`, `AND`, `OR`, `MOST_FREQUENT`, `HEAVIEST`, `CHOOSE`, `H_INDEX`, or your own
+        `Monoid`.
+    shape : int or str, optional
+        Length of a vector, or the name of a vector parameter with this length. By default the value is a scalar.
+
+    Examples
+    --------
+    >>> dg.Message(int, dg.SUM).identity
+    0
+    """
 
     def __init__(self, dtype: Any, merge: Merge, *, shape: int | str | None = None):
         super().__init__(dtype, shape=shape)
         if not isinstance(merge, Monoid | Neighbourhood):
-            raise ProgramError(f"{merge!r} is no merge: take MIN, MAX, SUM, PRODUCT, AND, OR, or a Monoid of your own")
+            raise ProgramError(
+                f"expected a merge, such as MIN, MAX, SUM, PRODUCT, AND, OR or your own Monoid, got {merge!r}"
+            )
         self.merge = merge
         self.identity = merge.identity(self.dtype)
 
 
 class Parameter(Field):
-    """A value given with the program; another value needs no new kernels. `shape=...` takes a vector of any length."""
+    """A value that is passed to the program. Another value does not need new kernels.
+
+    Parameters
+    ----------
+    dtype : dtype or dgraph.vertex
+        One of bool, int32, int64, float32, float64 and `dgraph.vertex`. For a vertex, pass its id.
+    default : optional
+        The default value. Without it, the parameter is required.
+    shape : int, str or ..., optional
+        Length of a vector, or the name of a vector parameter with this length; ``...`` accepts any length. By default
+        the value is a scalar.
+
+    Examples
+    --------
+    >>> dg.Parameter(float, 0.85)
+    Parameter(float64)
+    """
 
     def __init__(self, dtype: Any, default: Any = None, *, shape: int | str | EllipsisType | None = None):
         super().__init__(dtype, shape=shape)
@@ -107,20 +178,49 @@ class Parameter(Field):
 
 
 class EdgeColumn(Field):
-    """A column of the edges that `send` reads. `weight` needs no declaration; it is a float64."""
+    """A column of the edges that `send` reads. `weight` is float64 and need not be declared.
+
+    Parameters
+    ----------
+    dtype : dtype
+        One of bool, int32, int64, float32 and float64.
+    shape : optional
+        Not supported: edge columns are scalars.
+
+    Examples
+    --------
+    >>> dg.EdgeColumn("int32")
+    EdgeColumn(int32)
+    """
 
 
 class VertexColumn(Field):
-    """A column of the vertices; `missing` where there is none: 0, or NONE. If that is said, a graph may be without."""
+    """A column of the vertices that functions read.
+
+    Parameters
+    ----------
+    dtype : dtype or dgraph.vertex
+        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+    missing : scalar, optional
+        Value of vertices that have none. If it is set, the graph need not have the column. By default the column is
+        required, and missing values are 0, or `dgraph.NONE` for vertices.
+    shape : int or str, optional
+        Length of a vector, or the name of a vector parameter with this length. By default the value is a scalar.
+
+    Examples
+    --------
+    >>> dg.VertexColumn(float, missing=1.0).missing
+    1.0
+    """
 
     def __init__(self, dtype: Any, missing: Any = None, *, shape: int | str | None = None):
         super().__init__(dtype, shape=shape)
-        self.optional = missing is not None  # whether all vertices may do without
+        self.optional = missing is not None  # whether the graph need not have it
         self.missing = Field(dtype).cast((NONE if self.is_vertex else 0) if missing is None else missing, "missing")
 
 
 class Decorator(Field):
-    """A field that decorates the function which computes it."""
+    """A field that decorates the function that computes it."""
 
     function: Callable | None = None
 
@@ -130,27 +230,111 @@ class Decorator(Field):
 
 
 class Global(Decorator):
-    """Decorates a function of a vertex: its values over all vertices, folded after each round by a monoid. Components
-    of vectors are folded one by one with a `shape`, and all to one value without.
+    """A value that is folded over all vertices after each round. It decorates the function of a vertex to fold.
 
-    Every function may read it by its name, and sees the value from the end of the round before. Such a function reads
-    `rank_before` for the value of `rank` before that round.
+    All functions of the program may read it by its name, and see its value from the end of the last round. The
+    decorated function may read `rank_before` for the value of `rank` before the round.
+
+    Parameters
+    ----------
+    dtype : dtype or dgraph.vertex
+        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+    merge : Monoid
+        How values are folded, such as `SUM`.
+    shape : int or str, optional
+        With a shape, the components of vectors are folded separately; without, into one value.
+
+    Examples
+    --------
+    >>> class Spread(dg.VertexProgram):
+    ...     kind = "synchronous"
+    ...     level = dg.State(int)
+    ...     merge = dg.MAX
+    ...     @dg.Global(int, dg.SUM)
+    ...     def total(level):
+    ...         return level
+    ...     def start(id):
+    ...         return id
+    ...     def send(level):
+    ...         return level
+    ...     def apply(level, message):
+    ...         return max(level, message)
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]})
+    >>> dg.run(G, Spread()).totals["total"]
+    6
     """
 
     def __init__(self, dtype: Any, merge: Monoid, *, shape: int | str | None = None):
         super().__init__(dtype, shape=shape)
         if not isinstance(merge, Monoid):
-            raise ProgramError(f"{merge!r} cannot fold a global value: take MIN, MAX, SUM, PRODUCT, AND, OR")
+            raise ProgramError(
+                f"{merge!r} cannot fold a global value; expected MIN, MAX, SUM, PRODUCT, AND, OR or your own Monoid"
+            )
         self.merge = merge
         self.identity = merge.identity(self.dtype)
 
 
 class Result(Decorator):
-    """Decorates a function of a vertex: a column of the answer. Without any, the columns are the State fields."""
+    """A column of the result. It decorates the function of a vertex that computes the column.
+
+    Without any, the columns of the result are the states.
+
+    Parameters
+    ----------
+    dtype : dtype or dgraph.vertex
+        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+    shape : int or str, optional
+        Length of a vector, or the name of a vector parameter with this length. By default the value is a scalar.
+
+    Examples
+    --------
+    >>> class Reached(dg.VertexProgram):
+    ...     hops = dg.State(int, start=dg.UNREACHED)
+    ...     source = dg.Parameter(dg.vertex)
+    ...     merge = dg.MIN
+    ...     @dg.Result(bool)
+    ...     def reached(hops):
+    ...         return hops < dg.UNREACHED
+    ...     def seed(id, source):
+    ...         return 0 if id == source else dg.UNREACHED
+    ...     def send(hops):
+    ...         return hops + 1
+    ...     def apply(hops, message):
+    ...         return min(hops, message)
+    >>> G = dg.Graph.from_edges({"src": [0, 2], "dst": [1, 1]})
+    >>> dg.run(G, Reached(source=0)).compute()["reached"].tolist()
+    [True, True, False]
+    """
 
 
 class Phase:
-    """One step of a synchronous program of several: its messages, `send` and `apply`; rounds take them in turn."""
+    """One of several phases of a synchronous program, with its own messages, `send` and `apply`.
+
+    Rounds run the phases in turn. A phase is a class inside the program; `merge` and `along` default to the program's.
+
+    Examples
+    --------
+    >>> class TwoSteps(dg.VertexProgram):
+    ...     kind = "synchronous"
+    ...     level = dg.State(int, start=1)
+    ...     class Add(dg.Phase):
+    ...         merge = dg.SUM
+    ...         def send(level):
+    ...             return level
+    ...         def apply(level, message):
+    ...             return level + message
+    ...     class Spread(dg.Phase):
+    ...         merge = dg.MAX
+    ...         def send(level):
+    ...             return level
+    ...         def apply(level, message):
+    ...             return max(level, message)
+    ...     def stop(round):
+    ...         return round == 2
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [2, 2, 0]})
+    >>> dg.run(G, TwoSteps()).compute()["level"].tolist()
+    [3, 1, 3]
+    """
 
     merge: ClassVar[Merge | None] = None
     along: ClassVar[str | None] = None
@@ -162,33 +346,62 @@ class Phase:
         super().__init_subclass__(**kwargs)
         declared = {name: value for name, value in vars(cls).items() if isinstance(value, Message)}
         check_names(cls.__name__, Phase, declared)
+        check_spelling(cls.__name__, vars(cls))
         cls.messages = tuple(declared.values())
-        cls.name = cls.__name__.lower().replace("_", "")  # so that it ends at the first "_" of a kernel's name
+        cls.name = cls.__name__.lower().replace("_", "")  # kernel names are split at "_"
 
 
 class VertexProgram:
-    """The base of programs. Class attributes declare fields; functions without `self` say what happens.
+    """The base class of vertex programs.
 
-    kind    "accumulative": each change is sent once, messages merge in any order (`laws.py`). Needs `seed`.
-            "synchronous": every round, every vertex gathers again from all its in-neighbours.
-    along   "out": messages travel along the edges; "in": against them; "both": both ways.
-    start   (...) -> every State, before the first round (else each field's own `start`)
-    seed    (...) -> the first message to each vertex; the merge's identity is no message
-    send    (...) -> the message along one edge, from its source's fields
-    apply   (...) -> every State and Delta, after the inbox
-    stop    (...) -> True to end the run after this round (of several phases: after the last one); where it reads
-            vectors, once all components say so
+    Class attributes declare fields (`State`, `Parameter`, ...) and options; functions without ``self`` define what
+    happens. The names of their parameters say what they read.
+
+    * ``kind``: with ``"accumulative"`` (the default) each change is sent once, messages merge in any order, and `seed`
+      is required. With ``"synchronous"`` every vertex gathers from all its in-neighbours in every round.
+    * ``along``: messages travel along edges (``"out"``, the default), against them (``"in"``) or both (``"both"``).
+    * ``merge``: how messages combine, such as `dgraph.MIN`, unless the program declares a `Message`.
+    * ``start(...)`` returns every State before the first round; by default each field's own `start`.
+    * ``seed(...)`` returns the first message to each vertex; the merge's identity means no message.
+    * ``send(...)`` returns the message along an edge, from the fields of its source.
+    * ``apply(...)`` returns every State and Delta, given the merged message.
+    * ``stop(...)`` returns True to end the run after this round (with several phases, after the last one). If it reads
+      vectors, all components must return True.
+
+    Parameters
+    ----------
+    **values
+        Values of the program's parameters.
+
+    Examples
+    --------
+    >>> class Hops(dg.VertexProgram):
+    ...     hops = dg.State(float, start=np.inf)
+    ...     source = dg.Parameter(dg.vertex)
+    ...     merge = dg.MIN
+    ...     def seed(id, source):
+    ...         return 0.0 if id == source else float("inf")
+    ...     def send(hops):
+    ...         return hops + 1
+    ...     def apply(hops, message):
+    ...         return min(hops, message)
+    >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
+    >>> dg.run(G, Hops(source="a")).compute()
+      vertex  hops
+    0      a   0.0
+    1      b   1.0
+    2      c   2.0
     """
 
     kind: ClassVar[str] = "accumulative"
     along: ClassVar[str] = "out"
     merge: ClassVar[Merge | None] = None
-    operation: ClassVar[str] = ""  # that a user called to run this program: errors name it
-    solver: ClassVar[Any] = None  # an algorithm of its own for a graph of one partition: dgraph.solvers.solver.Solver
-    diffuse: ClassVar[Any] = None  # how its sums go on where nobody waits: dgraph.solvers.solver.DiffusionMethod
-    fields: ClassVar[dict[str, Field]] = {}  # all declared, in order
+    operation: ClassVar[str] = ""  # the operation that runs this program, for errors
+    solver: ClassVar[Any] = None  # a dgraph.solvers.solver.Solver for graphs of one partition
+    diffuse: ClassVar[Any] = None  # how its sums diffuse without rounds: dgraph.engines.local_methods.diffusion
+    fields: ClassVar[dict[str, Field]] = {}  # in order of declaration
     functions: ClassVar[dict[str, Callable]] = {}  # start, seed, stop
-    phases: ClassVar[tuple[type[Phase], ...]] = ()  # a program that declares none has one, made of its own functions
+    phases: ClassVar[tuple[type[Phase], ...]] = ()  # without any, one phase with the program's functions
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -196,6 +409,12 @@ class VertexProgram:
         cls.fields = {name: value for name, value in members.items() if isinstance(value, Field)}
         columns = [name for name, value in cls.fields.items() if isinstance(value, State | Result)]
         check_names(cls.__name__, VertexProgram, cls.fields, columns)
+        check_spelling(cls.__name__, vars(cls))
+        if bare := [f for f in cls.fields.values() if isinstance(f, Decorator) and f.function is None]:
+            kind = type(bare[0]).__name__
+            raise ProgramError(
+                f"{cls.__name__}: {bare[0].name} is computed by a function; write @{kind}(...) above its def"
+            )
         cls.functions = {name: members[name] for name in ("start", "seed", "stop") if name in members}
         nested = [m for m in members.values() if isinstance(m, type) and issubclass(m, Phase) and m is not Phase]
         if not nested:
@@ -211,7 +430,8 @@ class VertexProgram:
         declared = {f.name: f for f in self.fields.values() if isinstance(f, Parameter)}
         for name in values:
             if name not in declared:
-                raise OptionError(f"{self.title} has no parameter {name!r}; it has: {', '.join(declared)}")
+                has = f"its parameters are {', '.join(declared)}" if declared else "it has none"
+                raise OptionError(f"{self.title} has no parameter {name!r}; {suggestion(name, declared) or has}")
         self.values: dict[str, Any] = {}
         for name, parameter in declared.items():
             value = values.get(name, parameter.default)
@@ -222,31 +442,31 @@ class VertexProgram:
 
     @property
     def title(self) -> str:
-        """What errors call the program."""
+        """The name of the program in errors."""
         return self.operation or type(self).__name__
 
     def _vector_length(self) -> int:
-        """The length of the program's vectors, 0 if it has none."""
+        """The length of the program's vectors, or 0 if it has none."""
         declared = [*self.fields.values(), *(message for phase in self.phases for message in phase.messages)]
         lengths = {field.name: self._length(field) for field in declared if field.shape is not None}
         lengths |= {f"{name}=": len(value) for name, value in self.values.items() if isinstance(value, np.ndarray)}
         if len(set(lengths.values())) > 1:
-            raise OptionError(f"{type(self).__name__}: vectors of one program have one length, not {lengths}")
+            raise OptionError(f"{type(self).__name__}: all vectors of a program must have one length, not {lengths}")
         return next(iter(lengths.values()), 0)
 
     def _length(self, field: Field) -> int:
         shape: Any = field.shape
         if isinstance(shape, str):
             if shape not in self.values:
-                raise ProgramError(f"{type(self).__name__}: shape={shape!r} names no parameter")
+                raise ProgramError(f"{type(self).__name__}: shape={shape!r} is not the name of a parameter")
             shape = self.values[shape]
-        elif shape is Ellipsis:  # a parameter, as long as its value
+        elif shape is Ellipsis:  # a parameter as long as its value
             shape = self.values[field.name]
         length = len(shape) if isinstance(shape, np.ndarray) else shape
         return check_integer(f"{type(self).__name__}: the length of {field.name}", length)
 
     def of(self, kind: type) -> list[Any]:
-        """The declared fields of a class: `program.of(State)`."""
+        """The declared fields of one class, as in `program.of(State)`."""
         return [field for field in self.fields.values() if isinstance(field, kind)]
 
     def __repr__(self) -> str:
@@ -254,15 +474,17 @@ class VertexProgram:
 
 
 def _complete_phase(program: type[VertexProgram], phase: type[Phase]) -> None:
-    """Fill in what the phase leaves to the program."""
+    """Set what the phase takes over from the program, and check it."""
     title = f"{program.__name__}.{phase.name}".rstrip(".")
     phase.along = phase.along or program.along
     states = [value for value in program.fields.values() if isinstance(value, State)]
     if not states:
-        raise ProgramError(f"{title} declares no State: say what a vertex holds, as dist = State(float64)")
+        raise ProgramError(
+            f"{title} declares no State, which says what a vertex holds; write, for example, dist = State(float64)"
+        )
     if not phase.messages:
         if (merge := phase.merge or program.merge) is None:
-            raise ProgramError(f"{title} has no merge: say merge = MIN (or MAX, SUM ...), or declare a Message")
+            raise ProgramError(f"{title} has no merge; write merge = MIN (or MAX, SUM, ...), or declare a Message")
         message = Message(vertex if states[0].is_vertex else states[0].dtype, merge, shape=states[0].shape)  # type: ignore[arg-type]
         message.name = "message"
         phase.messages = (message,)

@@ -1,17 +1,19 @@
-"""Random numbers that depend on (seed, round, vertex) alone, so that an answer is the same on every engine.
+"""Random numbers that depend only on the seed, the round, and the vertex or the edge, so that results are the same on
+every engine.
 
-Counter based: splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014). Kernels
-compile the text of these same functions, where `uint64` is NumPy's type: all words are unsigned, since Numba makes a
-float of uint64 + int64.
+The generator is counter based: splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA
+2014). Kernels compile the source of these functions, where `uint64` is NumPy's type. All words are unsigned, because
+Numba turns uint64 + int64 into a float.
 """
 
 from __future__ import annotations
 
 from inspect import getsource
+from typing import Any
 
 
 def uint64(value: int) -> int:
-    """A word of 64 bits."""
+    """The lowest 64 bits of a value."""
     return value & 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -23,14 +25,35 @@ def mix(z: int) -> int:
     return z ^ (z >> 31)
 
 
-def random_word(random_seed: int, round: int, id: int) -> int:
-    """64 random bits that depend on the seed, the round and the vertex alone."""
-    return mix(mix(mix(uint64(random_seed)) ^ uint64(round)) ^ uint64(id))
+def word_of_round(random_seed: int, round: int) -> int:
+    """64 random bits that depend only on the seed and the round. Kernels are passed this word, which leaves them more
+    registers."""
+    return mix(mix(uint64(random_seed)) ^ uint64(round))
 
 
-def uniform(random_seed: int, round: int, id: int, component: int = 0) -> float:
-    """A random float in [0, 1); each component of a vector has its own."""
-    return (mix(random_word(random_seed, round, id) ^ uint64(component)) >> 11) * 2.0**-53
+def random_word(word: int, id: int) -> int:
+    """64 random bits of a vertex, from those of the round."""
+    return mix(word ^ uint64(id))
 
 
-KERNEL_TEXT = "\n\n".join(f"@njit\n{getsource(function)}" for function in (mix, random_word, uniform))
+def uniform(word: int, id: int, component: int = 0) -> float:
+    """A random float in [0, 1) for a vertex, different for each component of a vector."""
+    return (mix(random_word(word, id) ^ uint64(component)) >> 11) * 2.0**-53
+
+
+def uniform_of_edge(word: int, sender: int, target: int, ordinal: int, component: int = 0) -> float:
+    """A random float in [0, 1) for one edge along which `sender` sends to `target`, both below 2**40. `ordinal`, below
+    2**32, tells apart all edges between these two. The highest bit keeps these words apart from those of vertices.
+    `sender` enters last, so that kernels that gather compute `row` once per target and mix once per edge."""
+    row = mix(word ^ uint64(target) ^ (uint64(component) << uint64(40)) ^ uint64(0x8000_0000_0000_0000))
+    return (mix(row ^ uint64(sender) ^ (uint64(ordinal) << uint64(32))) >> 11) * 2.0**-53
+
+
+def encoded(place: Any, against: bool) -> Any:
+    """The ordinal of an edge, from its place among the repeats of an edge and whether a message goes against its
+    direction: when messages go both ways, a vertex may send to another along an edge and against one."""
+    return 2 * place + against
+
+
+FUNCTIONS = mix, word_of_round, random_word, uniform, uniform_of_edge
+KERNEL_TEXT = "\n\n".join(f"@njit\n{getsource(function)}" for function in FUNCTIONS)

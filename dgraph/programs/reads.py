@@ -1,4 +1,4 @@
-"""What a function of a program reads: where each of its parameters comes from, by its name."""
+"""What a function of a program reads: the names of its parameters say where they come from."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dgraph.programs.functions import Function
 from dgraph.programs.program import EdgeColumn, Field, Global, Parameter, Phase, State, VertexColumn, VertexProgram
 
 AT_A_VERTEX = frozenset({"state", "vertex", "column", "global"})
-OF_AN_EDGE = frozenset({"edge", "target", "ahead"})  # its columns, and what its other end has: that changes, or never
-_OF_A_VERTEX = ("id", "degree", "random", "component")
+OF_AN_EDGE = frozenset({"edge", "target", "ahead", "draw"})  # columns; its target's states, and constants; `random`
+_OF_A_VERTEX = ("id", "degree", "random", "vertex_random", "component")
 _OF_A_RUN = ("round", "vertices")
 
 
@@ -19,43 +19,50 @@ class Reads:
     """A function, and where each of its parameters comes from."""
 
     function: Function
-    kinds: dict[str, str]  # state, before, message, edge, target, ahead, column, parameter, global, vertex or run
-    vector: bool  # it reads or returns a vector: it runs once a component
-    component: int | None = None  # of a vector of global values, each of which is folded by itself
+    kinds: dict[str, str]  # state, before, message, edge, target, ahead, draw, column, parameter, global, vertex or run
+    vector: bool  # it reads or returns a vector, and so runs once per component
+    component: int | None = None  # of a vector of global values, whose components are folded separately
 
     def of(self, *kinds: str) -> tuple[str, ...]:
         """The parameters that come from one of `kinds`."""
         return tuple(name for name, kind in self.kinds.items() if kind in kinds)
 
     def __contains__(self, name: str) -> bool:
-        """Whether it reads what every vertex, run or edge has under a name, and no field that is called so."""
-        return self.kinds.get(name) in ("vertex", "run", "ahead")
+        """Whether it reads a built-in name, such as `id` or `round`, and not a field with this name."""
+        return self.kinds.get(name) in ("vertex", "run", "ahead", "draw")
+
+    @property
+    def round_matters(self) -> bool:
+        """Whether it reads the number of the round or a random draw, which differ from round to round."""
+        return any(name in self for name in ("round", "random", "vertex_random"))
 
 
 def reads_of(program: VertexProgram, function: Function, phase: Any, admitted: frozenset, vector: bool) -> Reads:
-    """What a function of a program reads. Refuses what is not `admitted` there; `vector`: it returns one."""
+    """What a function reads. Kinds that are not `admitted` are errors. `vector` says whether it returns a vector."""
     kinds, vectors, phase = {}, set(), phase if "message" in admitted else None
     for name in function.parameters:
         kind, field = _kind(program, name, phase)
+        if name == "random" and kind == "vertex" and "draw" in admitted:
+            kind = "draw"  # in `send` it is drawn for each edge
         if kind not in admitted | {"parameter", "run"}:
             known = kind or name in ("message", *program.fields)
             problem = "cannot be read here" if known else "is neither declared nor built in"
-            remedy = f"To be read here: {', '.join(_readable(program, phase, admitted))}."
+            remedy = f"Available: {', '.join(_readable(program, phase, admitted))}."
             remedy = "Functions of a program take no self." if name == "self" else remedy
             function.refuse(f"the parameter {name!r} {problem}", None, remedy)
         kinds[name] = kind
         vectors |= {name} if field is not None and field.shape is not None else set()
     for pair in function.dots:
         if not set(pair) <= vectors:
-            function.refuse(f"dot({', '.join(pair)}) takes two vectors", None, "Declare them with a shape.")
+            function.refuse(f"dot({', '.join(pair)}) needs two vectors", None, "Declare them with a shape.")
     vector |= bool(vectors) or (program.vector_length > 0 and kinds.get("component") == "vertex")
     return Reads(function, kinds, vector)
 
 
 def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple[str, Field | None]:
-    """Where a parameter comes from, and the field behind it: a declared one before what has the same name anyway."""
-    if phase and (found := [message for message in phase.messages if message.name == name]):
-        return "message", found[0]
+    """Where a parameter comes from, and its field. Declared fields take precedence over built-in names."""
+    if phase and (messages := [message for message in phase.messages if message.name == name]):
+        return "message", messages[0]
     field = program.fields.get(name)
     for kind, field_class in (("state", State), ("parameter", Parameter), ("global", Global), ("column", VertexColumn)):
         if isinstance(field, field_class):
@@ -71,9 +78,9 @@ def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple
         return ("before" if isinstance(state, State) else ""), state
     if name.startswith("target_"):
         target = name.removeprefix("target_")
-        there = program.fields.get(target)
-        fixed = isinstance(there, VertexColumn) or target in ("id", "degree")
-        return ("target" if isinstance(there, State) else "ahead" if fixed else ""), there
+        field = program.fields.get(target)
+        fixed = isinstance(field, VertexColumn) or target in ("id", "degree")
+        return ("target" if isinstance(field, State) else "ahead" if fixed else ""), field
     return "", None
 
 

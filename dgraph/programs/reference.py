@@ -1,42 +1,52 @@
-"""The meaning of a program, in plain Python over a list of edges: the oracle of every engine.
+"""The meaning of a program, in plain Python over a list of edges. Every engine is tested against it.
 
 A *round* merges the messages to each vertex and applies them. Vertices *fire* in it: in an accumulative program those
-that have a message, in a synchronous program all. A message equal to the merge's identity is no message.
+with a message, in a synchronous program all. A message equal to the merge's identity counts as no message.
 
     start     every State is what `start` returns, or its field's own start; global values are folded over all vertices
-    send      round 1 of an accumulative program: the messages are `seed`'s. Else every *sender* sends along each of its
-              edges (`along`: out of it, into it, or both). Accumulative: a vertex that fired in the round before and in
-              which a field changed that `send` reads (any field if it reads none). Synchronous: every vertex.
-    merge     messages to one vertex merge; without any, the inbox is the identity. It is emptied in the round.
-    apply     each firing vertex takes its Deltas back to their start, then the fields that `apply` returns
-    fold      each global value anew, over all vertices, fired or not; `x_before` is x before this round's apply
-    stop      ends the run, if it returns true. A synchronous program without `stop` ends when no field changes. Both
-              are asked when the last phase of a turn is done. An accumulative program ends when nobody has a message.
+    send      in round 1 of an accumulative program, `seed` returns the messages. Otherwise every *sender* sends along
+              its edges (`along`: out of it, into it, or both). In an accumulative program, senders are vertices that
+              fired in the last round and changed a field that `send` reads (any field if it reads none); in a
+              synchronous program, all vertices
+    merge     messages to one vertex merge; without any, the inbox holds the identity. It is emptied in the round
+    apply     in each firing vertex, Deltas are reset to their start, then fields take the values that `apply` returns
+    fold      each global value is folded again over all vertices, fired or not; `x_before` is x before this `apply`
+    stop      ends the run if it returns True. A synchronous program without `stop` ends when no field changes. Both are
+              checked after the last phase. An accumulative program ends when no vertex has a message
 
-An engine may leave out a message that is no news: one that, merged into all that came before, changes nothing, where
-every merge is idempotent. So it may need one round less.
+If every merge is idempotent, an engine may skip messages that would not change what has been merged before, and so may
+need one round less.
 
-BSP order puts the round's boundary before send (send, merge, apply); GAS order puts it after (merge, apply, send).
-Messages belong to the round in which they are applied: `round`, `random` and global values that `send` reads are the
-same in both orders, so a vertex holds the same after its n-th round in both. `start` runs in round 0.
+BSP order puts the boundary of rounds before send (send, merge, apply); GAS order puts it after (merge, apply, send).
+Messages belong to the round in which they are applied: `round`, random draws and the global values that `send` reads
+are the same in both orders, and so is the state of a vertex after the n-th round. `start` runs in round 0.
 
-A function that reads or returns vectors runs once a component; what it returns for a scalar
-field is that of component 0.
+`vertex_random` is drawn for each round and vertex. In `send`, `random` is drawn for each round and each edge along
+which a vertex sends; in other functions it equals `vertex_random`.
+
+A function that reads or returns vectors runs once per component; scalar fields take the value of component 0.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from dgraph.errors import OptionError
 from dgraph.programs.monoid import Monoid, Neighbourhood
 from dgraph.programs.program import Delta, Field, Global, Message, Result, State, VertexColumn, VertexProgram
-from dgraph.programs.random_draws import random_word, uniform
+from dgraph.programs.random_draws import encoded, random_word, uniform, uniform_of_edge, word_of_round
 
 EdgePairs = Iterable[tuple[int, int]]
+
+TOLERANCE = 1e-9  # within which floats count as equal
 
 
 def run(
@@ -50,7 +60,7 @@ def run(
     order: str = "bsp",
     random_seed: int = 0,
 ) -> Reference:
-    """Run a program over vertices 0 to n-1; `columns` holds a value for each edge."""
+    """Run a program over vertices 0 to n - 1. `columns` holds a value for each edge."""
     reference = Reference(program, list(edges), vertices, columns or {}, vertex_columns or {}, directed, random_seed)
     if order == "bsp":
         while not reference.done:
@@ -62,28 +72,30 @@ def run(
             reference.apply()
             reference.send()
     else:
-        raise OptionError(f'order={order!r}: it is "bsp" or "gas"')
+        raise OptionError(f'order={order!r} must be "bsp" or "gas"')
     return reference
 
 
 class Reference:
-    """A run: the states, the inboxes, the global values."""
+    """The states, inboxes and global values of a run."""
 
     def __init__(self, program, edges, vertices, columns, vertex_columns, directed, random_seed):
         self.program, self.vertices, self.random_seed = program, vertices, random_seed
         self.synchronous = program.kind == "synchronous"
         self.columns = vertex_columns
         weights = [{name: values[e] for name, values in columns.items()} for e in range(len(edges))]
-        self.along = {"out": [(u, v, w) for (u, v), w in zip(edges, weights, strict=True)]}
-        self.along["in"] = [(v, u, w) for u, v, w in self.along["out"]]
-        if directed:
-            self.along["both"] = self.along["out"] + self.along["in"]
-        else:  # each listed edge stands for both directions; a self loop is one
-            mirrored = [(v, u, w) for u, v, w in self.along["out"] if u != v]
-            self.along = dict.fromkeys(("out", "in", "both"), self.along["out"] + mirrored)
+        arcs = [(u, v, w) for (u, v), w in zip(edges, weights, strict=True)]
+        if not directed:  # each listed edge stands for both directions, but a self loop only for one
+            arcs += [(v, u, w) for u, v, w in arcs if u != v]
+        numbered = list(zip(arcs, self.places(arcs), strict=True))
+        out = [(u, v, w, encoded(place, False)) for (u, v, w), place in numbered]
+        back = [(v, u, w, encoded(place, True)) for (u, v, w), place in numbered]
+        self.along = {"out": out, "in": back, "both": out + back}
+        if not directed:
+            self.along = dict.fromkeys(self.along, out)
         self.degrees = {name: [0] * vertices for name in self.along}
         for name, edges_along in self.along.items():
-            for u, _, _ in edges_along:
+            for u, *_ in edges_along:
                 self.degrees[name][u] += 1
 
         self.states: list[Field] = program.of(State)
@@ -99,9 +111,25 @@ class Reference:
         self.senders = list(range(vertices))
         self.changed = False
 
+    def places(self, arcs: list[tuple[int, int, dict]]) -> list[int]:
+        """The place of each edge among those with the same ends, in ascending order of the columns that `send` reads.
+        Which of several equal edges comes first does not matter."""
+        reads = dict.fromkeys(name for phase in self.program.phases for name in parameters(phase.functions["send"]))
+
+        def rank(i: int) -> tuple:
+            u, v, columns = arcs[i]
+            values = [columns[name] for name in reads if name in columns]
+            return u, v, [(value != value, 0 if value != value else value) for value in values]  # NaN is last
+
+        places, found = [0] * len(arcs), Counter[tuple[int, int]]()
+        for i in sorted(range(len(arcs)), key=rank):
+            places[i] = found[arcs[i][:2]]
+            found[arcs[i][:2]] += 1
+        return places
+
     @property
     def phase(self):
-        """The phase of the next round, or of the round now applied."""
+        """The phase of the next round, or of the round that is being applied."""
         return self.program.phases[self.rounds % len(self.program.phases)]
 
     def send(self) -> None:
@@ -114,9 +142,11 @@ class Reference:
         else:
             sending = set(self.senders)
             reads_target = any(name.startswith("target_") for name in parameters(phase.functions["send"]))
-            for u, v, columns in self.along[phase.along]:
+            for u, v, columns, ordinal in self.along[phase.along]:
                 if u in sending:
                     context = {**self.at(u, number), **columns}
+                    if "random" not in self.program.fields:
+                        context["random"] = partial(uniform_of_edge, self.word(number), u, v, ordinal)
                     if reads_target:
                         context |= {f"target_{name}": value for name, value in self.at(v, number).items()}
                     self.deliver(v, self.call(phase.functions["send"], phase.messages, context))
@@ -124,11 +154,11 @@ class Reference:
             self.done |= not any(values for inbox in self.inbox for values in inbox.values())
 
     def deliver(self, v: int, message: dict[str, Any]) -> None:
-        """Put a message into an inbox; the identity is no message, whatever it would weigh."""
+        """Put a message into an inbox. The identity is not a message, whatever its weight."""
         first = next(iter(self.inbox[v]))
         for field, values in self.inbox[v].items():
-            said = field if field.merge.combines else first
-            if message[said.name] != self.fill(said, said.identity):
+            value = field if field.merge.combines else first
+            if message[value.name] != self.fill(value, value.identity):
                 values.append(message[field.name])
 
     def merge(self, v: int) -> dict[str, Any]:
@@ -137,15 +167,15 @@ class Reference:
         for field, values in self.inbox[v].items():
             for value in values:
                 if isinstance(field.merge, Monoid):
-                    merged[field.name] = _merge(field.merge, merged[field.name], value)
+                    merged[field.name] = merge_values(field.merge, merged[field.name], value)
         whole, (values, *weights) = self.phase.messages[0].merge, self.inbox[v].values()
         if isinstance(whole, Neighbourhood) and values:
-            found = whole.meaning(values, random_word(self.random_seed, self.rounds + 1, v), *weights)
-            merged = dict(zip(merged, found if weights else [found], strict=True))
+            result = whole.meaning(values, random_word(self.word(self.rounds + 1), v), *weights)
+            merged = dict(zip(merged, result if weights else [result], strict=True))
         return merged
 
     def apply(self) -> None:
-        """Fire: the rest of a round."""
+        """Apply the messages, which is the rest of a round."""
         if self.done:
             return
         phase, fresh = self.phase, {f.name: self.fill(f, f.start) for f in self.states if isinstance(f, Delta)}
@@ -177,7 +207,7 @@ class Reference:
             self.changed = False
 
     def fold(self) -> None:
-        """Compute each global value."""
+        """Fold each global value over all vertices."""
         folded = {}
         for field in self.program.of(Global):
             folded[field.name] = self.fill(field, field.identity)
@@ -185,11 +215,15 @@ class Reference:
                 before = {f"{name}_before": value for name, value in self.before[v].items()}
                 value = self.call(field.function, [field], {**before, **self.at(v, self.rounds)}, every=True)
                 for one in [value[field.name]] if field.shape is not None else value[field.name]:
-                    folded[field.name] = _merge(field.merge, folded[field.name], one)
+                    folded[field.name] = merge_values(field.merge, folded[field.name], one)
         self.globals = folded
 
+    def word(self, number: int) -> int:
+        """The random bits of a round."""
+        return word_of_round(self.random_seed, number)
+
     def results(self) -> dict[str, list]:
-        """The columns of the answer."""
+        """The columns of the result."""
         fields = self.program.of(Result)
         if not fields:
             return {f.name: [state[f.name] for state in self.state] for f in self.plain}
@@ -198,26 +232,23 @@ class Reference:
         return {f.name: [self.call(f.function, [f], row, vectors=True)[f.name] for row in rows] for f in fields}
 
     def at(self, v: int, number: int) -> dict[str, Any]:
-        """All that a function may read at a vertex."""
+        """All values that a function may read at a vertex."""
         program = self.program
-        given = self.columns
-        columns = {f.name: given.get(f.name, {v: self.fill(f, f.missing)})[v] for f in program.of(VertexColumn)}
-        builtins: dict[str, Any] = {"id": v, "degree": self.degrees[self.phase_along(number)][v], "round": number}
-        builtins.update(vertices=self.vertices, random=lambda c: uniform(self.random_seed, number, v, c))
+        columns = {f.name: self.columns.get(f.name, {v: self.fill(f, f.missing)})[v] for f in program.of(VertexColumn)}
+        phase = program.phases[max(number - 1, 0) % len(program.phases)]
+        builtins: dict[str, Any] = {"id": v, "degree": self.degrees[phase.along][v], "round": number}
+        draw = partial(uniform, self.word(number), v)
+        builtins.update(vertices=self.vertices, random=draw, vertex_random=draw)
         return {**builtins, **program.values, **columns, **self.globals, **self.state[v]}
 
-    def phase_along(self, number: int) -> str:
-        """Along which edges the messages of a round travel."""
-        return self.program.phases[max(number - 1, 0) % len(self.program.phases)].along
-
     def fill(self, field: Field, value: Any) -> Any:
-        """A value for a field: as often as the program's vectors are long, if it is a vector."""
+        """A value for a field, repeated for each component if the field is a vector."""
         return (value,) * self.program.vector_length if field.shape is not None else value
 
     def call(
         self, function: Callable, fields, context, *, every: bool = False, vectors: bool = False
     ) -> dict[str, Any]:
-        """What a function returns, for each of the fields; once a component where it reads vectors."""
+        """What a function returns for each of the fields. It runs once per component if it reads vectors."""
         names = parameters(function)
         context = {"component": None, **context}
         vector = any(
@@ -230,7 +261,7 @@ class Reference:
             answers.append(answer if isinstance(answer, tuple) else (answer,))
         returned = {}
         for i, field in enumerate(fields):
-            cast = [field.dtype.type(answer[i]).item() for answer in answers]
+            cast = [stored(field.dtype, answer[i]) for answer in answers]
             if not vector and field.shape is not None:
                 cast = cast * self.program.vector_length
             as_vector = every or field.shape is not None or (vectors and vector)
@@ -238,14 +269,23 @@ class Reference:
         return returned
 
 
+def stored(dtype: Any, value: Any) -> Any:
+    """A value as a field of a dtype holds it. Whole numbers wrap, as they do in kernels."""
+    if dtype.kind != "i" or not isinstance(value, int | np.integer):
+        return dtype.type(value).item()
+    value = int(value)
+    half = 1 << 8 * dtype.itemsize - 1
+    return (value + half) % (2 * half) - half
+
+
 @functools.lru_cache(maxsize=1024)
 def parameters(function: Callable) -> tuple[str, ...]:
-    """What a function reads."""
+    """The names of a function's parameters."""
     return tuple(inspect.signature(function).parameters)
 
 
 class Component(float):
-    """One component of a vector, and the whole of it for `dot`."""
+    """One component of a vector, with the whole vector for `dot`."""
 
     def __new__(cls, whole: Sequence, c: int) -> Component:
         component = super().__new__(cls, whole[c])
@@ -257,22 +297,39 @@ def _call(function: Callable, context: Mapping[str, Any], c: int = 0) -> Any:
     arguments = []
     for name in parameters(function):
         value = context[name]
-        if callable(value):  # `random`, undeclared
+        if callable(value):  # `random` and `vertex_random` are built in
             value = value(c)
-        if value is None:  # `component`, undeclared
+        if value is None:  # `component` is built in
             value = c
         arguments.append(Component(value, c) if hasattr(value, "__len__") else value)
     return function(*arguments)
 
 
 def _differs(a: Any, b: Any) -> bool:
-    """Whether a field has changed: what is no number stays so."""
+    """Whether a field has changed. NaN equals NaN."""
     if isinstance(a, tuple):
         return any(_differs(x, y) for x, y in zip(a, b, strict=True))
     return a != b and (a == a or b == b)
 
 
-def _merge(monoid: Monoid, a: Any, b: Any) -> Any:
+def merge_values(monoid: Any, a: Any, b: Any) -> Any:
+    """Merge two scalars or, component by component, two vectors."""
     if isinstance(a, tuple):
         return tuple(monoid.merge(x, y) for x, y in zip(a, b, strict=True))
     return monoid.merge(a, b)
+
+
+def merged(fields: Mapping[str, Message], a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    """Two messages merged into one."""
+    return {name: merge_values(field.merge, a[name], b[name]) for name, field in fields.items()}
+
+
+def same(a: Any, b: Any, tolerance: float = TOLERANCE) -> bool:
+    """Whether two values are equal, floats within a tolerance."""
+    if isinstance(a, Mapping):
+        return all(same(a[name], b[name], tolerance) for name in a)
+    if isinstance(a, tuple):
+        return all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    if isinstance(a, float) or isinstance(b, float):
+        return a == b or math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)
+    return a == b

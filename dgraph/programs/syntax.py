@@ -1,4 +1,4 @@
-"""What Python code the functions of a program may consist of, and pieces of their syntax trees."""
+"""The Python code that the functions of a program may contain, and pieces of their syntax trees."""
 
 from __future__ import annotations
 
@@ -17,20 +17,11 @@ MATH = (
 )
 ALLOWED = (
     "numbers; + - * / // % ** and comparisons; and, or, not; if, for ... in range(...), while; assignments; min max "
-    "abs round int float bool; math.*; dot(a, b) of two vectors; and plain functions of your own made of these"
+    "abs round int float bool; math.*; dot(a, b) of two vectors; and your own plain functions of these"
 )
 STATEMENTS = (
-    ast.Return,
-    ast.Assign,
-    ast.AnnAssign,
-    ast.AugAssign,
-    ast.If,
-    ast.For,
-    ast.While,
-    ast.Pass,
-    ast.Break,
-    ast.Continue,
-    ast.Expr,
+    *(ast.Return, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.For, ast.While, ast.Pass, ast.Break),
+    *(ast.Continue, ast.Expr),
 )
 EXPRESSIONS = (
     *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Constant, ast.Tuple),
@@ -41,27 +32,54 @@ EXACT = {
     **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Pow: operator.pow},
     **{ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.LShift: operator.lshift},
 }
-IN_PLACE = {  # of functions of NumPy
+IN_PLACE = {  # alternatives to functions of NumPy
     **{"minimum": "min", "maximum": "max", "where": "`a if condition else b`", "power": "**", "square": "**"},
     **{"absolute": "abs", "rint": "round", "mod": "%", "remainder": "%", "logical_not": "not"},
 }
 INFINITE = tuple(f"float('{sign}{word}')" for sign in ("", "+", "-") for word in ("inf", "infinity", "nan"))  # as text
-BROUGHT = ("math", "bool", "int32", "int64", "float32", "float64")  # names that kernel text brings into a function
+BROUGHT = ("math", "bool", "int32", "int64", "float32", "float64")  # names with a meaning in kernel text
 
 
 def dot(a: Any, b: Any) -> Any:
-    """The inner product of two vector fields. Outside kernels a component carries its `whole` vector."""
+    """The inner product of two vector fields, in functions of a program.
+
+    Parameters
+    ----------
+    a, b : vectors
+        Two parameters of the function that are vectors.
+
+    Returns
+    -------
+    float
+        The sum of the products of their components.
+
+    Examples
+    --------
+    >>> class Lengths(dg.VertexProgram):
+    ...     kind = "synchronous"
+    ...     place = dg.State(float, start=2.0, shape=3)
+    ...     length = dg.State(float)
+    ...     merge = dg.SUM
+    ...     def send(place):
+    ...         return place
+    ...     def apply(place, length, message):
+    ...         return place, dg.dot(place, place) ** 0.5
+    >>> G = dg.Graph.from_edges({"src": [0], "dst": [1]})
+    >>> dg.run(G, Lengths()).compute()["length"].round(2).tolist()
+    [3.46, 3.46]
+    """
+    # outside kernels, a component has its vector as `whole`
     return sum(x * y for x, y in zip(a.whole, b.whole, strict=True))
 
 
 def names_within(tree: ast.FunctionDef) -> set[str]:
-    """The local names of a function: its parameters, and what it assigns to."""
+    """The local names of a function: its parameters and the names to which it assigns."""
     stored = (n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
     return {*stored, *(argument.arg for argument in tree.args.args)}
 
 
 def rename_within(tree: ast.FunctionDef) -> None:
-    """Rename local names that mean something else in kernel text."""
+    """Rename local names that have another meaning in kernel text."""
     own = names_within(tree)
     taken = {name for name in own if name in BROUGHT or name.startswith(dot_name(0)[:-1])}
     renamed = {name: next(f"{name}_{i}" for i in itertools.count() if f"{name}_{i}" not in own) for name in taken}
@@ -73,12 +91,12 @@ def rename_within(tree: ast.FunctionDef) -> None:
 
 
 def dot_name(place: int) -> str:
-    """The name of the kernel argument that holds a function's product of two vectors."""
+    """The name of the kernel argument that holds a product of two vectors."""
     return f"dot_{place}"
 
 
 def literal(value: bool | int | float) -> ast.expr:
-    """A number as an expression; a negative one as a negation, so that it stays one operand, as in `(-3) ** 2`."""
+    """A number as an expression. A negative number is a negation, so that `(-3) ** 2` keeps its meaning."""
     if isinstance(value, float) and math.isnan(value):
         return math_name("nan")
     if value < 0 or (isinstance(value, float) and math.copysign(1, value) < 0):
@@ -87,7 +105,7 @@ def literal(value: bool | int | float) -> ast.expr:
 
 
 def number(node: ast.expr) -> int | None:
-    """The whole number that an expression is; None if it is none."""
+    """The integer that an expression denotes, or None."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = number(node.operand)
         return None if value is None else -value
@@ -96,11 +114,11 @@ def number(node: ast.expr) -> int | None:
 
 
 def folded(node: ast.BinOp) -> ast.expr:
-    """The result of an operation on two whole numbers, without limits, as Python has it."""
+    """The result of an operation on two integer constants, exact as in Python; else the operation itself."""
     a, b = number(node.left), number(node.right)
     if a is None or b is None or type(node.op) not in EXACT:
         return node
-    if isinstance(node.op, ast.Pow | ast.LShift) and b > 1000:  # which nobody writes, and takes for ever
+    if isinstance(node.op, ast.Pow | ast.LShift) and b > 1000:  # would take forever
         return node
     try:
         return ast.copy_location(literal(EXACT[type(node.op)](a, b)), node)
@@ -113,7 +131,7 @@ def math_name(name: str) -> ast.expr:
 
 
 def noun(node: ast.AST) -> str:
-    """What a piece of syntax is called."""
+    """The name of a piece of syntax in errors."""
     words = {"ListComp": "a comprehension", "GeneratorExp": "a comprehension", "JoinedStr": "a string"}
     return words.get(type(node).__name__, f"`{type(node).__name__.lower()}`")
 
@@ -123,7 +141,7 @@ def alternatives(value: ast.expr) -> list[ast.expr]:
 
 
 def too_long(tree: ast.FunctionDef) -> ast.Constant | None:
-    """A whole number in the function that 64 bits cannot hold, if there is one."""
+    """An integer in the function that does not fit into 64 bits, if there is one."""
     below = {id(n.operand) for n in ast.walk(tree) if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and (number(node) or 0) > 2**63 - (id(node) not in below):
@@ -132,28 +150,30 @@ def too_long(tree: ast.FunctionDef) -> ast.Constant | None:
 
 
 def flaws(tree: ast.FunctionDef, of_helpers: Mapping[str, int]) -> Iterator[tuple[str, ast.expr | None, str]]:
-    """What Python would find out only when it runs: for each a problem, the expression at fault, and the remedy.
-    `of_helpers` says how many values each helper returns."""
+    """Errors that Python would only find at run time: for each the problem, the expression, and the remedy.
+
+    `of_helpers` says how many values each helper returns.
+    """
     flow = Flow(tree)
     if flow.endless is not None:
-        yield "the loop never ends", flow.endless.test, "Leave it by a break or a return."
+        yield "the loop never ends", flow.endless.test, "Add a break or a return."
     if not flow.returns:
         yield "some path through the function returns nothing", None, "End every path with a return."
     if flow.unset is not None:
-        yield f"{flow.unset.id!r} may have no value here", flow.unset, "Assign to it before, on every path."
+        yield f"{flow.unset.id!r} may have no value here", flow.unset, "Assign to it first, on every path."
     for node in ast.walk(tree):
         if isinstance(node, ast.Return) and node.value is None:
-            yield "a return without a value", None, "Return the merge's identity for no message."
+            yield "a return without a value", None, "For no message, return the merge's identity."
         if isinstance(node, ast.Tuple) and len(node.elts) == 1:
-            yield "a tuple of one value", node, "Leave out the comma."
+            yield "a tuple of one value", node, "Remove the comma."
     if len(arities(tree, of_helpers)) > 1:
-        yield "the paths return different numbers of values", None, "Return a tuple of the same length."
+        yield "paths return different numbers of values", None, "Return tuples of the same length."
     if (large := too_long(tree)) is not None:
-        yield "whole numbers have 64 bits", large, "Write a float, as 2.0**70."
+        yield "integers have 64 bits", large, "Write a float, such as 2.0**70."
 
 
 def arities(tree: ast.FunctionDef, of_helpers: Mapping[str, int]) -> set[int]:
-    """How many values the function returns, on any path."""
+    """The numbers of values that the paths of the function return."""
 
     def values(node: ast.expr | None) -> set[int]:
         if isinstance(node, ast.IfExp):
@@ -166,8 +186,7 @@ def arities(tree: ast.FunctionDef, of_helpers: Mapping[str, int]) -> set[int]:
 
 
 class Flow:
-    """The ways through a function: finds names that are read where nothing has been assigned to them, and loops without
-    end."""
+    """The paths through a function. Finds names that are read before they are assigned, and endless loops."""
 
     def __init__(self, tree: ast.FunctionDef):
         self.own, self.breaks = names_within(tree), list[list[set[str]]]()
@@ -176,20 +195,20 @@ class Flow:
         self.returns = self.after(tree.body, {argument.arg for argument in tree.args.args}) is None
 
     def after(self, body: list[ast.stmt], known: set[str]) -> set[str] | None:
-        """The names that have a value when the statements are done; None if they are never done."""
+        """The names that have a value after the statements, or None if the end is never reached."""
         for statement in body:
-            found = self.step(statement, known)
-            if found is None:
+            after = self.step(statement, known)
+            if after is None:
                 return None
-            known = found
+            known = after
         return known
 
     def step(self, statement: ast.stmt, known: set[str]) -> set[str] | None:
         if isinstance(statement, ast.If):
             self.read(statement.test, known)
-            ways = [self.after(way, known) for way in (statement.body, statement.orelse)]
-            found = [way for way in ways if way is not None]
-            return set.intersection(*found) if found else None
+            branches = [self.after(branch, known) for branch in (statement.body, statement.orelse)]
+            reached = [names for names in branches if names is not None]
+            return set.intersection(*reached) if reached else None
         if isinstance(statement, ast.For | ast.While):
             return self.loop(statement, known)
         self.read(statement, known)
@@ -207,7 +226,7 @@ class Flow:
         self.after(loop.body, known | target)
         left = self.breaks.pop()
         if isinstance(loop, ast.For) or not (isinstance(loop.test, ast.Constant) and loop.test.value):
-            return known  # maybe none of it is done
+            return known  # the loop may not run at all
         if not left and not any(isinstance(node, ast.Return) for node in ast.walk(loop)):
             self.endless = self.endless or loop
         return set.intersection(*left) if left else None

@@ -1,5 +1,5 @@
-"""From what a user asks to a Plan: everything is checked here, and what is impossible is refused with what to choose
-instead."""
+"""Turns a user's options into a Plan. All options are checked here, and an error for an impossible choice names an
+alternative."""
 
 from __future__ import annotations
 
@@ -7,43 +7,41 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from dgraph.agents.daemon_settings import BESIDE, settings
+from dgraph.agents.daemon_settings import BESIDE, DaemonSettings, settings
+from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.checkpoint.checkpoint import CheckpointSeries
 from dgraph.cugraph.operations import OPERATIONS
 from dgraph.devices.probe import CPU, CUDA, KERNELS, OR_OTHERS, need
 from dgraph.engines.descent.block_options import BlockOptions
-from dgraph.engines.exact_sums import exact_sums
+from dgraph.engines.global_values import exact_sums
 from dgraph.errors import OptionError
-from dgraph.graph import Graph
-from dgraph.options import AUTO, check_choice, check_flag, check_integer, is_default
-from dgraph.phrases import format_count, format_option
-from dgraph.plan import CUGRAPH, DESCENT, DEVICES, ENGINES, LOCAL, WITHOUT_ROUNDS, Plan
-from dgraph.programs.analysis import Analysis, analyse
+from dgraph.options import AUTO
+from dgraph.phrases.phrases import format_count
+from dgraph.plan import CUGRAPH, DESCENT, ENGINES, LOCAL, Plan
+from dgraph.programs.analysis import Analysis, analyse, engines_for, obstacle
 from dgraph.programs.program import VertexProgram
-from dgraph.programs.suitability import engines_for, obstacle
 from dgraph.runs import edge_moves
-from dgraph.runs.run_keywords import DIRECTIONS, OF_BLOCKS, WORDS, RunKeywords
+from dgraph.runs.option_values import Daemons
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.solver import LocalMethod
-from dgraph.supersteps.steps import EXCHANGES
 from dgraph.vertex_state.switches import RoundOptions
 
 
-def choose(graph: Graph, program: VertexProgram, asked: RunKeywords) -> Plan:
-    """The plan of a run. Options that are open are set as suits the program, the graph and the workers."""
+def choose(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> Plan:
+    """The plan of a run. Options left open are chosen to suit the program, the graph and the workers."""
+    optimisations = options.optimisations
     plan = Plan(
-        engine=_engine(graph, program, asked),
-        device=check_choice("device", asked.device_on(graph), DEVICES),
-        max_rounds=check_integer("max_rounds", asked.max_rounds, or_none=True),
-        drop_weights=check_flag("drop_weights", asked.drop_weights),
-        switches=_switches(asked),
-        local_rounds=check_integer("local_rounds", asked.local_rounds, or_none=True),
-        settings=settings(
-            asked.daemons, asked.pipeline_block, asked.vertex_cache, asked.memory_budget, graph.num_parts
-        ),
-        exchange=check_choice("exchange", asked.exchange, EXCHANGES),
-        blocks=_blocks(asked),
-        checkpoints=CheckpointSeries.for_run(asked.checkpoint, graph.client),
-        rebalance=check_flag("rebalance", asked.rebalance) and graph.num_parts > 1,
+        engine=_engine(graph, program, options),
+        device=options.device_on(graph),
+        max_rounds=None if options.max_rounds is None else int(options.max_rounds),
+        drop_weights=optimisations.drop_weights,
+        switches=_switches(options),
+        local_rounds=options.steps_alone,
+        settings=_settings(options, graph.num_parts),
+        exchange=optimisations.exchange,
+        blocks=_blocks(options),
+        checkpoints=None if options.checkpoint is None else CheckpointSeries.for_run(options.checkpoint, graph.client),
+        rebalance=bool(options.rebalance) and graph.num_parts > 1,
     )
     for problem in _conflicts(plan):
         raise OptionError(problem)
@@ -52,127 +50,132 @@ def choose(graph: Graph, program: VertexProgram, asked: RunKeywords) -> Plan:
     if plan.engine == LOCAL:
         return plan
     if plan.device == CUDA:
-        need('device="cuda"', graph.workers.abilities.lacking(KERNELS), OR_OTHERS)
-        if plan.blocks:  # they take them from the CPU's queue, beside it
+        need('device="cuda"', graph.workers.capabilities.lacking(KERNELS), OR_OTHERS)
+        if plan.blocks:  # GPUs take blocks from the CPU's queue, and both compute
             plan = replace(plan, device=CPU, settings=replace(plan.settings, daemons=BESIDE))
     plan = _suited(plan, analyse(program), graph.num_parts)
     return replace(plan, local_method=_local_method(graph, plan, program))
 
 
-def local_method_for(graph: Graph, program: VertexProgram, asked: RunKeywords) -> LocalMethod | None:
-    """The local method that this run would take; None if it took single steps, or the program's solver."""
-    return choose(graph, program, asked).local_method
+def local_method_for(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> LocalMethod | None:
+    """The local method that this run would use; None if it would take single steps, or use the program's solver."""
+    return choose(graph, program, options).local_method
 
 
-def _engine(graph: Graph, program: VertexProgram, asked: RunKeywords) -> str:
-    """The engine: for "auto" the program's solver if it may be taken, else "gas", which waits once a round where "bsp"
-    waits up to twice."""
-    engine = asked.engine
+def _engine(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> str:
+    """The engine. "auto" means the program's own solver if possible, and "gas" otherwise: it waits once per round,
+    "bsp" up to twice."""
+    engine = options.engine_name
     if engine == CUGRAPH:
-        raise OptionError(f'engine={engine!r} is for {", ".join(OPERATIONS)} alone; choose engine="auto"')
-    solved = asked.uses_solver(graph, program)
+        raise OptionError(f'engine={engine!r} supports only {", ".join(OPERATIONS)}; choose engine="auto"')
+    solved = options.solves(graph, program)
     if engine == LOCAL and not solved:
         why = (
             "the program has no solver"
             if program.solver is None
             else f"the graph has {format_count(graph.num_parts, 'partition')}"
         )
-        raise OptionError(f'engine="local" cannot be had: {why}; choose one of auto, {", ".join(ENGINES)}')
-    check_choice("engine", engine, WORDS["engine"])
+        raise OptionError(f'engine="local" is not available here: {why}; choose one of auto, {", ".join(ENGINES)}')
     return engine if engine != AUTO else LOCAL if solved else "gas"
 
 
-def _switches(asked: RunKeywords) -> RoundOptions:
-    direction = check_choice("direction", asked.direction, DIRECTIONS)
-    deterministic = check_flag("deterministic", asked.deterministic)
+def _switches(options: RunOptions) -> RoundOptions:
+    chosen, deterministic = options.optimisations, options.deterministic
     return RoundOptions(
-        active_only=check_flag("active_only", asked.active_only),
-        changed_only=check_flag("changed_only", asked.changed_only),
-        direction="pull" if deterministic and direction == AUTO else direction,  # messages come in one order
-        random_seed=check_integer("random_seed", asked.random_seed, -(2**63), 2**63 - 1),
+        active_only=chosen.active_only,
+        changed_only=chosen.changed_only,
+        direction="pull" if deterministic and chosen.direction == AUTO else chosen.direction,  # a fixed message order
+        random_seed=int(options.random_seed),
         deterministic=deterministic,
-        skip_exchange=check_flag("skip_exchange", asked.skip_exchange),
-        lazy_upload=check_flag("lazy_upload", asked.lazy_upload),
+        skip_exchange=chosen.skip_exchange,
+        lazy_upload=chosen.lazy_upload,
     )
 
 
-def _blocks(asked: RunKeywords) -> BlockOptions | None:
-    """The options of block descent; None, and none of them may be given, for any other engine."""
-    if asked.engine == DESCENT:
-        return BlockOptions.asked({name: getattr(asked, name) for name in OF_BLOCKS})
-    for name, value in asked.non_defaults(*OF_BLOCKS).items():
-        if not is_default(value, AUTO):
-            raise OptionError(
-                f"{format_option(name, value)} is for engine={DESCENT!r}, not for engine={asked.engine!r}"
-            )
-    return None
+def _settings(options: RunOptions, workers: int) -> DaemonSettings:
+    """The settings of agents and daemons."""
+    daemons = options.daemons
+    if not isinstance(daemons, Daemons):
+        return settings(daemons, options.pipeline_block, AUTO, options.memory_budget, workers)
+    return settings(daemons.kinds, daemons.block, daemons.cache, options.memory_budget, workers)
+
+
+def _blocks(options: RunOptions) -> BlockOptions | None:
+    """The options of block descent, or None for any other engine; "" leaves an option open."""
+    if (descent := options.block_descent) is None:
+        return None
+    named = descent.operator, descent.order, descent.mode
+    operator, order, mode = ("" if one in (AUTO, None) else str(one) for one in named)
+    size = None if descent.block_size in (AUTO, None) else int(descent.block_size)
+    return BlockOptions(operator, order, mode or "async", size)
 
 
 def _conflicts(plan: Plan) -> Iterator[str]:
-    """Options that exclude each other: a sentence for each."""
+    """An error message for each conflict between options."""
     engine, switches, settings = plan.engine, plan.switches, plan.settings
     daemons = "" if settings.direct else settings.options()["daemons"]
     if switches.deterministic and switches.direction == "push":
-        yield 'direction="push" is not for deterministic=True, which gathers messages in one order: choose "pull"'
-    if settings.memory_budget is not None and plan.device == CPU:
-        yield f'memory_budget={settings.memory_budget} is for device="cuda", and this run is one of CPUs'
+        yield (
+            'direction="push" and deterministic=True are mutually exclusive, because messages are then gathered in a '
+            'fixed order; choose "pull"'
+        )
     if plan.device == CUDA:
         only = {"engine": engine if engine == LOCAL else "", "deterministic": switches.deterministic}
-        for name, asked in {**only, "daemons": daemons}.items():
-            if asked:
-                yield f"{name}={asked!r} is for device='cpu', not for device={CUDA!r}"
+        for name, value in {**only, "daemons": daemons}.items():
+            if value:
+                yield f"{name}={value!r} is not available with device={CUDA!r}; choose device='cpu'"
     if plan.local_rounds not in (None, 1) and not plan.free:
-        few = ", ".join(WITHOUT_ROUNDS)
-        yield f"local_rounds={plan.local_rounds} is for {few}; engine={engine!r} takes 1"
+        yield f"local_rounds={plan.local_rounds} is not available with engine={engine!r}; choose bulk_async"
     if plan.blocks and daemons and plan.blocks.mode != "bsp" and settings.pipeline_block not in (AUTO, None):
-        yield f"pipeline_block={settings.pipeline_block} is not for engine={DESCENT!r}: choose block_size="
+        yield f"pipeline_block={settings.pipeline_block} is not available with engine={DESCENT!r}; choose block_size="
     if plan.free or plan.blocks or engine == LOCAL:
-        for name, value in _of_common_rounds(plan, daemons).items():
-            yield f"engine={engine!r} has no common rounds: {name}={value!r} cannot be had; choose gas"
+        for name, value in _for_common_rounds(plan, daemons).items():
+            yield f"{name}={value!r} is not available with engine={engine!r}, which has no common rounds; choose gas"
     if plan.blocks and switches.direction != AUTO:
-        yield f'direction={switches.direction!r} is not for engine={DESCENT!r}: choose operator="push" or "pull"'
+        yield (
+            f"direction={switches.direction!r} is not available with engine={DESCENT!r}; "
+            'choose operator="push" or "pull"'
+        )
     if plan.blocks and not plan.drop_weights:
-        yield f"drop_weights=False is not for engine={DESCENT!r}: choose gas, bsp or bulk_async"
+        yield f"drop_weights=False is not available with engine={DESCENT!r}; choose gas, bsp or bulk_async"
     if plan.checkpoints and engine == LOCAL:
         yield (
-            f"checkpoint= is not for engine={engine!r}, which comes to no moment of which one could be made: "
+            f"checkpoint= is not available with engine={engine!r}, which does not pause to write one; "
             f"choose one of {', '.join(ENGINES)}"
         )
     if plan.checkpoints and daemons:
-        yield 'checkpoint= is for daemons="in process": others keep a part of the run to themselves'
+        yield (
+            f"checkpoint= and daemons={daemons!r} are mutually exclusive, because such daemons hold a part of the "
+            'state; choose daemons="in process"'
+        )
 
 
-def _of_common_rounds(plan: Plan, daemons: Any) -> dict[str, Any]:
-    """The options given that need common rounds, for an engine that has none."""
-    switches, asked = plan.switches, dict[str, Any]()
-    if plan.max_rounds is not None:
-        asked["max_rounds"] = plan.max_rounds
-    if switches.deterministic:
-        asked["deterministic"] = True
-    usual = ["active_only", "changed_only", "skip_exchange"]
+def _for_common_rounds(plan: Plan, daemons: str) -> dict[str, Any]:
+    """The options of a plan without common rounds that need them."""
+    usual: dict[str, Any] = {"max_rounds": None, "deterministic": False}
+    usual |= {"active_only": True, "changed_only": True, "skip_exchange": True}
     if plan.blocks or plan.engine == LOCAL:
-        usual.append("lazy_upload")
-    asked |= {name: False for name in usual if not getattr(switches, name)}
+        usual["lazy_upload"] = True
     if plan.engine == LOCAL:
-        more = {"direction": switches.direction, "drop_weights": plan.drop_weights, "daemons": daemons or AUTO}
-        asked |= {name: value for name, value in more.items() if value not in (AUTO, True)}
-    return asked
+        usual |= {"direction": AUTO, "drop_weights": True, "daemons": ""}
+    chosen = {**vars(plan.switches), **vars(plan), "daemons": daemons}
+    return {name: chosen[name] for name, value in usual.items() if chosen[name] != value}
 
 
 def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
-    """The plan completed for the program; refuses an engine that cannot run it, and global values that cannot be
-    deterministic."""
-    fitting = [name for name in engines_for(analysis) if name in ENGINES]
-    if plan.engine not in fitting:
+    """The plan completed for the program. An engine that cannot run the program, or a global value that cannot be
+    deterministic, raises an error."""
+    suitable = [name for name in engines_for(analysis) if name in ENGINES]
+    if plan.engine not in suitable:
         why = obstacle(plan.engine, analysis)
         raise OptionError(
-            f"engine={plan.engine!r} cannot run {analysis.title}, which {why}; choose one of {', '.join(fitting)}"
+            f"engine={plan.engine!r} cannot run {analysis.title}, which {why}; choose one of {', '.join(suitable)}"
         )
     if plan.switches.deterministic:
         for name, (field, _) in analysis.globals.items():
             if field.dtype.kind == "f" and not field.merge.idempotent and name not in exact_sums(analysis):
                 raise OptionError(
-                    f"deterministic=True cannot fold {field.name!r}, a {field.merge} of floats; only sums of them"
+                    f"deterministic=True is not available for {field.name!r}, a {field.merge} of floats; only for sums"
                 )
     if plan.blocks is None:
         return plan
@@ -180,16 +183,16 @@ def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     return replace(plan, blocks=blocks if plan.settings.direct else blocks.beside(plan.settings.daemons, analysis))
 
 
-def _local_method(graph: Graph, plan: Plan, program: VertexProgram) -> LocalMethod | None:
-    """The program's local method. None where rounds are single steps: because an option asks for that, or because the
-    program counts rounds."""
-    asked = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)
-    if plan.blocks or asked != (None, None, RoundOptions()) or plan.device != CPU or not plan.settings.direct:
+def _local_method(graph: PartitionedGraph, plan: Plan, program: VertexProgram) -> LocalMethod | None:
+    """The program's local method. None if rounds are single steps, because of an option or because the program counts
+    rounds."""
+    chosen = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)
+    if plan.blocks or chosen != (None, None, RoundOptions()) or plan.device != CPU or not plan.settings.direct:
         return None
-    if program.diffuse is not None:  # no checkpoint has what it keeps
+    if program.diffuse is not None:  # checkpoints do not save its state
         sends_from_masters = graph.num_parts == 1 or graph.cut.sends_from_masters
         return program.diffuse if plan.free and plan.checkpoints is None and sends_from_masters else None
-    found = None if program.solver is None else program.solver.local_method
-    if found is None or found.in_rounds or "bulk_async" in engines_for(analyse(program)):
-        return found
+    method = None if program.solver is None else program.solver.local_method
+    if method is None or method.in_rounds or "bulk_async" in engines_for(analyse(program)):
+        return method
     return None

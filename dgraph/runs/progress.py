@@ -1,4 +1,4 @@
-"""Progress while a run goes on: one line on a terminal or in a notebook, and nothing in a pipe."""
+"""Shows the progress of a run: one line on a terminal or in a notebook, and nothing in a pipe."""
 
 from __future__ import annotations
 
@@ -7,32 +7,26 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dgraph.errors import OptionError
+from dgraph.phrases.printable import printable
 
 EVERY = 0.2  # seconds
 CLEAR = "\r\033[K"  # the line of a terminal
 
 
-def check_progress(wanted: Any) -> None:
-    """Check the option before anything begins."""
-    if not (wanted is None or isinstance(wanted, bool) or callable(wanted)):
-        raise OptionError(f"progress={wanted!r} is not known; choose True, False, None, or give a function of a dict")
-
-
 class Progress:
-    """Calls `show` with a dict: superstep, vertices fired, edges, bytes and seconds so far."""
+    """Calls `show` with a dict of counts so far: superstep, fired vertices, edges, bytes and seconds."""
 
     def __init__(self, show: Callable[[dict[str, Any]], Any] | None, close: Callable[[], Any] = lambda: None):
         self.show, self.close = show, close
-        self.begun = self.shown = time.perf_counter()
+        self.started = self.shown = time.perf_counter()
 
     @classmethod
-    def of(cls, wanted: Any) -> Progress:
-        """From the option `progress=`. None: a line, if somebody looks."""
-        if callable(wanted):
-            return cls(wanted)
+    def of(cls, option: Any) -> Progress:
+        """Progress as the option `progress=` says. None shows a line on a terminal or in a notebook."""
+        if callable(option):
+            return cls(option)
         line = Line()
-        return cls(line.write, line.close) if (line.is_seen if wanted is None else wanted) else cls(None)
+        return cls(line.write, line.close) if (line.is_seen if option is None else option) else cls(None)
 
     @property
     def active(self) -> bool:
@@ -44,21 +38,15 @@ class Progress:
         if self.show is None or now - self.shown < EVERY:
             return
         self.shown = now
-        told = [token.values for token in tokens]
-        sums = {what: sum(one[what] for one in told) for what in ("fired", "edges", "bytes")}
-        self.show({"superstep": max(one["round"] for one in told), **sums, "seconds": now - self.begun})
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.close()
+        counts = [token.values for token in tokens]
+        sums = {name: sum(one[name] for one in counts) for name in ("fired", "edges", "bytes")}
+        self.show({"superstep": max(one["round"] for one in counts), **sums, "seconds": now - self.started})
 
 
 class Line:
-    """One line that is written over and over; in the end it is gone from a terminal."""
+    """One line that is overwritten again and again, and erased from a terminal at the end."""
 
-    written = float("-inf")  # when the last of all was
+    written = float("-inf")  # when any line was last written
 
     def __init__(self) -> None:
         self.length = 0
@@ -71,6 +59,7 @@ class Line:
             f"superstep {done['superstep']}: {done['fired']:,} fired, {rate:,.0f} M edges/s, "
             f"{done['bytes'] / 1e6:,.1f} MB exchanged"
         )
+        text = printable(text)
         sys.stderr.write(f"\r{text:<{self.length}}")
         sys.stderr.flush()
         self.length, Line.written = len(text), time.perf_counter()

@@ -1,4 +1,4 @@
-"""What a run gives back: the values of all vertices as frames, by the user's own ids, and a report."""
+"""What a run returns: the values of all vertices as frames, with the user's own ids, and a report."""
 
 from __future__ import annotations
 
@@ -14,92 +14,134 @@ import numpy as np
 import pandas as pd
 
 from dgraph.building.graph_frames import result_frame
-from dgraph.cluster.pickling_refusal import NotPicklable
-from dgraph.cluster.retry import replicate, retry, retry_on_loss
-from dgraph.cluster.workers import any_lost, identity
+from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.cluster.pickling_refusal import NotSendable
+from dgraph.cluster.retry import replicate, retry
+from dgraph.cluster.tasks import copy_here
+from dgraph.cluster.workers import any_lost
 from dgraph.errors import ColumnError, InputError, RunError
-from dgraph.graph import Graph
-from dgraph.phrases import format_count
-from dgraph.runs.result_tables import numbered_table, of_vectors, table
-from dgraph.runs.run_report import COLUMNS, RunReport
-from dgraph.runs.worker_results import DistributedResult, VertexValues, WorkerResult
+from dgraph.phrases.phrases import format_count
+from dgraph.phrases.printable import printable
+from dgraph.runs.run_report import RunReport
+from dgraph.runs.worker_results import (
+    VertexValues,
+    WorkerResult,
+    WorkerResults,
+    numbered_table,
+    of_vectors,
+    row_at_once,
+    table,
+)
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
 
-NO_FRAME = "a result is no frame; result.compute() is one of pandas, result.frame a lazy one of Dask"
+NO_FRAME = "a RunResult is not a frame; result.compute() is a pandas frame, and result.frame a lazy Dask frame"
 
 
-class RunResult(NotPicklable):
-    """Values stay where they were computed until they are asked for.
+class RunResult(NotSendable):
+    """The values of all vertices after a run. They stay on the workers that computed them until something reads them.
 
-    frame     a lazy Dask frame: the column `vertex`, then the values; a row for every vertex
-    compute() the same in pandas, sorted by vertex
-    report    a row a superstep and partition: fired, edges, messages, bytes, busy, idle, skipped
-    column(c) one column, for a later run to read where it is
-    rounds    how many there were;  totals: the last values of the program's Globals
+    Attributes
+    ----------
+    frame : dask.dataframe.DataFrame
+        A lazy frame with one row per vertex: ``vertex``, then the values.
+    report : RunReport
+        What happened in each superstep and partition.
+    rounds : int
+        The number of rounds.
+    totals : dict
+        The last values of the program's `dgraph.Global` fields.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": ["a", "b", "d"], "dst": ["b", "c", "e"]})
+    >>> result = dg.wcc(G)
+    >>> result.compute()
+      vertex component
+    0      a         a
+    1      b         a
+    2      c         a
+    3      d         d
+    4      e         d
     """
 
     def __init__(
         self,
-        graph: Graph,
-        found: Sequence[Any],
+        graph: PartitionedGraph,
+        held: Sequence[Any],  # a `WorkerResult` of each worker; futures on a cluster
         vertex_columns: Sequence[str],
         options: dict[str, Any],
         *,
-        told: Sequence[WorkerResult] = (),  # what each worker has found, without the values
+        summaries: Sequence[WorkerResult] = (),  # the same without values, if the caller has them
     ):
         self._whole = True  # whether every vertex is listed
-        self._of_cudf = graph.listed.edges.of_cudf
+        self._is_beside = True  # whether each partition's values were computed on its own worker
+        self._of_cudf = graph.input_edges.edges.of_cudf
         self._workers, self._numbering, self._graph = graph.workers, graph.numbering, ref(graph)
         self._vertex_columns = list(vertex_columns)
-        if not told:
-            here, given = self._workers.client is None, [(one,) for one in found]
-            told = found if here else self._workers.bring(self._workers.each(WorkerResult.without_values, given))
-        self.rounds, self.totals = max(one.rounds for one in told), told[0].totals
-        self._missing = set().union(*(one.missing for one in told))
-        self._held = DistributedResult(found, {part: i for i, one in enumerate(told) for part in one.parts})
-        self._own: list[Any] = []  # the numbering, once there is a frame
-        self._empty = next(iter(told[0].without_values().parts.values()))  # of no vertices: the kinds of the columns
+        if not summaries:
+            each = [(one,) for one in held]
+            on_cluster = self._workers.client is not None
+            summaries = self._get(WorkerResult.without_values, lambda: each) if on_cluster else held
+        self.rounds, self.totals = max(one.rounds for one in summaries), summaries[0].totals
+        self._missing = set().union(*(one.missing for one in summaries))
+        self._held = WorkerResults(held, {part: i for i, one in enumerate(summaries) for part in one.parts})
+        self._own: list[Any] = []  # the numbering on a worker, once there is a frame
+        self._empty = next(iter(summaries[0].without_values().parts.values()))  # no vertices, but the columns' dtypes
         self._follows = False  # whether it was made from columns of another result
-        self._work: Callable[[Graph], RunResult] | None = None  # finds the values again, where that can be done
-        self._rows = sorted((row for one in told for row in one.rows), key=itemgetter("superstep", "partition"))
+        self._work: Callable[[PartitionedGraph], RunResult] | None = None  # recomputes the values, if that is possible
+        self._rows = sorted((row for one in summaries for row in one.rows), key=itemgetter("superstep", "partition"))
         self._options = dict(options)
-        ends = [one.found_end_in for one in told if one.found_end_in is not None]
-        if ends and self._rows:  # the last that had work was the quickest to learn that it was the last
+        ends = [one.found_end_in for one in summaries if one.found_end_in is not None]
+        if ends and self._rows:  # the worker that had work last was the quickest to learn that nothing followed
             self._options["milliseconds to find the end"] = round(min(ends) * 1e3, 3)
 
-    def found_by(self, work: Callable[[Graph], RunResult], before: Sequence[RunResult]) -> RunResult:
-        """This result; if a worker leaves with some of its values, `work` finds them again. A long row of results, each
-        made from columns of those `before`, is not kept for that."""
-        self._follows = bool(before)
-        if not any(result._follows and result._work is not None for result in before):
-            self._work = work
-        return self
-
-    def _there(self) -> DistributedResult:
-        """Where the values are; found again, if some went away with a worker."""
+    def _available(self) -> WorkerResults:
+        """The values on the workers, recomputed if some were lost with a worker."""
         if self._held.lost:
             graph, work = self._graph(), self._work
             if graph is None or work is None:
-                why = "its graph is gone" if graph is None else "how is not kept for a long row of results"
-                raise RunError(f"a worker left with values of {self!r}, which cannot be found again: {why}; run again")
+                why = "its graph was deleted" if graph is None else "it belongs to a long chain of results"
+                raise RunError(
+                    f"a worker left with values of {self!r}, which cannot be recomputed because {why}; run again"
+                )
             graph.forget_lost()
-            self._held = retry_on_loss(work)(graph)._held
+            self._held = retry(graph.client, partial(work, graph), graph.forget_lost)._held
         return self._held
 
-    def _get(self, tasks: Callable[[], list[Any]]) -> list[Any]:
-        """The results of tasks on the values, in this process."""
-        return retry(self._workers.client, lambda: self._workers.get(tasks()), self._workers.forget)
+    def _get(self, function: Callable[..., Any], arguments: Callable[[], list[tuple]]) -> list[Any]:
+        """Call `function` with each tuple of arguments on the workers, and fetch what it returns."""
 
-    def _piece(self, part: int) -> list[Any]:
-        return [self._workers.call(itemgetter(1), self._tasks()[part])]
+        def work() -> list[Any]:
+            return self._workers.bring(self._workers.each(function, arguments()))
+
+        return retry(self._workers.client, work, self._workers.forget)
+
+    def _piece(self, part: int) -> list[tuple]:
+        return [self._parts()[part]]
 
     @cached_property
     def report(self) -> RunReport:
-        """A row a superstep and partition."""
-        report = RunReport(pd.DataFrame(self._rows, columns=list(self._rows[0]) if self._rows else list(COLUMNS)))
+        """What happened in each superstep and partition; see `RunReport`.
+
+        Returns
+        -------
+        RunReport
+            A pandas frame with one row per superstep and partition.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]})
+        >>> dg.pagerank(G, tol=0, max_iter=3, engine="bsp").report[["superstep", "partition", "fired", "edges"]]
+           superstep  partition  fired  edges
+        0          1          0      3      3
+        1          2          0      3      3
+        2          3          0      3      3
+        """
+        columns = list(self._rows[0] if self._rows else row_at_once(0, 0, 0.0))
+        report = RunReport(pd.DataFrame(self._rows, columns=columns))
         if "milliseconds to find the end" in self._options:
             counts = Counter(row["partition"] for row in self._rows).values()
             self._options["local rounds taken"] = f"{min(counts)} to {max(counts)}"
@@ -108,19 +150,40 @@ class RunResult(NotPicklable):
 
     @property
     def frame(self) -> dd.DataFrame:
-        """Partition p of the frame is that of the run; of dask-cudf, if the graph was made by cuDF. On a cluster its
-        values are on two workers, so that one may leave while Dask computes with them. Of a graph whose client is not
-        the current one it is computed by `frame.compute(scheduler=client)`, or `client.compute(frame)`."""
+        """A lazy Dask frame with one row per vertex: ``vertex``, then the values.
+
+        Its partitions are those of the graph. On a cluster each is held by two workers, so that one may leave while
+        Dask computes with it. If another client is the current one, compute the frame with
+        ``frame.compute(scheduler=client)`` or ``client.compute(frame)``, where ``client`` is the graph's; without a
+        current client, Dask computes it in this process.
+
+        Returns
+        -------
+        dask.dataframe.DataFrame
+            A dask-cudf frame (experimental) if the graph was made from cuDF frames.
+
+        Examples
+        --------
+        >>> result = dg.wcc(dg.rmat(scale=8, edge_factor=8, seed=1))
+        >>> int(result.frame["component"].nunique().compute())
+        36
+        """
         return self._frame(as_cudf=self._of_cudf)
 
     def to_cudf(self) -> Any:
-        """The same as a frame of dask-cudf, whatever the graph was made from."""
+        """The lazy frame as a dask-cudf frame (experimental), whatever the graph was made from.
+
+        Returns
+        -------
+        dask_cudf.DataFrame
+            One row per vertex: ``vertex``, then the values.
+        """
         return self._frame(as_cudf=True)
 
     def _frame(self, *, as_cudf: bool) -> Any:
         meta = table(self._empty, self._numbering, self._vertex_columns, self._missing)
-        copied = retry(self._workers.client, partial(self._tasks, on_two=True), self._workers.forget)
-        tables = [self._workers.call(itemgetter(1), one) for one in copied]
+        copied = retry(self._workers.client, partial(self._parts, on_two=True), self._workers.forget)
+        tables = [self._workers.call(_table, *one) for one in copied]
         kinds, of_vertices = self._empty.columns, self._vertex_columns
         if not as_cudf:
             vectors = [name for name, one in kinds.items() if one.ndim == 2 and name not in of_vertices]
@@ -129,8 +192,23 @@ class RunResult(NotPicklable):
         return result_frame(self._workers, tables, meta, ids, as_cudf=as_cudf)
 
     def compute(self) -> pd.DataFrame:
-        """Everything here, sorted by vertex."""
-        tables = self._get(self._tasks)
+        """Fetch all values to this process.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per vertex: ``vertex``, then the values, sorted by vertex.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
+        >>> dg.bfs(G, "a").compute()
+          vertex  distance predecessor
+        0      a       0.0         NaN
+        1      b       1.0           a
+        2      c       2.0           b
+        """
+        tables = self._get(numbered_table, self._parts)
         numbers = np.concatenate([number for number, _ in tables])
         frame = tables[0][1] if len(tables) == 1 else pd.concat([one for _, one in tables], ignore_index=True)
         if len(tables) > 1 or (numbers[1:] < numbers[:-1]).any():
@@ -138,78 +216,197 @@ class RunResult(NotPicklable):
         return frame
 
     def pieces(self) -> Iterator[pd.DataFrame]:
-        """The rows of `compute` partition by partition; on a cluster only one of these is here at a time."""
+        """Iterate over the rows of `compute`, one partition at a time, for results that do not fit this process.
+
+        Yields
+        ------
+        pandas.DataFrame
+            The rows of one partition; of all, if the graph is in this process.
+
+        Examples
+        --------
+        >>> result = dg.wcc(dg.rmat(scale=8, edge_factor=8, seed=1))
+        >>> sum(len(piece) for piece in result.pieces())
+        256
+        """
         if self._workers.client is None:
             yield self.compute()
             return
         for part in range(len(self._held.homes)):
-            yield self._get(partial(self._piece, part))[0]
+            yield self._get(_table, partial(self._piece, part))[0]
 
     def column(self, name: str) -> ResultColumn:
-        """One column, left where it is, for a later run to read."""
+        """A column of this result as input of a later run; its values stay on their workers.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column.
+
+        Returns
+        -------
+        ResultColumn
+            A value for `columns` of `dgraph.run`: ``columns={name: result.column(name)}``.
+
+        Raises
+        ------
+        ColumnError
+            If the result has no such column, or lists only some of the vertices.
+
+        Examples
+        --------
+        >>> class SumOfRanks(dg.VertexProgram):
+        ...     kind = "synchronous"
+        ...     rank = dg.VertexColumn("float64")
+        ...     total = dg.State("float64")
+        ...     message = dg.Message("float64", dg.SUM)
+        ...     def send(rank):
+        ...         return rank
+        ...     def apply(message):
+        ...         return message
+        ...     def stop(round):
+        ...         return round == 1
+        >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]})
+        >>> ranks = dg.pagerank(G)
+        >>> dg.run(G, SumOfRanks(), columns={"rank": ranks.column("pagerank")}).compute()
+           vertex     total
+        0       0  0.333333
+        1       1  0.333333
+        2       2  0.333333
+        """
         if not self._whole:
-            raise ColumnError("this result lists only some vertices, and a later run needs a value for each")
+            raise ColumnError("this result lists only some vertices, but a later run needs a value for each")
         if name not in self._empty.columns:
             raise ColumnError(f"the result has no column {name!r}; it has {', '.join(self._empty.columns)}")
         return ResultColumn(self, name)
 
     def by_number(self, name: str) -> np.ndarray:
-        """One column in this process, by the numbers of the vertices."""
+        """Fetch one column to this process as an array.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column.
+
+        Returns
+        -------
+        numpy.ndarray
+            A value per vertex, ordered by the internal numbers of the vertices: in the order of `compute`.
+
+        Raises
+        ------
+        ColumnError
+            If the result lists only some of the vertices.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
+        >>> dg.bfs(G, "a").by_number("distance")
+        array([0., 1., 2.])
+        """
         if not self._whole:
-            raise ColumnError("this result lists only some vertices; take compute(), which names them")
+            raise ColumnError("this result lists only some vertices; use compute(), which includes their ids")
 
-        def tasks() -> list[Any]:
-            held = self._there()
-            return [self._workers.call(_values, held.of(part), part, name) for part in held.homes]
+        def arguments() -> list[tuple]:
+            held = self._available()
+            return [(held.of(part), part, name) for part in held.homes]
 
-        found = self._get(tasks)
-        values = np.concatenate([value for _, value in found])
-        values[np.concatenate([number for number, _ in found])] = values.copy()
+        pairs = self._get(_values, arguments)
+        values = np.concatenate([value for _, value in pairs])
+        values[np.concatenate([number for number, _ in pairs])] = values.copy()
         return values
 
     def after(self, earlier: RunResult) -> RunResult:
-        """This result, with the report of another run, whose rounds found the values."""
+        """Return this result with the report, rounds and totals of an earlier run, which computed the values.
+
+        Parameters
+        ----------
+        earlier : RunResult
+            The result of that run.
+
+        Returns
+        -------
+        RunResult
+            This result.
+        """
         self._rows, self._options = earlier._rows, earlier._options
         self.rounds, self.totals = earlier.rounds, earlier.totals
         return self
 
     def following(self, earlier: RunResult | None) -> RunResult:
-        """This result, whose report also has the rounds of the run that it goes on from, if any."""
+        """Return this result with the rounds of the run that it continues added to its report.
+
+        Parameters
+        ----------
+        earlier : RunResult or None
+            The result of that run; None changes nothing.
+
+        Returns
+        -------
+        RunResult
+            This result.
+        """
         if earlier is not None:
             later = [{**row, "superstep": row["superstep"] + earlier.rounds} for row in self._rows]
             self._rows, self.rounds = [*earlier._rows, *later], self.rounds + earlier.rounds
         return self
 
     def map(self, change: Callable[..., Any], *others: RunResult, whole: bool = True) -> RunResult:
-        """The result of `change(numbers, values, *values of the others)`, which gives numbers and values: of each
-        partition, where it lies, and of none for their kind. `whole` says whether every vertex is listed still. On a
-        cluster nobody waits for that here: who reads the values does."""
+        """Change the values of each partition on its worker.
+
+        On a cluster this returns at once, and whatever reads the values waits for them.
+
+        Parameters
+        ----------
+        change : callable
+            Called as ``change(numbers, columns, *columns of the others)`` for each partition, with the numbers of its
+            vertices and a dict of arrays; returns numbers and a dict. It is also called with empty arrays, for the
+            dtypes.
+        *others : RunResult
+            Results on the same graph.
+        whole : bool, default True
+            Whether the new result lists every vertex.
+
+        Returns
+        -------
+        RunResult
+            A new result, with the report of this one.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
+        >>> hops = dg.bfs(G, "a")
+        >>> hops.map(lambda numbers, columns: (numbers, {"twice": 2 * columns["distance"]})).compute()
+          vertex  twice
+        0      a    0.0
+        1      b    2.0
+        2      c    4.0
+        """
         workers, changed = self._workers, copy(self)
 
-        def work() -> DistributedResult:
-            held = [one._there() for one in (self, *others)]
+        def work() -> WorkerResults:
+            held = [one._available() for one in (self, *others)]
             homes = {part: i for i, part in enumerate(held[0].homes)}
-            given = [(change, part, *(one.of(part) for one in held)) for part in homes]
-            return DistributedResult(workers.each(_changed, given), homes)
+            arguments = [(change, part, *(one.of(part) for one in held)) for part in homes]
+            return WorkerResults(workers.each(_changed, arguments), homes)
 
         changed._held = retry(workers.client, work, workers.forget)
         changed._empty = VertexValues(*change(*self._empty, *(one._empty.columns for one in others)))
         changed._whole = whole
-        if (find := self._work) is not None:
-            changed._work = lambda graph: find(graph).map(change, *others, whole=whole)
+        if (recompute := self._work) is not None:
+            changed._work = lambda graph: recompute(graph).map(change, *others, whole=whole)
         return changed
 
-    def _tasks(self, *, on_two: bool = False) -> list[Any]:
-        """A task for each partition: its values as a table, with their numbers; `on_two`: from copies on two
-        workers."""
-        held, workers = self._there(), self._workers
-        found, known = held.found, workers.share(self._numbering)
+    def _parts(self, *, on_two: bool = False) -> list[tuple]:
+        """The arguments of `numbered_table` for each partition; with `on_two`, as copies on two workers."""
+        held, workers = self._available(), self._workers
+        results, numbering = held.results, workers.share(self._numbering)
         if on_two:
-            if not self._own or any_lost(self._own):  # nobody else reads this one, so it is in one place
-                self._own = workers.hold([workers.call(identity, known)])
-            *found, known = replicate(workers, [*found, *self._own])
-        how = known, self._vertex_columns, self._missing
-        return [workers.call(numbered_table, found[held.homes[part]], part, *how) for part in sorted(held.homes)]
+            if not self._own or any_lost(self._own):  # a copy that only this result reads, on one worker
+                self._own = workers.hold([workers.call(copy_here, numbering)])
+            *results, numbering = replicate(workers, [*results, *self._own])
+        rest = numbering, self._vertex_columns, self._missing
+        return [(results[held.homes[part]], part, *rest) for part in sorted(held.homes)]
 
     def _client(self) -> Any:
         return self._workers.client
@@ -217,22 +414,22 @@ class RunResult(NotPicklable):
     def __getitem__(self, name: Any) -> NoReturn:
         raise InputError(f"result[{name!r}]: {NO_FRAME}")
 
-    if not TYPE_CHECKING:  # who checks types is told by what there is
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
 
         def __getattr__(self, name: str) -> NoReturn:
             raise AttributeError(f"result.{name}: {NO_FRAME}", name=name, obj=self)
 
     def __repr__(self) -> str:
-        names = ", ".join(self._empty.columns)
+        names = printable(", ".join(self._empty.columns))
         rounds = format_count(self.rounds, "round")
         if "milliseconds to find the end" in self._options:
             took = self._options["milliseconds to find the end"]
-            rounds = f"{self.report.options['local rounds taken']} local rounds, their end found in {took:g} ms"
+            rounds = f"{self.report.options['local rounds taken']} local rounds, end detected in {took:g} ms"
         return f"<result of {rounds}: {names} of {format_count(self._numbering.size, 'vertex')}>"
 
 
-class ResultColumn(NotPicklable):
-    """A column of a result, left where it was computed."""
+class ResultColumn(NotSendable):
+    """A column of a result, whose values stay on the workers that computed them."""
 
     def __init__(self, result: RunResult, name: str):
         self.result, self.name = result, name
@@ -240,19 +437,14 @@ class ResultColumn(NotPicklable):
     def __repr__(self) -> str:
         return f"<column {self.name!r} of {self.result!r}>"
 
-    def is_of(self, graph: Graph) -> bool:
-        """Whether the graph has the vertices that the result is of."""
-        one, other = self.result._numbering, graph.numbering
-        return one is other or np.array_equal(one.ids(), other.ids())
+    def is_of(self, graph: PartitionedGraph) -> bool:
+        """Whether the graph has the same vertices as the result."""
+        return has_vertices_of(self.result, graph)
 
-    def lies_with(self, graph: Graph) -> bool:
+    def is_beside(self, graph: PartitionedGraph) -> bool:
         """Whether each partition of the graph has its share of the column on its own worker."""
-        return self.result._graph() is graph and self.result._options.get("repartitioned", "no") == "no"
-
-    @property
-    def held(self) -> DistributedResult:
-        """Where its share of each partition is."""
-        return self.result._held
+        stayed = self.result._is_beside and self.result._options.get("repartitioned", "no") == "no"
+        return stayed and self.result._graph() is graph
 
     @property
     def dtype(self) -> np.dtype:
@@ -265,31 +457,43 @@ class ResultColumn(NotPicklable):
         return self.result._client()
 
 
+def has_vertices_of(result: RunResult, graph: PartitionedGraph) -> bool:
+    one, other = result._numbering, graph.numbering
+    return one is other or np.array_equal(one.ids(), other.ids())
+
+
 def lasting(
-    graph: Graph,
-    work: Callable[[Graph], RunResult],
+    graph: PartitionedGraph,
+    work: Callable[[PartitionedGraph], RunResult],
     columns: Mapping[str, Any] | None = None,
-    later: Callable[[Graph], RunResult] | None = None,
+    later: Callable[[PartitionedGraph], RunResult] | None = None,
 ) -> RunResult:
-    """The result of `work` on a graph, which is done again if a worker is lost meanwhile. If values of the result are
-    lost later, `later` finds them, by default `work` too. Before either, the earlier results that `columns` are of find
-    values that they have lost."""
+    """The result of `work` on a graph. `work` is retried if a worker is lost meanwhile; if values of the result are
+    lost later, `later` (by default `work`) recomputes them. Both first recompute lost values of earlier results that
+    `columns` belong to. A long chain of results, each made from columns of the one before, is not kept for that."""
     before = [column.result for column in (columns or {}).values() if isinstance(column, ResultColumn)]
 
-    def after_those(work: Callable[[Graph], RunResult], graph: Graph) -> RunResult:
+    def after_those(work: Callable[[PartitionedGraph], RunResult], graph: PartitionedGraph) -> RunResult:
         for result in before:
-            result._there()
+            result._available()
         return work(graph)
 
-    found = retry_on_loss(partial(after_those, work))(graph)
-    return found.found_by(partial(after_those, later or work), before)
+    result = retry(graph.client, partial(after_those, work, graph), graph.forget_lost)
+    result._follows = bool(before)
+    if not any(one._follows and one._work is not None for one in before):  # otherwise the chain would only grow
+        result._work = partial(after_those, later or work)
+    return result
 
 
-def _changed(change: Callable[..., Any], part: int, found: WorkerResult, *others: WorkerResult) -> WorkerResult:
-    changed = VertexValues(*change(*found.parts[part], *(other.parts[part].columns for other in others)))
-    return WorkerResult({part: changed}, found.missing, [], found.rounds, found.totals)
+def _changed(change: Callable[..., Any], part: int, result: WorkerResult, *others: WorkerResult) -> WorkerResult:
+    changed = VertexValues(*change(*result.parts[part], *(other.parts[part].columns for other in others)))
+    return WorkerResult({part: changed}, result.missing, [], result.rounds, result.totals)
 
 
-def _values(found: WorkerResult, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:
-    numbers, columns = found.parts[part]
+def _table(*arguments: Any) -> pd.DataFrame:
+    return numbered_table(*arguments)[1]
+
+
+def _values(result: WorkerResult, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+    numbers, columns = result.parts[part]
     return numbers, columns[name]

@@ -1,4 +1,4 @@
-"""What happened in a run, round by round; in all, by partition; and beside another run."""
+"""The report of a run: by round and partition, in total by partition, and compared with another run."""
 
 from __future__ import annotations
 
@@ -7,70 +7,102 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from dgraph.phrases.printable import printable
+
 SUMS = ("steps", "fired", "senders", "edges", "messages", "bytes", "exchanges", "skipped")
-COLUMNS = (
-    "superstep",
-    "partition",
-    "fired",
-    "edges",
-    "messages",
-    "bytes",
-    "skipped",
-    "direction",
-    "device",
-    "busy",
-    "idle",
-)
-
-
-def row_at_once(
-    fired: int,
-    edges: int,
-    busy: float,
-    *,
-    superstep: int = 1,
-    partition: int = 0,
-    direction: str = "local",
-    device: str = "cpu",
-) -> dict[str, Any]:
-    """The row of a superstep that is one call, in which nobody sends or waits."""
-    values = superstep, partition, fired, edges, 0, 0, False, direction, device, busy, 0.0
-    return dict(zip(COLUMNS, values, strict=True))
 
 
 class RunReport(pd.DataFrame):
-    """A row a superstep and partition; `options` says what was chosen for the run.
+    """What happened in a run: a pandas frame with one row per superstep and partition.
 
-    fired: how many vertices took in messages; senders: how many of these had something to send then, where only news
-    is sent. device: what ran the partition's kernels. exchanges: how often the workers waited for each other's mail in
-    a superstep; skipped: not once. busy, idle: seconds. Where partitions have no common rounds, a row is a local round,
-    and `wait` are the seconds in which there was something to do that had to wait: for another partition of the worker,
-    or until mail was received. On GPUs, `streamed` are bytes of edges that found no room there, and `direct` those of
-    messages that went to another GPU without a copy here.
+    Without common rounds (``engine="bulk_async"``), a row is a local round of the partition. Columns depend on the
+    program, the engine and the device; the most common ones are:
+
+    ========== =====================================================================================================
+    fired      Vertices that received messages.
+    senders    Vertices among these that had something to send, if only changes are sent.
+    edges      Edges that kernels read.
+    messages   Messages sent to other partitions.
+    bytes      Bytes sent to other partitions.
+    exchanges  How often the workers waited for each other's messages in the superstep.
+    skipped    Whether the superstep needed no exchange.
+    direction  Whether vertices pushed or pulled messages; ``"local"`` for a program's own solver.
+    device     The device that ran the partition's kernels.
+    busy, idle Seconds of work and of waiting.
+    wait       Without common rounds: seconds in which work had to wait for another partition of the worker, or for
+               incoming messages.
+    streamed   On GPUs: bytes of edges that did not fit the GPU's memory.
+    direct     On GPUs: bytes of messages that went to another GPU without a copy in main memory.
+    ========== =====================================================================================================
+
+    Attributes
+    ----------
+    options : dict
+        What was chosen for the run: engine, device, daemons, direction and so on.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 3]})
+    >>> report = dg.bfs(G, 0, engine="bsp").report
+    >>> report.options["engine"]
+    'bsp'
     """
 
     _metadata: ClassVar[list[str]] = ["options"]
     options: dict[str, Any]
 
     def __repr__(self) -> str:
-        return f"{pd.DataFrame(self)}\n\n{self._chosen}"
+        return f"{pd.DataFrame(self)}\n\n{self._options()}"
 
     def _repr_html_(self) -> str:
-        return f"{pd.DataFrame(self)._repr_html_()}<pre>{escape(self._chosen)}</pre>"
+        return f"{pd.DataFrame(self)._repr_html_()}<pre>{escape(self._options())}</pre>"
 
-    @property
-    def _chosen(self) -> str:
-        return "\n".join(f"{name:>22}  {value}" for name, value in getattr(self, "options", {}).items())
+    def _options(self) -> str:
+        return "\n".join(f"{name:>22}  {printable(value)}" for name, value in getattr(self, "options", {}).items())
 
     @property
     def partitions(self) -> pd.DataFrame:
-        """A row a partition: how many rounds it took, what it did in all, and where its time went."""
+        """The totals of each partition.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per partition: its number of rounds, and the sums of its counts and seconds.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]})
+        >>> dg.pagerank(G, tol=0, max_iter=3, engine="bsp").report.partitions[["rounds", "fired", "edges"]]
+                   rounds  fired  edges
+        partition
+        0               3      9      9
+        """
         rows = pd.DataFrame(self).groupby("partition")
         sums = [name for name in (*SUMS, "busy", "wait", "idle") if name in self]
         return rows.size().to_frame("rounds").join(rows[sums].sum())
 
     def against(self, other: RunReport) -> pd.DataFrame:
-        """This run beside another, all partitions together, and the ratio of the two; the work items are the edges."""
+        """Compare this run with another.
+
+        Parameters
+        ----------
+        other : RunReport
+            The report of the other run.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per count, summed over partitions: ``this``, ``other`` and their ``ratio``.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]})
+        >>> three, six = (dg.pagerank(G, tol=0, max_iter=n, engine="bsp").report for n in (3, 6))
+        >>> three.against(six).loc[["most rounds", "edges"]]
+                     this  other  ratio
+        most rounds   3.0    6.0    0.5
+        edges         9.0   18.0    0.5
+        """
         runs = {}
         for name, report in (("this", self), ("other", other)):
             parts = report.partitions

@@ -1,64 +1,66 @@
-"""Running an operation's own solver where the graph is one partition: one call from the first round to the last."""
+"""Runs an operation's own solver if the graph is one partition: a single call, from the first round to the last."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.cluster.workers import threads_of_worker
-from dgraph.graph import Graph
+from dgraph.devices.probe import CPU
 from dgraph.native.interruptible_calls import call_interruptibly
 from dgraph.native.team import worthwhile_threads
 from dgraph.partition.partition import Partition
-from dgraph.plan import Plan
+from dgraph.plan import LOCAL
 from dgraph.programs.analysis import analyse
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_inputs import edge_columns_of, parameters_of, vertex_columns_of
-from dgraph.runs.run_report import row_at_once
-from dgraph.runs.vertex_columns import GivenColumns, attach_columns, detach_columns
-from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex
+from dgraph.runs.run_options import RunOptions
+from dgraph.runs.vertex_columns import attach_columns
+from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, row_at_once
 from dgraph.solvers.solver import Problem, Solver
 from dgraph.tables.edge_tables import EdgeTables
 
-SHORT = 1 << 22  # looks at edges: tenths of a second at most, for which Ctrl-C may wait
+SHORT = 1 << 22  # edges read in tenths of a second at most, for which Ctrl-C may wait
 
 
-def solve(graph: Graph, program: VertexProgram, plan: Plan, columns: GivenColumns) -> RunResult:
-    """The result of the program's solver, on the worker of the one partition. It is one step, so there is no progress
-    to show."""
-    analysis, workers = analyse(program), graph.workers
-    edge_columns = edge_columns_of(graph, analysis)
+def solve(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> RunResult:
+    """The result of the program's solver, which runs on the worker of the only partition and shows no progress."""
+    analysis, workers, columns = analyse(program), graph.workers, options.columns or {}
+    edge_columns = graph.columns_for(analysis)
     orders = program.solver.orders if graph.directed else ("out",)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
     homes = workers.where(held)
-    (partition,) = attach_columns(graph, analysis, held, columns, homes)
-    values = {**parameters_of(graph, program), "random_seed": plan.switches.random_seed}
-    threads, of_vertices = workers.kernel_threads(1), vertex_columns_of(analysis)
-    job = SolverJob(program.solver, values, graph.directed, edge_columns, threads, of_vertices)
+    (only,) = held
+    if columns or analysis.attributes:
+        (only,) = attach_columns(graph, analysis, held, columns, homes)
+    values = {**graph.parameters_of(program), "random_seed": options.random_seed}
+    threads, vertex_columns = workers.kernel_threads(1), analysis.vertex_results
+    job = LocalJob(program.solver, values, graph.directed, edge_columns, threads, vertex_columns)
     if workers.client is None:
-        call = partial(job, partition)
-        found = [call() if job.is_short(partition) else call_interruptibly(call)]
+        call = partial(job, only)
+        results = [call() if job.is_short(held[0]) else call_interruptibly(call)]
     else:
-        found = workers.wait(workers.hold([workers.call(job, partition, on=homes[0] if homes else None)]))
-    return RunResult(graph, found, job.vertex_columns, plan.options())
+        results = workers.wait(workers.each(job, [(only,)], homes))
+    return RunResult(graph, results, vertex_columns, {"engine": LOCAL, "device": CPU})
 
 
 @dataclass(frozen=True)
-class SolverJob:
-    """The task of that worker: one call of the solver."""
+class LocalJob:
+    """The task of that worker: a call of the solver."""
 
     solver: Solver
     values: dict[str, Any]
     directed: bool
     columns: dict[str, tuple[str, str]]
     threads: int | None
-    vertex_columns: list[str]
+    vertex_columns: Sequence[str]
 
-    def __call__(self, given: Any) -> WorkerResult:
-        partition, columns = detach_columns(given)
+    def __call__(self, only: Any) -> WorkerResult:
+        partition, columns = only if isinstance(only, tuple) else (only, {})
         threads = self._threads(partition)
         edges = EdgeTables(partition, self.directed, self.columns, threads)
         begun = time.perf_counter()
@@ -68,10 +70,9 @@ class SolverJob:
         parts = {0: VertexValues(partition.numbers, solved.values)}
         return WorkerResult(parts, missing, [row], solved.rounds, solved.totals)
 
-    def is_short(self, given: Any) -> bool:
-        """Whether the call is short and takes one thread: then the main thread makes it. (Ctrl-C in the midst of a team
-        would leave its other threads waiting.)"""
-        partition, _ = detach_columns(given)
+    def is_short(self, partition: Partition) -> bool:
+        """Whether the call is short and takes one thread. Only then does the main thread make it: Ctrl-C in the middle
+        of a team of threads would leave the others waiting."""
         looks = max(self.solver.looks, self.values.get("max_iter", 0)) * _size(partition)
         return looks <= SHORT and self._threads(partition) == 1
 
@@ -80,5 +81,5 @@ class SolverJob:
 
 
 def _size(partition: Partition) -> int:
-    """Looks that a round of all vertices takes: a vertex takes about as long as an edge."""
+    """The work of a round of all vertices, in edges: a vertex takes about as long as an edge."""
     return partition.num_owned + partition.num_edges

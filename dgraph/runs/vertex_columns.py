@@ -1,4 +1,4 @@
-"""The vertex columns that a program reads: each partition's share of them, brought to where the partition is."""
+"""The vertex columns that a program reads: each partition gets its share of them, on its own worker."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dgraph.errors import ColumnError, OptionError
-from dgraph.graph import Graph
+from dgraph.building.graph_frames import vertex_tables
+from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.errors import ColumnError
 from dgraph.options import by_vertex
 from dgraph.partition.partition import Partition
 from dgraph.programs.analysis import Analysis
@@ -18,14 +19,14 @@ from dgraph.programs.program import VertexColumn
 from dgraph.runs.result import ResultColumn
 from dgraph.runs.worker_results import WorkerResult
 
-GivenColumns = Mapping[str, Any]  # {column: values by vertex, or an array by number, or a column of an earlier result}
+ColumnValues = Mapping[str, Any]  # {column: values by vertex, or an array by number, or a column of an earlier result}
 
-SMALL = 1 << 14  # bytes of a few values, which travel with the tasks that read them
+SMALL = 1 << 14  # bytes up to which values travel with the tasks that read them
 
 
 @dataclass(frozen=True)
 class SparseColumn:
-    """A column with values for some vertices; the others have `missing`."""
+    """A column with values for some vertices; the others get `missing`."""
 
     numbers: np.ndarray  # ascending
     values: np.ndarray
@@ -33,153 +34,148 @@ class SparseColumn:
 
     def of(self, owned: np.ndarray) -> np.ndarray:
         """The share of a partition that owns these numbers (ascending)."""
-        found = np.full((len(owned), *self.values.shape[1:]), self.missing, self.values.dtype)
+        share = np.full((len(owned), *self.values.shape[1:]), self.missing, self.values.dtype)
         places = np.searchsorted(owned, self.numbers)
         here = places < len(owned)
         here[here] = owned[places[here]] == self.numbers[here]
-        found[places[here]] = self.values[here]
-        return found
+        share[places[here]] = self.values[here]
+        return share
 
 
 @dataclass(frozen=True)
-class DenseColumn:
+class FullColumn:
     """A column with a value for each number."""
 
     values: np.ndarray
 
     def of(self, owned: np.ndarray) -> np.ndarray:
-        """The share of a partition that owns these numbers (ascending): where it owns all, the array itself, if kernels
-        take that."""
+        """The share of a partition that owns these numbers (ascending). If it owns all, this is the array itself,
+        provided that kernels accept it."""
         flags = self.values.flags
-        as_it_is = len(owned) == len(self.values) and flags.c_contiguous and flags.writeable
-        return self.values if as_it_is else self.values[owned]
-
-
-def check_columns(given: Any) -> None:
-    """Check the option before anything begins."""
-    if not (given is None or isinstance(given, Mapping)):
-        raise OptionError(f"columns is a {type(given).__name__}; give {{column: values}}, one for each vertex column")
+        unchanged = len(owned) == len(self.values) and flags.c_contiguous and flags.writeable
+        return self.values if unchanged else self.values[owned]
 
 
 def attach_columns(
-    graph: Graph,
+    graph: PartitionedGraph,
     analysis: Analysis,
     partitions: Sequence[Any],
-    given: GivenColumns,
+    given: ColumnValues,
     homes: Sequence[str] | None,
     *,
     anew: bool = False,
 ) -> Sequence[Any]:
-    """Each partition together with its share of the vertex columns, if the program reads any. On a cluster a share is a
-    future on the partition's worker, which need not be there yet: a task on another worker would copy the partition.
-    `anew`: these are not the graph's own partitions, but were made for this run."""
+    """Each partition paired with its share of the vertex columns, if the program reads any. On a cluster a share is a
+    future on the partition's worker, possibly not computed yet; a task on another worker would copy the partition.
+    With `anew`, the partitions were made for this run and are not the graph's own."""
     read = {column.name: column for column in analysis.vertex_columns}
     for name in given:
         if name not in read:
             known = ", ".join(read) or "none"
             raise ColumnError(f"{analysis.title} reads no vertex column {name!r}; it reads {known}")
-    there = {
+    held = {
         name: one
         for name, one in given.items()
-        if isinstance(one, ResultColumn)
-        and not anew
-        and one.lies_with(graph)
-        and _has_room(read[name].dtype, one.dtype)
+        if isinstance(one, ResultColumn) and not anew and one.is_beside(graph) and _fits(read[name].dtype, one.dtype)
     }
-    others = {name: values for name, values in given.items() if name not in there}
+    others = {name: values for name, values in given.items() if name not in held}
     sent = {name: _by_number(graph, read[name], analysis.width, values) for name, values in others.items()}
-    sent |= _attributes(graph, analysis.title, [column for name, column in read.items() if name not in given])
-    if not sent and not there:
+    sent |= _attributes(graph, analysis.title, [column for column in analysis.attributes if column.name not in given])
+    if not sent and not held:
         return partitions
     workers = graph.workers
     small = all(isinstance(values, SparseColumn) and values.values.nbytes < SMALL for values in sent.values())
     (shared,) = [sent] if small else workers.send([sent])
     shares = [
-        (partition, part, shared, {name: (one.name, one.held.of(part)) for name, one in there.items()})
+        (partition, part, shared, {name: (one.name, one.result._held.of(part)) for name, one in held.items()})
         for part, partition in enumerate(partitions)
     ]
     return workers.each(_share_of, shares, homes)
 
 
-def detach_columns(given: Any) -> tuple[Partition, dict[str, np.ndarray]]:
-    """A partition, and its share of the vertex columns, of what `attach_columns` has returned."""
-    return given if isinstance(given, tuple) else (given, {})
+def unpack(share: Any) -> tuple[Partition, dict[str, np.ndarray]]:
+    """The partition and its vertex columns, from an item of what `attach_columns` returns."""
+    return share if isinstance(share, tuple) else (share, {})
 
 
-def _by_number(graph: Graph, column: VertexColumn, width: int, values: Any) -> SparseColumn | DenseColumn:
+def _by_number(graph: PartitionedGraph, column: VertexColumn, width: int, values: Any) -> SparseColumn | FullColumn:
     each = () if column.shape is None else (width,)
     if isinstance(values, ResultColumn):
         if not values.is_of(graph):
-            raise ColumnError(f"column {column.name!r} is of a result for other vertices; give {{vertex: value}}")
+            raise ColumnError(f"column {column.name!r} belongs to a result for other vertices; pass {{vertex: value}}")
         values = _exactly(column, values.by_number())
     elif isinstance(values, np.ndarray):
         values = _cast(graph, column, values)
     if isinstance(values, np.ndarray):
         if values.shape != (graph.num_vertices, *each):
-            raise ColumnError(f"column {column.name!r}: {values.shape} values for {graph.num_vertices} vertices")
-        return DenseColumn(values.astype(column.dtype, copy=False))
-    found = by_vertex(column.name, values)
-    if found is None:
+            raise ColumnError(
+                f"column {column.name!r} has shape {values.shape}; expected {(graph.num_vertices, *each)}"
+            )
+        return FullColumn(values.astype(column.dtype, copy=False))
+    mapping = by_vertex(column.name, values)
+    if mapping is None:
         raise ColumnError(
-            f"column {column.name!r} is a {type(values).__name__}; give {{vertex: value}}, a Series by vertex, a frame "
-            "of vertices and values, an array in ascending order of the vertices, or result.column(name)"
+            f"column {column.name!r} is a {type(values).__name__}; pass {{vertex: value}}, a Series indexed by vertex, "
+            "a frame of vertices and values, an array in ascending order of the vertices, or result.column(name)"
         )
-    numbers = np.array([graph.numbering.find(vertex) for vertex in found], np.int64)
+    numbers = np.array([graph.numbering.find(vertex) for vertex in mapping], np.int64)
     order = np.argsort(numbers)
-    rows = _cast(graph, column, list(found.values())).reshape(len(found), *each)
+    rows = _cast(graph, column, list(mapping.values())).reshape(len(mapping), *each)
     return SparseColumn(numbers[order], rows[order], column.missing)
 
 
-def _has_room(dtype: np.dtype, other: np.dtype) -> bool:
-    """Whether values of the other type need not be looked at before they are of this one."""
+def _fits(dtype: np.dtype, other: np.dtype) -> bool:
+    """Whether values of the other dtype can be cast to this one without a check."""
     return dtype.kind == "f" or np.can_cast(other, dtype)
 
 
-def _cast(graph: Graph, column: VertexColumn, values: Any) -> np.ndarray:
-    """Values in the column's dtype, vertices as numbers; refused where that would change them."""
+def _cast(graph: PartitionedGraph, column: VertexColumn, values: Any) -> np.ndarray:
+    """Values in the column's dtype, with vertices as numbers; raises an error if that would change them."""
     if column.is_vertex:
         return np.array([graph.numbering.find(vertex) for vertex in values], np.int64)
     return _exactly(column, np.asarray(values))
 
 
-def _exactly(column: VertexColumn, found: np.ndarray) -> np.ndarray:
+def _exactly(column: VertexColumn, values: np.ndarray) -> np.ndarray:
     try:
-        with np.errstate(invalid="ignore"):  # NaN as a whole number, which is not the same
-            cast = found.astype(column.dtype)
+        with np.errstate(invalid="ignore"):  # NaN as an integer; the comparison below refuses it
+            cast = values.astype(column.dtype)
     except (TypeError, ValueError) as error:
-        raise ColumnError(f"column {column.name!r} is declared {column.dtype}: {error}; give numbers") from error
-    if cast.dtype.kind != "f" and (changed := np.flatnonzero(cast.ravel() != found.ravel())).size:
-        value = found.ravel()[changed[0]]
-        raise ColumnError(f"column {column.name!r} is declared {column.dtype}, which {value} is not; declare another")
+        raise ColumnError(f"column {column.name!r} is declared {column.dtype}: {error}; pass numbers") from error
+    if cast.dtype.kind != "f" and (changed := np.flatnonzero(cast.ravel() != values.ravel())).size:
+        value = values.ravel()[changed[0]]
+        raise ColumnError(
+            f"column {column.name!r} is declared {column.dtype}, which cannot hold {value}; declare another dtype"
+        )
     return cast
 
 
-def _attributes(graph: Graph, reader: str, columns: Sequence[VertexColumn]) -> dict[str, DenseColumn]:
-    """The columns that are attributes of the graph's vertices. Of the others, those that the program can do without are
-    left out, and the first that it needs is an error."""
-    known = graph.listed.vertices.columns
+def _attributes(graph: PartitionedGraph, reader: str, columns: Sequence[VertexColumn]) -> dict[str, FullColumn]:
+    """The columns that are attributes of the graph's vertices. Optional columns that the vertices lack are left out;
+    any other raises an error."""
+    known = graph.input_edges.vertices.columns
     absent = [one.name for one in columns if not one.optional and (one.shape is not None or one.name not in known)]
     if absent:
         has = ", ".join(map(repr, known)) or "none"
         raise ColumnError(
-            f"{reader} reads the vertex column {absent[0]!r}; the vertices have {has}: "
-            f"give columns={{{absent[0]!r}: ...}}, or declare what stands in its place: VertexColumn(..., missing=0)"
+            f"{reader} reads the vertex column {absent[0]!r}; the vertices have {has}. "
+            f"Pass columns={{{absent[0]!r}: ...}}, or declare a default: VertexColumn(..., missing=0)"
         )
     columns = [one for one in columns if one.shape is None and one.name in known]
     if not columns:
         return {}
-    table, found = vertex_table(graph, [one.name for one in columns]), {}
+    table, attributes = vertex_table(graph, [one.name for one in columns]), {}
     for column in columns:
-        there = table[column.name].notna().to_numpy()
+        known = table[column.name].notna().to_numpy()
         values = np.full(len(table), column.missing, column.dtype)
-        values[there] = _cast(graph, column, table[column.name][there].to_numpy())
-        found[column.name] = DenseColumn(values)
-    return found
+        values[known] = _cast(graph, column, table[column.name][known].to_numpy())
+        attributes[column.name] = FullColumn(values)
+    return attributes
 
 
-def vertex_table(graph: Graph, columns: list[str]) -> pd.DataFrame:
-    """Columns of the graph's vertices in this process, a row for each by its number."""
-    table = pd.concat(graph.workers.get(graph.vertices.to_delayed()), ignore_index=True)[columns]
+def vertex_table(graph: PartitionedGraph, columns: list[str]) -> pd.DataFrame:
+    """Columns of the graph's vertices in this process, with a row for each vertex in the order of their numbers."""
+    table = pd.concat(graph.workers.get(vertex_tables(graph)[0]), ignore_index=True)[columns]
     if (numbers := graph.placement.numbers) is None:
         return table
     rows = np.empty_like(numbers)
@@ -190,15 +186,17 @@ def vertex_table(graph: Graph, columns: list[str]) -> pd.DataFrame:
 def _share_of(
     partition: Partition,
     part: int,
-    sent: Mapping[str, SparseColumn | DenseColumn],
-    there: Mapping[str, tuple[str, WorkerResult]],
+    sent: Mapping[str, SparseColumn | FullColumn],
+    held: Mapping[str, tuple[str, WorkerResult]],
 ) -> tuple[Partition, dict[str, np.ndarray]]:
-    """The partition with its share of the columns: of those that were `sent`, and of those that lie `there`, each as a
-    column of an earlier result."""
+    """The partition with its share of the columns that were `sent`, and of those `held` by the worker as a column of an
+    earlier result."""
     owned = partition.numbers[: partition.num_owned]
     share = {name: values.of(owned) for name, values in sent.items()}
-    for name, (column, found) in there.items():
-        numbers, columns = found.parts[part]
-        assert numbers is owned or np.array_equal(numbers, owned), "a result lies with the partitions it was made from"
+    for name, (column, result) in held.items():
+        numbers, columns = result.parts[part]
+        assert numbers is owned or np.array_equal(numbers, owned), (
+            "a result is held with the partitions it is made from"
+        )
         share[name] = columns[column]
     return partition, share

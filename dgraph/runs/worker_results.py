@@ -1,25 +1,38 @@
-"""What a run leaves on the workers: the values of each partition's vertices; and which worker has which."""
+"""What a run leaves on the workers: the values of each partition's vertices, which worker holds them, and how they
+become tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from dgraph.cluster.workers import any_lost
+from dgraph.partition.ids.numbering import Numbering
+
+
+def row_at_once(fired: int, edges: int, busy: float, **others: Any) -> dict[str, Any]:
+    """The row of a report for a superstep that is a single call, without messages or waiting; `others` replace values,
+    such as the superstep, the partition or the device."""
+    row: dict[str, Any] = {"superstep": 1, "partition": 0, "fired": fired, "edges": edges, "messages": 0, "bytes": 0}
+    row |= {"skipped": False, "direction": "local", "device": "cpu", "busy": busy, "idle": 0.0}
+    return row | others
 
 
 class VertexValues(NamedTuple):
-    """Some vertices by number, and columns of their values."""
+    """The numbers of some vertices, and columns of their values."""
 
     numbers: np.ndarray
     columns: dict[str, np.ndarray]
 
 
 class WorkerResult:
-    """What one worker has in the end. A plain class, because Dask would look through a dict or a dataclass for
+    """What one worker holds after a run. This is a plain class because Dask searches dicts and dataclasses for
     tasks."""
 
     def __init__(
@@ -30,38 +43,77 @@ class WorkerResult:
         rounds: int,
         totals: dict[str, Any],
         found_end_in: float | None = None,
+        shares: Sequence[float] = (),
     ):
-        self.parts = parts  # of the vertices that each partition owns
-        self.missing = missing  # columns of vertices in which some vertex has none
+        self.parts = parts  # {partition: values of the vertices that it owns}
+        self.missing = missing  # columns of vertices in which some row has no vertex
         self.rows, self.rounds, self.totals = rows, rounds, totals
-        self.found_end_in = found_end_in  # seconds from the last work on the worker, where there were no common rounds
+        self.shares = shares  # at a pause between two rounds: how to split the edges for the rest of the run
+        self.found_end_in = found_end_in  # seconds from the worker's last work to the end, without common rounds
 
     def without_values(self) -> WorkerResult:
-        """What the client needs at once; the values stay on the worker."""
-        empty = {
+        """What the client needs at once, without the values."""
+        summary = copy(self)
+        summary.parts = {
             part: VertexValues(numbers[:0], {name: values[:0].copy() for name, values in columns.items()})
             for part, (numbers, columns) in self.parts.items()
         }
-        return WorkerResult(empty, self.missing, self.rows, self.rounds, self.totals, self.found_end_in)
+        return summary
 
 
 @dataclass(frozen=True)
-class DistributedResult:
-    """The `WorkerResult` of all workers, and which of them has each partition."""
+class WorkerResults:
+    """The `WorkerResult` of all workers, and which of them holds each partition."""
 
-    found: Sequence[Any]  # futures on a cluster
+    results: Sequence[Any]  # futures on a cluster
     homes: dict[int, int]
 
     @property
     def lost(self) -> bool:
-        """Whether some went away with their worker."""
-        return any_lost(self.found)
+        """Whether some were lost with their worker."""
+        return any_lost(self.results)
 
     def of(self, part: int) -> Any:
-        """The `WorkerResult` that has a partition."""
-        return self.found[self.homes[part]]
+        """The `WorkerResult` that holds a partition."""
+        return self.results[self.homes[part]]
 
 
 def has_missing_vertex(numbers: np.ndarray, vertices: int) -> bool:
-    """Whether some of these numbers is that of no vertex."""
+    """Whether one of these numbers is not the number of a vertex."""
     return bool(numbers.size) and int(numbers.view(np.uint64).max()) >= vertices  # negative ones are the largest
+
+
+def numbered_table(result: WorkerResult, part: int, *rest: Any) -> tuple[np.ndarray, pd.DataFrame]:
+    """The numbers of a partition's vertices, and their values as a table; `rest` are the arguments of `table`."""
+    return result.parts[part].numbers, table(result.parts[part], *rest)
+
+
+def table(owned: VertexValues, numbering: Numbering, vertex_columns: Sequence[str], missing: set[str]) -> pd.DataFrame:
+    """Values of some vertices as a table with the user's ids. `missing` are the columns of vertices in which some rows
+    have no vertex."""
+    columns: dict[str, Any] = {"vertex": numbering.id_type.restore(numbering.take(owned.numbers))}
+    for name, values in owned.columns.items():
+        if name not in vertex_columns:
+            columns[name] = values if values.ndim == 1 else pd.Series(list(values), dtype=object)
+        elif values.ndim == 1:
+            columns[name] = _ids(values, numbering, name in missing)
+        else:
+            columns[name] = [_ids(row, numbering, name in missing) for row in values]
+    return pd.DataFrame(columns)
+
+
+def of_vectors(values: np.ndarray) -> pd.ArrowDtype:
+    """The dtype that a lazy frame declares for a column of vectors, so that Dask can write it to Parquet. The column
+    itself holds arrays."""
+    return pd.ArrowDtype(pa.list_(pa.from_numpy_dtype(values.dtype)))
+
+
+def _ids(numbers: np.ndarray, numbering: Numbering, some_missing: bool) -> Any:
+    """The ids of some vertices, in a column that can hold missing values if some numbers are not those of a vertex."""
+    if not some_missing:
+        return numbering.id_type.restore(numbering.take(numbers))
+    absent = (numbers < 0) | (numbers >= numbering.size)
+    ids = pd.Series(numbering.id_type.restore(numbering.take(np.where(absent, 0, numbers))))
+    if numbering.id_type.kind == "integer":
+        ids = ids.astype("UInt64" if ids.dtype.kind == "u" else "Int64")
+    return ids.mask(absent)

@@ -1,4 +1,4 @@
-"""The random draws of programs (`dgraph/programs/random_draws.py`), compiled for kernels that are written by hand."""
+"""The random draws of programs (`dgraph/programs/random_draws.py`), compiled for hand-written kernels."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dgraph.programs.random_draws import KERNEL_TEXT
 
 _compiled: dict[str, Any] = {"njit": njit, "uint64": uint64}
 exec(KERNEL_TEXT, _compiled)
-mix, random_word, uniform = (_compiled[name] for name in ("mix", "random_word", "uniform"))
+mix, word_of_round, random_word, uniform = (_compiled[f] for f in ("mix", "word_of_round", "random_word", "uniform"))
 
 
 @njit
 def unmix(z):
-    """The word that `mix` makes z of: its steps backwards, by the inverses of its factors."""
+    """The inverse of `mix`: its steps in reverse, with the inverses of its factors."""
     z = z ^ (z >> uint64(31)) ^ (z >> uint64(62))
     z *= uint64(0x3196_42B2_D24D_8EC3)
     z = z ^ (z >> uint64(27)) ^ (z >> uint64(54))
@@ -28,14 +28,14 @@ def unmix(z):
 
 @kernel
 def draw(random_seed, number, out):
-    """A float for each vertex."""
+    """Write a random float for each vertex."""
     for u in range(uint64(out.size)):
-        out[u] = uniform(random_seed, number, u)
+        out[u] = uniform(word_of_round(random_seed, number), u)
     return out
 
 
 def sort_drawn(keys: np.ndarray, most: int) -> np.ndarray:
-    """Whole numbers below `most` in ascending order: by buckets, which have few each if these are drawn evenly."""
+    """Sort integers below `most`, by buckets: fast if they are uniformly distributed."""
     buckets = max(1, len(keys) // 2)
     return _sort_drawn(keys, buckets / most, np.zeros(buckets + 2, np.int64), np.empty_like(keys))
 

@@ -1,5 +1,6 @@
-"""Factors of vertices whose inner products are what edges say: gradient descent, or alternating least squares, block by
-block from the newest factors of the others (collaborative filtering of GraphABCD; Koren, Bell and Volinsky 2009)."""
+"""Matrix factorisation: vertices get factors whose inner products approximate the ratings on edges. By gradient descent
+or alternating least squares, block by block, from the newest factors of the other vertices (collaborative filtering of
+GraphABCD; Koren, Bell and Volinsky 2009)."""
 
 from __future__ import annotations
 
@@ -9,18 +10,18 @@ import numpy as np
 from numba import uint64
 
 from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, share, team
-from dgraph.solvers.subgraphs.components import flatten, link
+from dgraph.solvers.union_find import flatten, link
 
-LITTLE = 1e-9  # of the trace, on the diagonal: of fewer ratings than factors the shortest factors are found
-SHORT = 1e-7  # of the longest component: shorter ones count as so long where factors are balanced
-FLAT = 1e-6  # of a vertex's largest curvature: less counts as so much, for nothing is known along such a component
-MANY = 16  # ratings for each factor, of which the best step is known beforehand
-DESCEND, SEARCH, SOLVE = range(3)  # a step of a given length; one as long as is best; all the way
+LITTLE = 1e-9  # a share of the trace, added to the diagonal: with few ratings, the shortest factors are found
+SHORT = 1e-7  # a share of the longest component: the minimum length of components when factors are balanced
+FLAT = 1e-6  # a share of a vertex's largest curvature: the minimum, for components without information
+MANY = 16  # with as many ratings per factor, the best step length is known in advance
+DESCEND, SEARCH, SOLVE = range(3)  # a step of fixed length, a step of the best length, or least squares
 
 
 @dataclass(frozen=True)
 class RatingRows:
-    """The ratings of each vertex, from either end: who is at the other end, and how far the rating is from the mean."""
+    """The ratings of each vertex, from both sides: the vertex at the other end, and the rating minus the mean."""
 
     indptr: np.ndarray
     others: np.ndarray
@@ -30,20 +31,20 @@ class RatingRows:
     def of(u: np.ndarray, v: np.ndarray, values: np.ndarray, n: int) -> RatingRows:
         indptr = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(u, minlength=n) + np.bincount(v, minlength=n), out=indptr[1:])
-        found = RatingRows(indptr, np.empty(2 * len(u), np.uint32), np.empty(2 * len(u)))
-        _rows(u, v, values, indptr[:-1].copy(), found.others, found.values)
-        return found
+        rows = RatingRows(indptr, np.empty(2 * len(u), np.uint32), np.empty(2 * len(u)))
+        _rows(u, v, values, indptr[:-1].copy(), rows.others, rows.values)
+        return rows
 
     def looks(self, width: int, way: int) -> int:
-        """How many looks at ratings, from either end, an epoch takes."""
+        """How many ratings an epoch reads, counting both sides."""
         counts = np.diff(self.indptr)
         return int(counts.sum() + (counts[counts < MANY * width].sum() if way == SEARCH else 0))
 
     def epoch(self, factors: np.ndarray, way: int, step: float, penalty: float, block: int, threads: int) -> None:
-        """Bring every vertex up to date once: by a step of this length, or by such a share of the best step. With one
-        thread the result is always the same."""
+        """Update every vertex once, by a step of length `step`, or by that share of the best step. Results are
+        deterministic with one thread."""
         n, width = factors.shape
-        whole = block >= n  # all from the values of the epoch before: slices are for the threads alone
+        whole = block >= n  # then all read the values of the previous epoch, and blocks only serve threads
         size = max(1, -(-n // (4 * threads))) if whole else block
         cuts = np.append(np.arange(0, n, size), n)
         scratch = np.zeros((threads, max(2, width), width + 1))
@@ -52,32 +53,32 @@ class RatingRows:
         team(_epoch, threads, np.zeros(1, np.int64), cuts, *rows, factors, fresh, scratch, way, step, penalty, whole)
 
 
-def from_side_to_side(u: np.ndarray, v: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of edges without a direction, on one side and on the other: the smallest vertex of each component is on
-    the first. Where a circle of odd length leaves no sides they stay as they are."""
+def orient_by_side(u: np.ndarray, v: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of undirected edges on the first and on the second side of a bipartite graph. The smallest vertex of
+    each component is on the first side. Components with a cycle of odd length have no sides, and stay as they are."""
     above = np.arange(2 * n)
-    _part(u, v, n, above)
-    turned = above[u] > above[n:][u]
-    return np.where(turned, v, u), np.where(turned, u, v)
+    _find_sides(u, v, n, above)
+    reverse = above[u] > above[n:][u]
+    return np.where(reverse, v, u), np.where(reverse, u, v)
 
 
 def objective(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray, penalty: float) -> float:
-    """What each turn of a vertex lowers: the squared errors of the products, and the penalty for the factors' size."""
+    """The sum of squared errors and of the penalty for large factors, which every update of a vertex lowers."""
     return float(_squares(u, v, values, factors)) + penalty * float(np.einsum("ij,ij", factors, factors))
 
 
 def rmse(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray) -> float:
-    """The root of the mean squared error of the products; NaN for no ratings."""
+    """The root mean squared error of the products; NaN without ratings."""
     return float(np.sqrt(_squares(u, v, values, factors) / len(u))) if len(u) else float("nan")
 
 
 def balance(factors: np.ndarray, users: np.ndarray, items: np.ndarray) -> None:
-    """Factors with the same products, of the least size: components at right angles, and as long on one side as on the
-    other. Then each component has a curvature of its own, and a step by it is nearly Newton's (Tong, Ma and Chi,
+    """Transform factors to the smallest ones with the same products: components are orthogonal, and equally long on
+    both sides. Then each component has a curvature of its own, and a step by it is nearly Newton's (Tong, Ma and Chi,
     2021)."""
     lengths, turns = zip(*(np.linalg.eigh(_products(factors, side)) for side in (users, items)), strict=True)
     one, other = (np.sqrt(np.maximum(squares, 0)) for squares in lengths)
-    one, other = (np.maximum(each, SHORT * each.max() or 1.0) for each in (one, other))  # so that nothing is lost
+    one, other = (np.maximum(each, SHORT * each.max() or 1.0) for each in (one, other))  # so that no component is lost
     turn, both, _ = np.linalg.svd((turns[0] * one).T @ (turns[1] * other))
     _turn(factors, users, turns[0] / one @ turn * np.sqrt(both))
     _turn(factors, items, turns[0] * one @ turn / np.sqrt(both))
@@ -85,15 +86,15 @@ def balance(factors: np.ndarray, users: np.ndarray, items: np.ndarray) -> None:
 
 @kernel
 def _products(factors, side):
-    """Inner products of components with each other. (For few columns loops are several times faster than BLAS.)"""
+    """Inner products of all pairs of components. (With few columns, loops are several times faster than BLAS.)"""
     width = factors.shape[1]
-    found = np.zeros((width, width))
+    products = np.zeros((width, width))
     for i in range(uint64(side.size)):
         v = uint64(side[i])
         for c in range(width):
             for d in range(width):
-                found[c, d] += factors[v, c] * factors[v, d]
-    return found
+                products[c, d] += factors[v, c] * factors[v, d]
+    return products
 
 
 @kernel
@@ -110,8 +111,8 @@ def _turn(factors, side, matrix):
 
 
 @kernel
-def _part(u, v, n, above):
-    """Each vertex twice, on either side: an edge joins one side with the other."""
+def _find_sides(u, v, n, above):
+    """Every vertex is in the union-find twice, once for each side; edges join one side with the other."""
     for i in range(uint64(u.size)):
         link(u[i], n + v[i], above)
         link(n + u[i], v[i], above)
@@ -120,7 +121,7 @@ def _part(u, v, n, above):
 
 @kernel
 def _rows(u, v, values, places, others, ratings):
-    """Every rating into the rows of both its ends, in order; `places` are where rows begin."""
+    """Copy every rating to the rows of both its ends, in order. `places` are the starts of rows, and are changed."""
     for i in range(uint64(u.size)):
         for end, other in ((u[i], v[i]), (v[i], u[i])):
             place = places[end]
@@ -143,7 +144,7 @@ def _squares(u, v, values, factors):
 def _epoch(
     rank, size, signals, cursor, cuts, indptr, others, values, factors, fresh, scratch, way, step, penalty, whole
 ):
-    """Threads take blocks. The thread that takes a block writes its `fresh` and `factors`."""
+    """The thread that takes a block writes its `fresh` and `factors`."""
     while True:
         b = atomic_add(cursor, 0, 1)
         if b >= cuts.size - 1:
@@ -166,7 +167,7 @@ def _epoch(
 
 @part
 def _descend(v, indptr, others, values, factors, fresh, step, penalty):
-    """A step down the gradient of v's squared error and penalty, by the mean over its ratings."""
+    """A step down the gradient of v's squared error and penalty, averaged over its ratings."""
     first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
     width = factors.shape[1]
     for c in range(width):
@@ -184,8 +185,8 @@ def _descend(v, indptr, others, values, factors, fresh, step, penalty):
 
 @part
 def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
-    """A share of the best step along the gradient, each component of which is divided by its own curvature. The best
-    length is 1 for many ratings of balanced factors; a vertex with few ratings looks at them again to find it."""
+    """A share of the best step along the gradient, with each component divided by its curvature. With many ratings and
+    balanced factors, the best length is 1; with few ratings, read them again to find it."""
     first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
     width = factors.shape[1]
     gradient, curvature, direction = scratch[0, :width], scratch[1, :width], fresh[v]
@@ -218,7 +219,8 @@ def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
 
 @part
 def _solve(v, indptr, others, values, factors, fresh, system, penalty):
-    """The best factors of v as the others are: the normal equations in the last column, by Cholesky."""
+    """The best factors of v, given those of the others: solve the normal equations by Cholesky decomposition, with the
+    right-hand side in the last column."""
     width = factors.shape[1]
     system[:] = 0.0
     for c in range(width):

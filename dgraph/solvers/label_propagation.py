@@ -1,7 +1,8 @@
-"""Labels that spread to neighbours: the solver of `cdlp` and `label_propagation`.
+"""Label propagation: the solver of `cdlp` and `label_propagation`.
 
-A vertex counts its neighbours' labels again only when so many of them have changed that another label could have won.
-Each round first finds which label each vertex wants, and then gives it: nobody reads a label of the same round.
+A vertex counts its neighbours' labels again only once so many of them have changed that another label could win. Each
+round first determines the label that each vertex wants, and then assigns it, so no vertex reads a label of the same
+round.
 """
 
 from __future__ import annotations
@@ -14,48 +15,46 @@ from numba import int64, uint64
 
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, stopped, team
-from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.compiled_draws import uniform
+from dgraph.solvers.compiled_draws import uniform, word_of_round
 from dgraph.solvers.solver import Problem
 
-PATIENT, WAITS = 16, 0.125  # taking turns: after so many rounds, this share of the vertices waits, drawn anew each time
-SPARSE = 16  # vertices that change tell their neighbours, unless they have more than one in so many of the edges
-GRAIN = 256  # vertices that a thread takes at once, fewer of a small graph; where nothing happens it passes them over
-FEW = 3  # labels that are compared with each other, which is quicker than to count them
-FIRST, SECOND, MOVING, RESTLESS, EDGES = 0, 8, 16, 32, 48  # the tally's places, on cache lines of their own
+PATIENT, WAITS = 16, 0.125  # taking turns: after 16 rounds, a random eighth of the vertices waits in each round
+SPARSE = 16  # if changing vertices have more than 1/16 of the edges, all vertices count again
+GRAIN = 256  # vertices that a thread takes at a time, fewer in a small graph; idle grains are skipped
+FEW = 3  # so few labels are compared with each other, which is faster than counting them
+FIRST, SECOND, MOVING, RESTLESS, EDGES = 0, 8, 16, 32, 48  # in `tally`, on cache lines of their own
 
 
 class VoteEdges(NamedTuple):
-    """The edges of one direction, each a vote; where weights are read, as many as its weight says."""
+    """The edges of one direction. Each is a vote or, with weights, as many votes as its weight is worth."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
-    weights: np.ndarray  # empty if they are not read
+    weights: np.ndarray  # empty if not used
 
 
-class LabelArrays(NamedTuple):
-    """What all threads know of vertices, and of grains of them."""
+class SharedLabels(NamedTuple):
+    """The state of vertices, and of grains of vertices, shared by all threads."""
 
     labels: np.ndarray
-    wanted: np.ndarray  # another label, or the same
-    slack: np.ndarray  # how many votes may change before a vertex must count again, which it must below 0
-    busy: np.ndarray  # grains in which some must
-    wanting: np.ndarray  # grains in which some wants another label
+    wanted: np.ndarray  # the label that the vertex wants, which may be its own
+    slack: np.ndarray  # how many votes may change before the vertex must count again; below 0, it must
+    busy: np.ndarray  # grains in which some vertex must count again
+    wanting: np.ndarray  # grains in which some vertex wants another label
 
 
 class VoteCounter(NamedTuple):
-    """Where a thread counts the votes of one vertex: the labels of its neighbours, their votes, and the sum of these
-    for each label. Counts begin at `base`, which is above all that vertices before have left, so nothing need be
-    cleared."""
+    """Scratch in which a thread counts the votes for one vertex. Counts start at `base`, which is above the counts of
+    all vertices before, so they need not be cleared."""
 
-    slots: np.ndarray
-    loads: np.ndarray  # empty without weights
-    counts: np.ndarray
-    base: np.ndarray  # of one number
+    slots: np.ndarray  # the labels of neighbours
+    loads: np.ndarray  # their votes; empty without weights
+    counts: np.ndarray  # the sum of votes for each label
+    base: np.ndarray  # of length 1
 
 
 class TurnOptions(NamedTuple):
-    """The options: how many vertices are a grain, how many rounds there may be, and whether vertices take turns."""
+    """The size of a grain, and the options of a run."""
 
     grain: int
     max_iter: int
@@ -66,12 +65,15 @@ class TurnOptions(NamedTuple):
 def spread(
     problem: Problem, labels: np.ndarray, *, takes_turns: bool = False, random_seed: int = 0
 ) -> tuple[int, int, int]:
-    """Let `labels` spread in place. Returns how many rounds that took, how many vertices still want another label, and
-    how many edges were looked at. `takes_turns` is for `label_propagation`, which also keeps a label that is as
-    frequent as any. Each edge has one vote; where weights are read, as many as its weight says."""
+    """Propagate `labels` in place. Returns the number of rounds, the number of vertices that still want another label,
+    and the number of edges read. With `takes_turns`, which is for `label_propagation`, a vertex also keeps its label if
+    no other is more frequent."""
     unit, threads = problem.values.get("unit"), problem.threads
     weighted, n = unit is not None, len(labels)
-    tables = [_votes(problem, side, weighted) for side in problem.edges.senders("both")]
+    tables = [
+        VoteEdges(side.indptr, side.neighbours, problem.edges.column(side, "weight") if weighted else np.zeros(0))
+        for side in problem.edges.senders("both")
+    ]
     first, second = (*tables, VoteEdges(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0)))[:2]
     turns = TurnOptions(max(1, min(GRAIN, n // 64)), problem.values["max_iter"], takes_turns, random_seed)
     grains = -(-n // turns.grain)
@@ -83,14 +85,10 @@ def spread(
         np.zeros((threads, 8), np.uint64),
     )
     slack = np.full(n, -1, np.int64 if weighted else np.int32)
-    wishes = LabelArrays(labels, labels.copy(), slack, np.ones(grains, np.bool_), np.zeros(grains, np.bool_))
+    wishes = SharedLabels(labels, labels.copy(), slack, np.ones(grains, np.bool_), np.zeros(grains, np.bool_))
     tally = np.zeros(64, np.int64)
     rounds = team(_spread, threads, first, second, unit, wishes, rooms, turns, tally)
     return rounds, int(tally[RESTLESS + rounds % 2]), int(tally[EDGES])
-
-
-def _votes(problem: Problem, side: Adjacency, weighted: bool) -> VoteEdges:
-    return VoteEdges(side.indptr, side.neighbours, problem.edges.column(side, "weight") if weighted else np.zeros(0))
 
 
 @kernel
@@ -106,8 +104,8 @@ def _spread(rank, size, signals, first, second, unit, wishes, rooms, turns, tall
         grain = atomic_add(tally, FIRST, 1)
         while grain < grains:
             if wishes.busy[grain] or wishes.wanting[grain]:
-                some, leaving, looked = _choose(grain, number, first, second, unit, wishes, room, turns)
-                restless, moving, seen = restless + some, moving + leaving, seen + looked
+                some, leaving, read = _choose(grain, number, first, second, unit, wishes, room, turns)
+                restless, moving, seen = restless + some, moving + leaving, seen + read
             grain = atomic_add(tally, FIRST, 1)
         atomic_add(tally, MOVING + 8 * turn, moving)
         atomic_add(tally, RESTLESS + turn, restless)
@@ -131,8 +129,8 @@ def _spread(rank, size, signals, first, second, unit, wishes, rooms, turns, tall
 
 @scalar_part
 def _choose(grain, number, first, second, unit, wishes, room, turns):
-    """Find which labels the vertices of a grain want. Returns how many want another one, how many edges those have who
-    get it in this round, and how many edges were looked at."""
+    """Find which labels the vertices of a grain want. Returns how many want another one, the number of edges of those
+    that get it in this round, and the number of edges read."""
     labels, wanted, slack, busy, wanting = wishes
     busy[grain] = wanting[grain] = False
     restless = moving = seen = uint64(0)
@@ -152,8 +150,8 @@ def _choose(grain, number, first, second, unit, wishes, room, turns):
 
 @scalar_part
 def _give(grain, number, everywhere, first, second, unit, wishes, turns):
-    """Give the vertices of a grain the labels that they want, and have their neighbours count again; or all vertices,
-    `everywhere`."""
+    """Give the vertices of a grain the labels that they want. Their neighbours count again or, if `everywhere`, all
+    vertices do."""
     labels, wanted, slack, busy, wanting = wishes
     begin, end = _ends_of(grain, wishes, turns)
     if everywhere:
@@ -172,7 +170,7 @@ def _give(grain, number, everywhere, first, second, unit, wishes, turns):
 
 @inlined
 def _ends_of(grain, wishes, turns):
-    """The first vertex of a grain, and one past the last."""
+    """The bounds of a grain."""
     begin = uint64(grain) * uint64(turns.grain)
     return begin, min(begin + uint64(turns.grain), uint64(wishes.labels.size))
 
@@ -186,11 +184,11 @@ def _degree(u, first, second):
 @inlined
 def _count(u, label, first, second, unit, labels, room, keeps):
     """The label that u wants, and its slack, from the labels of all its neighbours."""
-    found = uint64(0), uint64(0), uint64(0)
-    found = _gather(u, first, unit, room, found, labels, label)
+    votes = uint64(0), uint64(0), uint64(0)
+    votes = _gather(u, first, unit, room, votes, labels, label)
     if second.indptr.size > 1:
-        found = _gather(u, second, unit, room, found, labels, label)
-    others, own, theirs = found
+        votes = _gather(u, second, unit, room, votes, labels, label)
+    others, own, theirs = votes
     if unit is None:
         own, theirs = _degree(u, first, second) - others, others
     if theirs > uint64(np.iinfo(room.counts.dtype).max) - room.base[0]:
@@ -202,16 +200,16 @@ def _count(u, label, first, second, unit, labels, room, keeps):
 
 
 @inlined
-def _gather(u, votes, unit, room, found, labels, label):
-    """Add the neighbours' labels other than `label` behind the first `others` of the slots; with weights, their votes
-    to the loads. Returns how many labels there are, and the votes for `label` and for others."""
-    slots, loads, (others, own, theirs) = room.slots, room.loads, found
-    for e in range(uint64(votes.indptr[u]), uint64(votes.indptr[u + ONE])):
-        slots[others] = labels[votes.neighbours[e]]
+def _gather(u, edges, unit, room, votes, labels, label):
+    """Append the neighbours' labels other than `label` to the slots after the first `others` and, with weights, their
+    votes to the loads. Returns how many there are now, and the votes for `label` and for other labels."""
+    slots, loads, (others, own, theirs) = room.slots, room.loads, votes
+    for e in range(uint64(edges.indptr[u]), uint64(edges.indptr[u + ONE])):
+        slots[others] = labels[edges.neighbours[e]]
         if unit is None:
             others += uint64(slots[others] != label)
         else:
-            times = uint64(math.ceil(votes.weights[e] * unit))
+            times = uint64(math.ceil(edges.weights[e] * unit))
             loads[others] = times
             if slots[others] == label:
                 own += times
@@ -222,29 +220,30 @@ def _gather(u, votes, unit, room, found, labels, label):
 
 
 @inlined
-def _tell(u, votes, unit, slack, busy, grain):
+def _tell(u, edges, unit, slack, busy, grain):
     """Lower the slack of every neighbour."""
-    for e in range(uint64(votes.indptr[u]), uint64(votes.indptr[u + ONE])):
-        v, times = uint64(votes.neighbours[e]), 1
+    for e in range(uint64(edges.indptr[u]), uint64(edges.indptr[u + ONE])):
+        v, times = uint64(edges.neighbours[e]), 1
         if unit is not None:
-            times = int64(math.ceil(votes.weights[e] * unit))
+            times = int64(math.ceil(edges.weights[e] * unit))
         if atomic_add(slack, v, -times) < times:
             busy[v // uint64(grain)] = True
 
 
 @part
 def _has_turn(u, number, label, wanted, turns):
-    """Whether a vertex that wants another label gets it in this round; `LabelPropagation` says why not all do."""
+    """Whether a vertex that wants another label gets it in this round. `LabelPropagation` explains why not all do."""
     down = number % 2 == 1
     return not turns.takes or (
-        (wanted < label) == down and (number <= PATIENT or uniform(turns.random_seed, number, u) >= WAITS)
+        (wanted < label) == down
+        and (number <= PATIENT or uniform(word_of_round(turns.random_seed, number), u) >= WAITS)
     )
 
 
 @scalar_part
 def _most_frequent(others, own, theirs, label, unit, room, keeps):
-    """The label with most votes, of several the smallest; with `keeps` the vertex's own, if it is one of them. And how
-    many votes may change before another label could win."""
+    """The label with most votes; of several, the smallest or, with `keeps`, the vertex's own. Also returns how many
+    votes may change before another label could win."""
     slots, loads, counts, base = room.slots, room.loads, room.counts, room.base[0]
     best, most, few = label, own, unit is None and others <= FEW
     if own <= theirs:

@@ -1,5 +1,5 @@
-"""Matching in turns: the solver of `matching`. Only right vertices look at edges: each computes the lot that a left
-neighbour would draw for it, and writes it down there if it is the lowest."""
+"""Matching in turns: the solver of `matching`. Only right vertices read edges: each computes the lot that its chosen
+left neighbour would draw for it, and stores it there if it is the lowest so far."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from numba import int64, uint64
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, atomic_add, atomic_min, barrier, kernel, team
 from dgraph.programs.monoid import NONE
-from dgraph.solvers.compiled_draws import mix, random_word, unmix
+from dgraph.solvers.compiled_draws import mix, random_word, unmix, word_of_round
 from dgraph.solvers.solver import CsrArrays, Problem
 
-GRAIN = 256  # vertices that a thread takes at once, fewer of a small graph
-FIRST, SECOND, ASKED, EDGES, WITHOUT = 0, 8, 16, 32, 40  # the tally's places, on cache lines of their own
-NEVER = uint64(0xFFFF_FFFF_FFFF_FFFF)  # the worst lot, and no vertex: what NONE is without a sign
+GRAIN = 256  # vertices that a thread takes at a time, fewer in a small graph
+FIRST, SECOND, ASKED, EDGES, WITHOUT = 0, 8, 16, 32, 40  # positions in `tally`, each on a cache line of its own
+NEVER = uint64(0xFFFF_FFFF_FFFF_FFFF)  # the worst lot, and no vertex: NONE as an unsigned integer
 
 
 class Mates(NamedTuple):
-    """A left vertex without a mate has the best lot for it in `mate`, which tells whose it is: who is chosen by anybody
-    finds a mate in that turn, so its lot need never be taken back."""
+    """For a left vertex without a mate, `mate` has the best lot drawn for it, which also identifies the right vertex. A
+    left vertex that any right vertex chooses gets a mate in the same turn, so lots are never reset."""
 
     free: np.ndarray  # left vertices without a mate
-    open: np.ndarray  # right ones that may find one
+    open: np.ndarray  # right vertices that may still find a mate
     mate: np.ndarray
 
 
 def match(problem: Problem, left: np.ndarray, random_seed: int) -> tuple[np.ndarray, int, int]:
-    """The mate of every vertex, how many turns that took, and the number of edges looked at."""
+    """The mate of every vertex, the number of turns, and the number of edges read."""
     tables = [CsrArrays(side.indptr, side.neighbours) for side in problem.edges.senders("both")]
     first, second = (*tables, CsrArrays(np.zeros(1, np.int64), np.zeros(0, np.uint32)))[:2]
     n = len(left)
@@ -42,7 +42,7 @@ def match(problem: Problem, left: np.ndarray, random_seed: int) -> tuple[np.ndar
 
 @kernel
 def _match(rank, size, signals, first, second, mates, tally, size_of_grain, random_seed):
-    """Take turns until nobody asks; returns how many there were."""
+    """Take turns until no vertex asks; returns the number of turns."""
     n, per_grain = uint64(mates.free.size), uint64(size_of_grain)
     turn, seen = 0, int64(0)
     while True:
@@ -52,8 +52,8 @@ def _match(rank, size, signals, first, second, mates, tally, size_of_grain, rand
             begin = uint64(atomic_add(tally, FIRST, 1)) * per_grain
             if begin >= n:
                 break
-            asking, looked = _ask(begin, min(begin + per_grain, n), turn, first, second, mates, random_seed)
-            asked, seen = asked + asking, seen + looked
+            asking, read = _ask(begin, min(begin + per_grain, n), turn, first, second, mates, random_seed)
+            asked, seen = asked + asking, seen + read
         atomic_add(tally, ASKED + 8 * (turn % 2), asked)
         if rank == 0:
             tally[SECOND] = 0
@@ -76,8 +76,8 @@ def _match(rank, size, signals, first, second, mates, tally, size_of_grain, rand
 
 @scalar_part
 def _ask(begin, end, turn, first, second, mates, random_seed):
-    """Right vertices of a grain choose a left one, and leave their lot there. Returns how many do, and the number of
-    edges looked at."""
+    """Each right vertex of a grain chooses a left one, and stores its lot there. Returns how many did, and the number
+    of edges read."""
     free, open, mate = mates
     asked, seen, both = int64(0), int64(0), second.indptr.size > 1
     for v in range(begin, end):
@@ -85,12 +85,12 @@ def _ask(begin, end, turn, first, second, mates, random_seed):
             continue
         here = first.indptr[v + ONE] - first.indptr[v]
         there = second.indptr[v + ONE] - second.indptr[v] if both else 0
-        if here + there == 1:  # nothing to draw
+        if here + there == 1:  # no choice
             rows = first if here else second
             u = uint64(rows.neighbours[uint64(rows.indptr[v])])
             chosen = u if free[u] else NEVER
         else:
-            word = random_word(random_seed, 3 * turn - 2, v)
+            word = random_word(word_of_round(random_seed, 3 * turn - 2), v)
             lowest, chosen = _choose(v, first, free, word, NEVER, NEVER)
             if both:
                 lowest, chosen = _choose(v, second, free, word, lowest, chosen)
@@ -98,20 +98,21 @@ def _ask(begin, end, turn, first, second, mates, random_seed):
         open[v] = chosen != NEVER
         if open[v]:
             asked += 1
-            lot = mix(random_word(random_seed, 3 * turn - 1, chosen) ^ v)
-            if lot < mate[chosen]:  # else the lines of who is asked by many pass from core to core
+            lot = mix(random_word(word_of_round(random_seed, 3 * turn - 1), chosen) ^ v)
+            if lot < mate[chosen]:  # avoids atomics on cache lines of vertices that many choose
                 atomic_min(mate, chosen, lot)
     return asked, seen
 
 
 @scalar_part
 def _accept(begin, end, turn, mates, random_seed):
-    """Left vertices of a grain that were asked become the mates of those with the best lots; returns how many."""
+    """Match the left vertices of a grain that were chosen with the right vertices of the best lots; returns how
+    many."""
     free, open, mate = mates
     mated = int64(0)
     for u in range(begin, end):
         if free[u] and mate[u] != NEVER:
-            v = unmix(mate[u]) ^ random_word(random_seed, 3 * turn - 1, u)
+            v = unmix(mate[u]) ^ random_word(word_of_round(random_seed, 3 * turn - 1), u)
             mate[u], mate[v] = v, u
             free[u] = open[v] = False
             mated += 1
@@ -120,7 +121,7 @@ def _accept(begin, end, turn, mates, random_seed):
 
 @inlined
 def _choose(v, rows, free, word, lowest, chosen):
-    """The free neighbour with the lowest lot, as CHOOSE has it."""
+    """The free neighbour with the lowest lot, as in the phase CHOOSE of the program."""
     for e in range(uint64(rows.indptr[v]), uint64(rows.indptr[v + ONE])):
         u = uint64(rows.neighbours[e])
         if free[u]:

@@ -1,10 +1,10 @@
-"""The chain of steps where plugins cannot be installed: mail is data edges of the task graph, by Dask's public names
-alone.
+"""The chain of steps for clusters on which plugins cannot be installed: mail travels along edges of the task graph, by
+Dask's public API alone.
 
 A worker's end of the exchange, with its state, is the result of a task, and stays in that worker's memory as long as
-the client holds the future. Every step is given it and changes it in place, so a step that Dask repeats is refused. The
-last tasks of a chunk put its mail into the ends; then nothing in the cluster depends on the chunk any more. A step
-reads all that its peers have sent, to whomever: few tasks, but more bytes than with plugins.
+the client holds the future. Every step receives it and changes it in place, so a step that Dask repeats is rejected.
+The last tasks of a chunk deliver its mail to the ends, after which nothing in the cluster depends on the chunk. A step
+reads everything that its peers have sent to any worker: this takes few tasks, but more bytes than with plugins.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from distributed import Client, Future
+from distributed import Future
 from distributed.protocol.pickle import dumps, loads
 
-from dgraph.cluster.scheduler_calls import install, workers_of
+from dgraph.cluster.scheduler_calls import workers_of
 from dgraph.cluster.waits import gather_results, wait_for
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import Exchange
@@ -24,14 +24,14 @@ from dgraph.exchange.run_registry import key_of
 from dgraph.supersteps.step_graph import DaskChain, StepChunk, release
 from dgraph.supersteps.steps import open_steps, take_steps
 
-StepMail = list[tuple[int, Packet]]  # of one step, tokens included; each with the worker that it is for
+StepMail = list[tuple[int, Packet]]  # the packets of one step, including tokens, each with its receiving worker
 
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
 
 class MailExchange(Exchange):
-    """Gathers the mail of a step, which becomes its result. There is no patience: all mail is there before a step
-    starts."""
+    """Gathers the mail of a step, which becomes the result of its task. It needs no patience, because all mail has
+    arrived before a step starts."""
 
     def __init__(self, route: Route, worker: int):
         super().__init__(route, worker, patience=0)
@@ -45,10 +45,10 @@ class MailExchange(Exchange):
         return self.next
 
     def report(self, reason: str, error: BaseException) -> None:
-        """Nothing to do: the error is the task's, and Dask tells all that depend on it."""
+        """Do nothing: the error is the result of the task, and Dask fails all tasks that depend on it."""
 
     def sum(self, values: list[float]) -> list[float]:
-        raise RunError("adding up during a step needs the plugins of exchange='workers'")
+        raise RunError("sums during a step require exchange='workers'")
 
     def __reduce__(self) -> Any:
         raise RunError(f"the state of run {self.route.run} cannot leave {self.route.workers[self.worker]}")
@@ -56,8 +56,8 @@ class MailExchange(Exchange):
     def turn(self, step: int) -> None:
         """Check that this step comes next."""
         if step != self.next:
-            lost = f"{self.route.workers[self.worker]} is to take step {step} and its state is at {self.next}"
-            raise LostError(f"{lost}: Dask has repeated a task, because a result was lost; run again")
+            place = f"{self.route.workers[self.worker]} cannot take step {step}, because its state is at {self.next}"
+            raise LostError(f"{place}: Dask repeated a task whose result was lost; run again")
         self.next += 1
 
     def take(self, all_mail: list[StepMail]) -> None:
@@ -85,7 +85,7 @@ def step_task(end: MailExchange, step: int, mail: list[StepMail]) -> StepMail:
 
 def deliver_task(end: MailExchange, mail: list[StepMail]) -> Token:
     end.take(mail)
-    return end.told
+    return end.last_token
 
 
 def finish_task(end: MailExchange, taken: int) -> Any:
@@ -94,8 +94,8 @@ def finish_task(end: MailExchange, taken: int) -> Any:
 
 
 class MailChunk(StepChunk):
-    """Some steps: a task for each worker and step, after all of the step before, and one that delivers the last
-    mail."""
+    """Some steps: one task per worker and step, which depends on all tasks of the previous step; then one per worker
+    that delivers the last mail."""
 
     def __init__(self, route: Route, ends: Sequence[Future], first: int, count: int):
         super().__init__(route.run, route.workers, first, count, fuse=False)
@@ -118,7 +118,7 @@ class MailChunk(StepChunk):
 
 
 class MailChain(DaskChain):
-    """The client alone watches over the run: a step pinned to a worker that left would wait for ever."""
+    """Only the client watches over the run: a step pinned to a worker that has left would wait forever."""
 
     exchange = "graph"
 
@@ -152,12 +152,12 @@ class MailChain(DaskChain):
             raise
 
     def _blame(self, error: RunError) -> None:
-        """The error to raise: where a worker left, others may have failed before for want of its mail."""
+        """Raise LostError if a worker has left: other workers may have failed first, because its mail was missing."""
         try:
             self._look()
         except LostError as loss:
             raise loss from error
-        except (OSError, RunError):  # the scheduler cannot tell
+        except (OSError, RunError):  # the scheduler does not answer
             return
 
     def _graph(self, chunk: StepChunk) -> Any:
@@ -166,20 +166,7 @@ class MailChain(DaskChain):
     def _look(self) -> None:
         if absent := set(self.route.workers) - set(workers_of(self.client)):
             left = ", ".join(sorted(absent))
-            raise LostError(f"worker {left} left the cluster during the run; run again on the workers that are left")
+            raise LostError(f"worker {left} left the cluster during the run; run again on the remaining workers")
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         release([*self.futures, *self.ends])
-
-
-def choose_chain(client: Client, how: str) -> type[DaskChain]:
-    """The chain with plugins where they can be installed, unless the user asks for the other one."""
-    if how == "graph":
-        return MailChain
-    try:
-        install(client)
-    except RunError:
-        if how == "workers" or client.status != "running":
-            raise
-        return MailChain
-    return DaskChain

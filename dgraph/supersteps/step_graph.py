@@ -1,8 +1,8 @@
-"""The chain of steps as Dask tasks: a chunk of steps is one small expression that the scheduler unfolds.
+"""The chain of steps as Dask tasks: a chunk of steps is one small expression that the scheduler expands.
 
-Every task is pinned to the worker that has its partitions. A task pinned to a worker that left would wait for ever, so
-the registry on the scheduler cancels it in the same moment. (With pins that Dask may override it would steal a step for
-an idle worker, which lacks the partitions.)
+Every task is pinned to the worker that holds its partitions. (With pins that Dask may override, work stealing would
+move a step to an idle worker that lacks the partitions.) A task pinned to a worker that has left would wait forever, so
+the registry on the scheduler cancels it at once.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from dgraph.supersteps.steps import Steps, is_done, new_route, open_steps, take_
 
 try:
     from dask._expr import Expr
-except ImportError:  # it is not public; without it a HighLevelGraph says the same in more bytes
+except ImportError:  # it is not public; without it a HighLevelGraph does the same in more bytes
     Expr = None  # type: ignore[assignment, misc]
 
 STOPPED = "the run was stopped"
-AHEAD = 2  # tasks of steps that a worker has at a time
+AHEAD = 2  # tasks that a worker has at a time
 
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
@@ -38,40 +38,40 @@ AHEAD = 2  # tasks of steps that a worker has at a time
 def start_task(run: str, address: str, steps: bytes, count: int, partitions: list[Any]) -> Any:
     job = loads(steps)
     with taking_part(run, address) as end:
-        given = dict(zip(end.partitions, partitions, strict=True))
-        return _told(end, open_steps(end, job, given, count, secedes=job.meets))
+        own = dict(zip(end.partitions, partitions, strict=True))
+        return _finished(end, open_steps(end, job, own, count, secedes=job.meets))
 
 
 def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
-    """The next step of a worker. It leaves its thread when it waits for long, because it may wait for a task that needs
-    one."""
+    """The next step of a worker. It secedes when it waits for long, because it may be waiting for a task that needs a
+    thread."""
     with taking_part(run, address) as end:
         token = take_steps(end, 1, secedes=True)
-        return _told(end, token) if last else None
+        return _finished(end, token) if last else None
 
 
 def fused_task(run: str, address: str, count: int, before: list[None]) -> Any:
-    """Several steps of a worker; no other task of the chunk comes before."""
+    """Several steps of a worker in its only task of the chunk."""
     with taking_part(run, address) as end:
-        return _told(end, take_steps(end, count, secedes=end.held[0].meets))
+        return _finished(end, take_steps(end, count, secedes=end.held[0].meets))
 
 
-def _told(end: DaskExchange, token: Token) -> Any:
-    """What the last task of a worker in a chunk returns: the result of the run if there is one, which is then let go of
-    here. The token goes to the client by another way, because the end of a task takes longer to reach it."""
+def _finished(end: DaskExchange, token: Token) -> Any:
+    """What a worker's last task of a chunk returns: the result of the run, if there is one. The token goes to the
+    client separately, because the end of a task takes longer to reach it."""
     result = end.result if is_done([token]) else None
     end.tell(token)
     return result
 
 
 class StepChunk:
-    """Some supersteps of a run: a task for each worker and superstep, or all of them in one task a worker.
+    """Some supersteps of a run: one task per worker and superstep, or if fused one task per worker.
 
-    A task depends on one earlier task on its own worker; what steps have to wait for of each other, they wait for
-    through the exchange. If edges led to other workers, Dask would fetch values along them; and a worker that has just
-    told the scheduler that it has a value, or has let go of one, tells the end of a task only 2 ms later. So no edge
-    leads to another worker, and nothing is let go of before the last task, which depends on all. The scheduler leaves 5
-    ms between messages to a worker, so it gives each two tasks at a time; whichever is first takes the next step.
+    A task depends only on an earlier task on its own worker; steps wait for other workers through the exchange. If
+    edges led to other workers, Dask would fetch values along them, and a worker that has just reported a new or a
+    released value reports the end of a task only 2 ms later. So no edge leads to another worker, and nothing is
+    released before the last task, which depends on all others. The scheduler leaves 5 ms between messages to a worker,
+    so each worker has two tasks at a time; whichever runs first takes the next step.
     """
 
     def __init__(self, run: str, workers: Sequence[str], first: int, count: int, fuse: bool):
@@ -98,7 +98,7 @@ class StepChunk:
         return tasks
 
     def graph(self) -> HighLevelGraph:
-        """The tasks as a HighLevelGraph with a layer for each task, because only layers carry annotations."""
+        """The tasks as a HighLevelGraph with one layer per task, because only layers carry annotations."""
         tasks = self.tasks()
         names = {key: "-".join(map(str, key)) for key in tasks}
         layers = {
@@ -112,12 +112,12 @@ class StepChunk:
         return HighLevelGraph(layers, needs)
 
     def expression(self) -> Any:
-        """The tasks as an expression: some hundred bytes on the wire, however many there are."""
+        """The tasks as an expression, which takes a few hundred bytes on the wire for any number of tasks."""
         return StepGraph(self, _determ_token=f"{self.run}-{self.first}")
 
 
 class OpeningChunk(StepChunk):
-    """The first chunk: each worker makes its state from its partitions, and takes some steps in the same task."""
+    """The first chunk: each worker creates its state from its partitions and takes some steps in the same task."""
 
     def __init__(self, run: str, workers: Sequence[str], count: int, setup: bytes, shares: list[list[Any]]):
         super().__init__(run, workers, START, count, fuse=True)
@@ -151,8 +151,8 @@ if Expr is not None:
 
 
 class DaskChain:
-    """Workers of a cluster. States stay there, and tokens come back at each chunk's end, so no chunk depends on
-    another."""
+    """Uses the workers of a cluster. States stay there, and tokens return at the end of each chunk, so no chunk depends
+    on another."""
 
     exchange = "workers"
 
@@ -160,8 +160,8 @@ class DaskChain:
         self, steps: Steps, partitions: Sequence[Any], client: Client, homes: Sequence[str] | None, patience: float
     ):
         self.steps, self.partitions, self.client, self.patience = steps, partitions, client, patience
-        self.futures: list[Future] = []  # of the last tasks of the last chunk
-        self.over = False  # whether the scheduler knows that the run is
+        self.futures: list[Future] = []  # of the last tasks in the last chunk
+        self.over = False  # whether the scheduler knows that the run is over
         homes = list(homes or homes_of(client, partitions))
         workers = list(dict.fromkeys(homes))
         self.route, self.workers = new_route(workers, [workers.index(home) for home in homes]), range(len(workers))
@@ -172,29 +172,29 @@ class DaskChain:
     def start(self, count: int) -> list[Token]:
         shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
         shares = [[one if isinstance(one, Future) else quote(one) for one in share] for share in shares]
-        steps = dumps(self.steps)  # bytes: the scheduler need not look into them, nor keep objects in its logs
+        steps = dumps(self.steps)  # bytes, which the scheduler need not unpickle nor keep as objects in its logs
         opening = OpeningChunk(self.route.run, self.route.workers, count, steps, shares)
-        registry.begin_run(self.client, self.route, self.patience, self._needs_all(opening))
+        registry.begin_run(self.client, self.route, run_coroutine, self.patience, self._needs_all(opening))
         return self._run(opening)
 
     def advance(self, first: int, count: int, fuse: bool) -> list[Token]:
         chunk = StepChunk(self.route.run, self.route.workers, first, count, fuse)
         if self._needs_all(chunk):
-            registry.yield_workers(self.client, self.route)
+            registry.yield_workers(self.client, self.route, run_coroutine)
         return self._run(chunk)
 
     def finish(self) -> list[Future]:
         return self.futures
 
     def _needs_all(self, chunk: StepChunk) -> bool:
-        """Whether all its tasks must run at the same time, so that no other run may come in between."""
+        """Whether all tasks must run at the same time, so that no other run may come in between."""
         return chunk.fuse and chunk.count > 0 and not self.steps.meets
 
     def _run(self, chunk: StepChunk) -> list[Token]:
         graph = self._graph(chunk)
-        # The futures before are released only now: the client sends every 10 ms, and this must not wait for that.
-        before, self.futures = self.futures, self.client.get(graph, chunk.last_keys(), sync=False)
-        release(before)
+        # Release the last futures only after submitting: the client sends every 10 ms, and the graph must not wait.
+        previous, self.futures = self.futures, self.client.get(graph, chunk.last_keys(), sync=False)
+        release(previous)
         return self._tokens()
 
     def _graph(self, chunk: StepChunk) -> Any:
@@ -206,7 +206,7 @@ class DaskChain:
         return tokens
 
     def _look(self) -> None:
-        """Called while it waits: a task that failed before it took part in the run has told nobody."""
+        """Called while the client waits: a task that failed before it took part in the run has reported nothing."""
         for future in self.futures:
             if future.status in ("error", "cancelled"):
                 future.result()
@@ -222,9 +222,7 @@ class DaskChain:
             reason, cause = registry.end_run(self.client, self.route, stop=STOPPED)
         except Exception as lost:
             raise RunError(f"the scheduler of {self.client!r} cannot be reached; is the cluster alive?") from lost
-        if not isinstance(error, Exception):  # Ctrl-C
-            return
-        if isinstance(error, LostError):
+        if not isinstance(error, Exception) or isinstance(error, LostError):  # Ctrl-C is no Exception
             return
         if cause is not None:
             raise cause from error
@@ -233,8 +231,7 @@ class DaskChain:
 
 
 def release(futures: Sequence[Future]) -> None:
-    """Let go of futures here and now. Left to their finalizers, a Ctrl-C that arrives meanwhile is lost: Python drops
-    exceptions there, and the run would go on.
-    """
+    """Release futures explicitly. If that is left to their finalizers, a Ctrl-C during one is lost, because Python
+    drops exceptions there, and the run would go on."""
     for future in futures:
         future.release()

@@ -1,5 +1,6 @@
-"""For how many rounds a partition need not tell others anything: its messages must cross so many edges before they come
-to a vertex that another partition knows. After GX-Plug's synchronisation skipping, which looks one edge ahead."""
+"""Computes for how many rounds a partition need not synchronise: the number of edges that its messages must cross
+before they reach a vertex that another partition knows. A generalisation of GX-Plug's synchronisation skipping (Zou et
+al. 2022), which looks one edge ahead."""
 
 from __future__ import annotations
 
@@ -9,23 +10,24 @@ from numba import uint64
 from dgraph.native.machine_code import cached_njit
 from dgraph.tables.edge_tables import EdgeTables, cached_on
 
-FAR = 65535  # so many edges or more
+FAR = 65535  # this many edges or more
 
 kernel = cached_njit()
 
 
 def quiet_rounds(edges: EdgeTables, along: str, senders: np.ndarray) -> int:
-    """How many rounds, this one first, cannot concern other partitions if these vertices send."""
+    """The number of rounds, including this one, that cannot affect other partitions if these vertices send."""
     sides = edges.receivers(along, at_once=False)
     if not sides:
         return 0
-    found = cached_on(edges.partition, ("hops", edges.directed, along), lambda: _hops(edges, sides))
-    return int(_least(found, senders))
+    hops = cached_on(edges.partition, ("hops", edges.directed, along), lambda: _hops(edges, sides))
+    return int(_least(hops, senders))
 
 
 def _hops(edges: EdgeTables, sides: list) -> np.ndarray:
-    """For each owned vertex, the number of edges to the next vertex that others know (it has copies elsewhere, or an
-    edge to a proxy); 0 for these themselves. Breadth first, against the direction of messages."""
+    """For each owned vertex, the number of edges to the nearest vertex that other partitions know (it has copies
+    elsewhere, or an edge to a proxy); 0 for these vertices themselves. A breadth-first search against the direction of
+    messages."""
     partition = edges.partition
     n = partition.num_owned
     hops, queue, count = np.full(n, FAR, np.uint16), np.empty(n, np.uint32), 0
@@ -36,15 +38,15 @@ def _hops(edges: EdgeTables, sides: list) -> np.ndarray:
         count = _mark(copied, hops, queue, count)
     begin, level = 0, 0
     while begin < count and level < FAR - 1:
-        begin, level, here = count, level + 1, queue[begin:count]
+        begin, level, rows = count, level + 1, queue[begin:count]
         for side in sides:
-            count = _reach(side.indptr, side.neighbours, here, level, hops, queue, count)
+            count = _reach(side.indptr, side.neighbours, rows, level, hops, queue, count)
     return hops
 
 
 @kernel
 def _reach(indptr, neighbours, rows, level, hops, queue, count):
-    """Add the vertices that send to some rows, and were not met before, to the queue; returns its length."""
+    """Add the unvisited vertices that send to some rows to the queue; returns its new length."""
     for i in range(uint64(len(rows))):
         for e in range(uint64(indptr[rows[i]]), uint64(indptr[rows[i] + uint64(1)])):
             u = neighbours[e]

@@ -1,12 +1,15 @@
-"""A partition's edges as kernels read them: which rows push and pull along each way, columns in their dtype, degrees.
+"""A partition's edges as kernels read them: the tables for pushing and pulling in each direction, columns in the
+program's dtypes, and degrees.
 
-What is made here (edges of both directions in one table, cast columns, degrees) is kept as long as the edges are.
+Everything computed here (tables with edges of both directions, cast columns, degrees) is cached as long as the edges
+exist.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,62 +19,98 @@ import numpy as np
 from dgraph.errors import ColumnError
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.partition import Partition
-from dgraph.programs.kernel_names import key
+from dgraph.programs.kernel_names import ORDINAL, key
+from dgraph.programs.random_draws import encoded
+from dgraph.tables.repeated_edges import places_among_repeats
 
 _made: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
-ORDERS = {"out": ("out", "incoming"), "in": ("incoming", "out")}  # rows of those who send, of those who are sent to
+ORDERS = {"out": ("out", "incoming"), "in": ("incoming", "out")}  # tables by sender and by receiver
 
 
 class EdgeTables:
-    """`columns` maps what the program reads to the graph's column and the dtype that kernels want."""
+    """`columns` maps a name in the program to the graph's column and the dtype that kernels expect. `draws` says
+    whether the program draws a random number for each edge."""
 
-    def __init__(self, partition: Partition, directed: bool, columns: Mapping[str, tuple[str, str]], threads: int):
+    def __init__(
+        self,
+        partition: Partition,
+        directed: bool,
+        columns: Mapping[str, tuple[str, str]],
+        threads: int,
+        draws: bool = False,
+    ):
         self.partition, self.directed, self.columns, self.threads = partition, directed, columns, threads
+        self.draws = draws
 
     def senders(self, along: str) -> list[Adjacency]:
-        """The tables whose rows are the vertices that send: two where messages go both ways, none if that order was not
-        built, or without the columns that are read."""
+        """The tables whose rows are the sending vertices: two if messages go both ways; none if that order was not
+        built or lacks a column that the program reads."""
         return self._found(along, 0)
 
     def receivers(self, along: str, *, at_once: bool) -> list[Adjacency]:
-        """The tables whose rows are the vertices that are sent to; with `at_once`, all edges of a vertex are in one
-        table."""
-        found = self._found(along, 1)
-        if len(found) < 2 or not at_once:
-            return found
-        first, second = found
-        joined = partial(first.joined, second, self._read, self.threads)
-        return [cached_on(self.partition, ("joined", frozenset(self._read)), joined)]
+        """The tables whose rows are the receiving vertices; with `at_once`, one table that has all edges of a
+        vertex."""
+        tables = self._found(along, 1)
+        if len(tables) < 2 or not at_once:
+            return tables
+        first, second = tables
+        read, compared = self._read, self._compared if self.draws else None
+        joined = partial(first.joined, second, read | {ORDINAL} if self.draws else read, self.threads)
+        return [cached_on(self.partition, ("joined", frozenset(read), compared), joined)]
 
     def of_proxies(self, along: str) -> Adjacency:
-        """Where messages go both ways: for each proxy its neighbours that are owned here."""
+        """For messages that go both ways: each proxy's neighbours that are owned here."""
         (rows,) = self.receivers(along, at_once=True)
         return cached_on(rows, "of proxies", partial(_of_proxies, rows, self.partition.num_owned))
 
     def _found(self, along: str, end: int) -> list[Adjacency]:
-        found = [getattr(self.partition, ORDERS[way][end]) for way in self.ways(along)]
-        return found if all(side is not None and side.columns.keys() >= self._read for side in found) else []
+        ways = self.ways(along)
+        tables = [getattr(self.partition, ORDERS[way][end]) for way in ways]
+        if not all(side is not None and side.columns.keys() >= self._read for side in tables):
+            return []
+        if self.draws:
+            return [self._with_ordinals(side, way == "in") for side, way in zip(tables, ways, strict=True)]
+        return tables
+
+    def _with_ordinals(self, side: Adjacency, against: bool) -> Adjacency:
+        """A table with the numbers that tell apart the edges between the same two vertices."""
+        compared = [side.columns[name] for name in self._compared]
+
+        def made() -> Adjacency:
+            numbers = encoded(places_among_repeats(side, compared, self.threads), against)
+            return replace(side, columns={**side.columns, ORDINAL: numbers})
+
+        return cached_on(side, (ORDINAL, self._compared, against), made)
 
     @property
     def _read(self) -> set[str]:
-        """The graph's names of the columns that the program reads."""
+        """The graph's names for the columns that the program reads."""
         return {name for name, _ in self.columns.values()}
 
+    @property
+    def _compared(self) -> tuple[str, ...]:
+        """The graph's names for the columns by which repeated edges are put in order."""
+        return tuple(name for name, _ in self.columns.values())
+
     def ways(self, along: str) -> tuple[str, ...]:
-        """The directions in which messages along `along` cross edges. Rows of an undirected graph have both already."""
+        """The directions in which messages cross edges. The rows of an undirected graph already contain both."""
         if not self.directed:
             return ("out",)
         return ("out", "in") if along == "both" else (along,)
 
     def arguments(self, side: Adjacency) -> dict[str, np.ndarray]:
         """A table's arrays by the names that kernels use."""
-        found: dict[str, np.ndarray] = {"indptr": side.indptr, "neighbours": side.neighbours}
-        return found | {key(name): self.column(side, name) for name in self.columns}
+        return {
+            "indptr": side.indptr,
+            "neighbours": side.neighbours,
+            **({ORDINAL: side.columns[ORDINAL]} if self.draws else {}),
+            **{key(name): self.column(side, name) for name in self.columns},
+        }
 
     def column(self, side: Adjacency, name: str) -> Any:
-        """What the program reads of the edges under a name, in the dtype that it wants; None if it does not."""
+        """The edge column that the program reads under a name, in its dtype; None if it does not read one."""
         if name not in self.columns:
             return None
         column, dtype = self.columns[name]
@@ -81,16 +120,16 @@ class EdgeTables:
         )
 
     def numbers(self) -> np.ndarray:
-        """The number of each local vertex, in the dtype that kernels want."""
+        """The number of each local vertex, in the dtype that kernels expect."""
         return cached_on(self.partition, "numbers", lambda: self.partition.numbers.astype(np.int64))
 
     def degrees(self, along: str) -> np.ndarray:
-        """For each local vertex, the number of edges here along which it sends."""
+        """For each local vertex, the number of edges of this partition along which it sends."""
         degree, *more = (self._degree(way) for way in self.ways(along))
         return sum(more, degree)
 
     def _degree(self, way: str) -> np.ndarray:
-        """An array that nobody else has."""
+        """The degrees in one direction, as a new array."""
         rows, columns = (getattr(self.partition, order) for order in ORDERS[way])
         if rows is not None:
             return np.diff(rows.indptr)
@@ -104,20 +143,22 @@ def _of_proxies(rows: Adjacency, owned: int) -> Adjacency:
 
 
 def _cast(name: str, values: np.ndarray, dtype: str) -> np.ndarray:
-    """A column in the dtype that the program declares, which must not change what it says."""
-    with np.errstate(invalid="ignore"):  # NaN as a whole number, which is not the same
+    """A column in the dtype that the program declares; its values must not change."""
+    with np.errstate(invalid="ignore"):  # NaN cast to an integer differs, which is checked below
         cast = values.astype(dtype)
     if cast.dtype.kind != "f" and (changed := np.flatnonzero(cast != values)).size:
         value = values[changed[0]]
-        raise ColumnError(f"edge column {name!r} is declared {dtype}, which {value} is not; declare another")
+        raise ColumnError(
+            f"edge column {name!r} has the value {value}, which {dtype} cannot represent; declare another dtype"
+        )
     return cast
 
 
 def cached_on(owner: Any, what: Any, make: Callable[[], Any]) -> Any:
-    """What `make` returns, computed once for each `what`, and kept as long as `owner` (a partition, or a table of
-    edges) lives."""
+    """The result of `make`, computed once for each key `what` and cached as long as `owner` (a partition, or a table of
+    edges) exists."""
     with _lock:
-        found = _made.setdefault(owner, {})
-    if what not in found:
-        found[what] = make()
-    return found[what]
+        cache = _made.setdefault(owner, {})
+    if what not in cache:
+        cache[what] = make()
+    return cache[what]

@@ -1,5 +1,5 @@
-"""What is done to arrays over vertices beside the program's kernels: flags, lists, and what travels. This is for arrays
-in this process's memory; `devices/device_vertex_arrays.py` does the same on a device."""
+"""Operations on arrays over vertices besides the program's kernels: flags, lists, and copies for other partitions. This
+module handles arrays in this process's memory; `devices/device_vertex_arrays.py` does the same on a device."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Where = np.ndarray | slice  # local ids
 
 
 class VertexArrays:
-    """NumPy's arrays. `queue` arguments are arrays whose head is a list; `ids` are lists of local ids."""
+    """Operations on NumPy arrays. A `queue` is an array whose first elements are a list; `ids` are lists of local
+    ids."""
 
     def moved(self, array: Any) -> Any:
-        """The array, moved to where kernels run."""
+        """A copy of the array where kernels run; here, the array itself."""
         return array
 
     def brought(self, array: Any, count: int) -> np.ndarray:
@@ -35,13 +36,13 @@ class VertexArrays:
         """The list at the head of a queue."""
         return queue[:count]
 
-    def listed(self, queue: Any, found: Sequence[tuple[int, Any]]) -> Any:
-        """One list from what a kernel has listed: (begin in the queue, how many) for each range of its rows."""
-        lists = [queue[begin : begin + int(length or 0)] for begin, length in found]
+    def listed(self, queue: Any, ranges: Sequence[tuple[int, Any]]) -> Any:
+        """One list from what a kernel has listed: (start in the queue, length) for each range of its rows."""
+        lists = [queue[begin : begin + int(length or 0)] for begin, length in ranges]
         return lists[0] if len(lists) == 1 else np.concatenate(lists)
 
     def joined(self, lists: Sequence[Any], room: Any) -> Any:
-        """Several lists as one. All but the first have come from other partitions; `room` may hold the result."""
+        """Several lists as one. All but the first come from other partitions; `room` may hold the result."""
         return np.concatenate(lists) if len(lists) > 1 else lists[0]
 
     def everybody(self, n: int) -> Any:
@@ -51,17 +52,17 @@ class VertexArrays:
         return below(ids, limit)
 
     def store(self, queue: Any, ids: Any) -> None:
-        """Write a list to the head of a queue."""
+        """Write a list to the start of a queue."""
         queue[: len(ids)] = ids
 
     def edges(self, sides: Sequence[Any], ids: Any) -> Any:
-        """The number of edges that some vertices have in all of these tables; on a device it may not be known yet."""
+        """The number of edges of some vertices in all of these tables; on a device it may not be known yet."""
         return count_edges(sides, ids)
 
     # -- flags and fields ----------------------------------------------------------------------------------------------
 
     def flagged(self, flags: Any, first: int, last: int) -> Any:
-        """The list of vertices from first to last whose flag is set."""
+        """The list of vertices between first and last whose flag is set."""
         return np.flatnonzero(flags[first:last]).astype(np.uint32)
 
     def count(self, flags: Any, first: int) -> int:
@@ -75,25 +76,25 @@ class VertexArrays:
             array[ids] = value
 
     def fill(self, array: Any, first: int, value: Any) -> None:
-        """Set the value of all vertices from `first` on."""
+        """Set the value of all vertices starting at `first`."""
         array[first:] = value
 
     def copy(self, to: Any, array: Any) -> None:
         to[:] = array
 
     def write(self, array: Any, ids: np.ndarray, values: Any) -> None:
-        """Write values that have come from other partitions."""
+        """Write values received from other partitions."""
         array[ids] = values
 
     def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
-        """The best messages of a round: see `codegen/bounds.py`."""
+        """The best messages of a round (see `codegen/bounds.py`)."""
         return bounds(phase, values, senders)
 
-    # -- what travels --------------------------------------------------------------------------------------------------
+    # -- copies for other partitions -----------------------------------------------------------------------------------
 
     def news(self, arrays: Sequence[Any], before: list[Any] | None, n: int) -> tuple[Any, list[Any]]:
-        """A mask of the first n rows that differ from `before` (None: all do), and a copy of the rows for the next
-        call."""
+        """A mask of the first n rows that differ from `before`, and a copy of the rows for the next call. If `before`
+        is None, the mask is None: all rows count as changed."""
         now = [array[:n] for array in arrays]
         if before is None:
             return None, [array.copy() for array in now]
@@ -107,15 +108,15 @@ class VertexArrays:
         return mask[where]
 
     def unlike(self, arrays: Sequence[Any], where: slice, values: Sequence[Any]) -> np.ndarray:
-        """A mask of the rows that are unlike the given values, in this process's memory."""
+        """A mask of the rows that differ from the given values, in this process's memory."""
         return rows_that_differ([array[where] for array in arrays], values, where.stop - where.start)
 
     def room_for_mail(self, size: int) -> Any:
-        """Room for values that travel, where kernels run; None: let them travel from main memory."""
+        """A buffer for mail where kernels run; None to send it from main memory."""
         return None
 
     def take(self, array: Any, where: Where | None, picked: np.ndarray | None, out: Any) -> None:
-        """Copy the values of vertices `where` (None: all) to `out`; if `picked` is given, only those at these places of
+        """Copy the values of the vertices `where` (None means all) to `out`, or only those at the places `picked` of
         `where`."""
         if isinstance(where, slice):
             array, where = array[where], None
@@ -131,10 +132,10 @@ IN_PROCESS = VertexArrays()
 
 
 def rows_that_differ(arrays: Sequence[np.ndarray], others: Sequence[Any], count: int) -> np.ndarray:
-    """A mask of so many rows in which some array (scalars, or a vector a row) differs from the other one, or from a
-    value; there may be no array."""
-    news = np.zeros(count, bool)
+    """A mask of the `count` rows in which some array differs from its counterpart in `others`, an array or a value. An
+    array has a scalar or a vector per row; there may be no arrays."""
+    mask = np.zeros(count, bool)
     for array, other in zip(arrays, others, strict=True):
         differs = array != other
-        news |= differs if differs.ndim == 1 else differs.any(axis=1)
-    return news
+        mask |= differs if differs.ndim == 1 else differs.any(axis=1)
+    return mask

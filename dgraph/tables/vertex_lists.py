@@ -1,4 +1,4 @@
-"""Lists and flags of vertices, whatever the program: compiled loops that let go of Python's lock."""
+"""Lists and flags of vertices: compiled loops that release the GIL."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ one = uint64(1)
 
 
 def count_edges(rows: Sequence[Any], ids: np.ndarray) -> int:
-    """The number of edges that some vertices have in all of these tables."""
+    """The number of edges of some vertices in all of these tables."""
     return sum(int(_edges(side.indptr, ids)) for side in rows)
 
 
 def below(ids: np.ndarray, limit: int) -> np.ndarray:
     """The ids below a limit, in their order."""
-    found = np.empty(len(ids), np.uint32)
-    return found[: int(_below(ids, limit, found))]
+    out = np.empty(len(ids), np.uint32)
+    return out[: int(_below(ids, limit, out))]
 
 
 @kernel
@@ -43,9 +43,9 @@ def _edges(indptr, ids):
 
 
 @kernel
-def _below(ids, limit, found):
+def _below(ids, limit, out):
     count = uint64(0)
     for i in range(uint64(len(ids))):
-        found[count] = ids[i]
+        out[count] = ids[i]
         count += uint64(ids[i] < limit)
     return count

@@ -1,4 +1,4 @@
-"""A partition's vertices as kernels read them: one array a field, over owned vertices and then proxies."""
+"""A partition's vertices as kernels read them: one array per field, for owned vertices and then proxies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from dgraph.codegen.message_sums import EXCESS
 from dgraph.codegen.recipe import Recipe
+from dgraph.codegen.text import Argument
 from dgraph.programs.analysis import Analysis
 from dgraph.programs.kernel_names import before, inbox, key, sent
 from dgraph.programs.program import State
@@ -15,19 +17,21 @@ from dgraph.tables.edge_tables import EdgeTables
 
 
 def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """The arrays that some kernel of the program asks for, as they are before the first round; `columns` are of owned
-    vertices."""
+    """The arrays that the kernels of the program use, with their values before the first round. `columns` has the
+    values of owned vertices."""
     analysis, size = recipe.analysis, edges.partition.num_local
-    asked = {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
+    arguments = _arguments(recipe)
     starts = _starts(analysis)
-    flags = {name: asked[name].dtype if name in asked else "bool" for name in ("sending", "arrived")}
+    flags = {name: arguments[name].dtype if name in arguments else "bool" for name in ("sending", "arrived")}
     table: dict[str, Any] = {name: np.zeros(size, dtype) for name, dtype in flags.items()}
-    for name, argument in asked.items():
+    for name, argument in arguments.items():
         if name in starts:
             shape = (size,) if argument.dims == 1 else (size, analysis.width)
             table[name] = np.full(shape, starts[name], argument.dtype)
-    if "number" in asked:
+    if "number" in arguments:
         table["number"] = edges.numbers()
+    if EXCESS in arguments:
+        table[EXCESS] = np.zeros(1, np.int64)
     for column in analysis.vertex_columns:
         shape = (size,) if column.shape is None else (size, analysis.width)
         table[key(column.name)] = np.full(shape, column.missing, column.dtype)
@@ -37,18 +41,23 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
 
 
 def bytes_of_vertex(recipe: Recipe) -> int:
-    """Bytes that a run takes for each local vertex: its row in the table, and in two lists of vertices; where it counts
-    the slack of vertices, that, what they had to send, and where rows of proxies begin."""
-    asked = {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
+    """Bytes that a run needs per local vertex: its row in the table and its place in two lists; if the run counts the
+    slack of vertices, also the slack, what they last sent, and where rows of proxies begin."""
+    arguments = _arguments(recipe)
     columns = {key(column.name) for column in recipe.analysis.vertex_columns}
-    named = [one for name, one in asked.items() if name in {*_starts(recipe.analysis), *columns}]
-    each = [np.dtype(one.dtype).itemsize * (recipe.analysis.width if one.dims > 1 else 1) for one in named]
-    flags, lists, slack = 2, 8, 28 if "slack" in asked else 0
+    fields = [one for name, one in arguments.items() if name in {*_starts(recipe.analysis), *columns}]
+    each = [np.dtype(one.dtype).itemsize * (recipe.analysis.width if one.dims > 1 else 1) for one in fields]
+    flags, lists, slack = 2, 8, 28 if "slack" in arguments else 0
     return sum(each) + flags + lists + slack
 
 
+def _arguments(recipe: Recipe) -> dict[str, Argument]:
+    """All arguments of the program's kernels, by name."""
+    return {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
+
+
 def _starts(analysis: Analysis) -> dict[str, Any]:
-    """The dtype and first value of each array of states and messages."""
+    """The initial value of each array of states and messages."""
     starts: dict[str, Any] = {array(state.name): state.start for state in analysis.states for array in (key, before)}
     for phase in analysis.phases:
         for message in phase.messages:
@@ -57,7 +66,7 @@ def _starts(analysis: Analysis) -> dict[str, Any]:
 
 
 def room_for_results(analysis: Analysis, n: int) -> dict[str, np.ndarray]:
-    """Empty arrays for the kernel `finish` to fill, for n owned vertices."""
+    """Empty arrays for the results of n owned vertices, which the kernel `finish` fills."""
     return {
         f"result_{name}": np.empty((n, analysis.width) if reads.vector else (n,), of.dtype)
         for name, (of, reads) in analysis.results.items()
@@ -66,7 +75,7 @@ def room_for_results(analysis: Analysis, n: int) -> dict[str, np.ndarray]:
 
 def states_as_columns(analysis: Analysis, table: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
     """The answer of a program that declares no results: its states. A state that no function reads or writes has no
-    array."""
+    array and keeps its initial value."""
 
     def column(state: State) -> np.ndarray:
         if key(state.name) in table:

@@ -1,10 +1,10 @@
-"""What tests of programs and clusters take: verifiers, strategies for Hypothesis, and clusters of unlike workers."""
+"""Tools for tests: verifiers, Hypothesis strategies, and clusters with CPU and GPU workers."""
 
 from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """The name `mixed_cluster`, for which Dask's clusters are imported only when it is asked for."""
+    """Import `mixed_cluster`, and with it Dask's clusters, when it is first used."""
     if name == "mixed_cluster":
         from dgraph.testing.clusters import mixed_cluster
 

@@ -1,4 +1,4 @@
-"""Clusters for tests: one scheduler with CPU workers and GPU workers, all on this machine."""
+"""Clusters for tests: a scheduler with CPU workers and GPU workers, all on this machine."""
 
 from __future__ import annotations
 
@@ -15,22 +15,40 @@ from distributed import Client, Nanny, Scheduler, SpecCluster
 from dgraph.devices.probe import SIMULATOR, gpus, missing_requirements
 from dgraph.options import check_integer
 
-CONTEXT = "DASK_DISTRIBUTED_UCXX__CREATE_CUDA_CONTEXT"  # if True, a worker has one before UCX looks for it
-SWITCHES = 1e-4  # seconds a thread of Python runs: those of the simulator meet at barriers
+CONTEXT = "DASK_DISTRIBUTED_UCXX__CREATE_CUDA_CONTEXT"  # if True, a worker creates a context before UCX looks for one
+SWITCHES = 1e-4  # seconds between switches of Python threads: those of the simulator meet at barriers
 
 
 @contextmanager
 def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1, protocol: str = "tcp") -> Iterator[Client]:
-    """A client of a cluster with so many workers of each kind, which ends with the block. It is not made the current
-    client: name it, as in `Graph.from_edges(frame, client=client)` and `result.frame.compute(scheduler=client)`.
+    """A client of a cluster of CPU and GPU workers (experimental) on this machine, which ends with the block.
 
-    GPU workers have `resources={"GPU": 1}` and take this machine's GPUs in turn; where there is none, Numba simulates
-    one in them, which is right but thousands of times slower. With protocol="ucxx", of the package distributed-ucxx,
-    GPUs send each other what is on them.
+    It does not become the current client: pass it on, as in `Graph.from_edges(frame, client=client)` and
+    `result.frame.compute(scheduler=client)`.
 
-        >>> with mixed_cluster() as client:
-        ...     graph = dg.rmat(scale=4, client=client, capacities=[1, 1])
-        ...     dg.pagerank(graph).report["device"].unique()
+    Parameters
+    ----------
+    cpu : int, default 1
+        Number of CPU workers.
+    gpu : int, default 1
+        Number of GPU workers. They have ``resources={"GPU": 1}`` and share this machine's GPUs. Without a GPU, Numba
+        simulates one, with the same results but thousands of times slower.
+    threads : int, default 1
+        Number of threads per worker.
+    protocol : str, default "tcp"
+        How workers communicate. With ``"ucxx"``, which needs the package distributed-ucxx, GPUs exchange data directly.
+
+    Yields
+    ------
+    distributed.Client
+        A client of the cluster.
+
+    Examples
+    --------
+    >>> from dgraph.testing import mixed_cluster
+    >>> with mixed_cluster() as client:  # doctest: +SKIP
+    ...     graph = dg.rmat(scale=4, client=client, capacities=[1, 1])
+    ...     dg.pagerank(graph).report["device"].unique()
     """
     check_integer("cpu", cpu, 0), check_integer("gpu", gpu, 0), check_integer("threads", threads)
     real = len(gpus()) if not missing_requirements() else 0
@@ -42,8 +60,8 @@ def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1, protocol: str
         env = {SIMULATOR: "0" if real else "1", **shown}
         workers[f"gpu-{number}"] = {"env": env, "resources": {"GPU": 1}}
     config = {
-        "distributed.worker.multiprocessing-method": "spawn",  # what is in `env` counts at its start
-        # it looks at all threads: before Python 3.11.9 that may stop a process for ever in which many come and go
+        "distributed.worker.multiprocessing-method": "spawn",  # so that `env` is set before imports
+        # Before Python 3.11.9, the profiler may hang a process in which many threads start and end.
         "distributed.worker.profile.enabled": False,
     }
     place = {"host": "127.0.0.1", "protocol": protocol}
@@ -62,5 +80,5 @@ def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1, protocol: str
         simulators = [address for address, info in infos.items() if info["resources"] and not real]
         if simulators:
             client.run(sys.setswitchinterval, SWITCHES, workers=simulators)
-            client.run(warnings.simplefilter, "ignore", workers=simulators)  # kernels divide by zero as devices do
+            client.run(warnings.simplefilter, "ignore", workers=simulators)  # kernels divide by zero, as on devices
         yield client

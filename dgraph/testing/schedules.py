@@ -1,6 +1,9 @@
-"""Schedules of an asynchronous run, to test how its end is found: workers send each other messages with so many hops to
-live, and all that is under way waits in a pool. In a random schedule whatever is drawn from the pool happens next, so
-that anything may be late or overtaken; in a timed one all takes as long."""
+"""Simulated schedules of an asynchronous run, which test how its end is detected.
+
+Workers send each other messages that live for a number of hops, and all pending events wait in a pool. A random
+schedule draws the next event from the pool, so that any event may be late or overtaken. In a timed schedule all events
+take the same time.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from dataclasses import dataclass
 from dgraph.exchange.termination import Termination
 
 MAIL, WORK, RECEIPT, REST, NOTE = "mail", "work", "receipt", "rest", "note"
-Event = tuple  # what, at which worker, and more
+Event = tuple  # kind, worker, and further values
 
 
 @dataclass(frozen=True)
 class ScheduleOutcome:
-    """What came of a schedule: how many snapshots were taken and how many events there were; and after the last work
-    was done and known to be, how many notes, and how many steps of time."""
+    """The outcome of a schedule: its numbers of snapshots and events, and the notes and steps of time that followed
+    once the last work was done and acknowledged."""
 
     snapshots: int
     events: int
@@ -27,24 +30,27 @@ class ScheduleOutcome:
 
 
 class Schedule:
-    """The workers of a run, and what is under way between them. `hops`: for each worker, how many hops each of its
-    first messages has to live. `peer_of`: a function from a worker to the one that it sends its next message to."""
+    """The workers of a run, and the events between them.
+
+    `hops` lists for each worker the number of hops that each of its first messages lives. `peer_of` maps a worker to
+    the receiver of its next message.
+    """
 
     def __init__(self, hops: Sequence[Sequence[int]], peer_of: Callable[[int], int]):
         workers = len(hops)
         self.machines = [Termination(worker, workers) for worker in range(workers)]
         self.peer_of = peer_of
-        self.inbox = [len(given) for given in hops]  # messages that wait to be worked on
-        self.unknown = [0] * workers  # messages sent of which it is not known here that they were received
+        self.inbox = [len(one) for one in hops]  # messages that wait for work
+        self.unknown = [0] * workers  # messages sent and not yet acknowledged
         self.resting = [False] * workers
-        self.alive = sum(self.inbox)  # messages anywhere
-        self.owed = 0  # receipts under way
-        self.new: list[Event] = [(WORK, worker, hop) for worker, given in enumerate(hops) for hop in given]
+        self.alive = sum(self.inbox)  # all messages
+        self.owed = 0  # receipts not yet delivered
+        self.new: list[Event] = [(WORK, worker, hop) for worker, first in enumerate(hops) for hop in first]
         self.new += [(REST, worker) for worker in range(workers) if not self.inbox[worker]]
 
     def happen(self, event: Event) -> None:
-        """Have one event happen; those that it leads to are added to `new`. Raises AssertionError if a worker is told
-        of the end too early."""
+        """Let an event happen, and add those that it causes to `new`. Raise an AssertionError if a worker believes too
+        early that the run has ended."""
         what, worker, *more = event
         machine = self.machines[worker]
         if what == WORK:
@@ -68,24 +74,23 @@ class Schedule:
             self.owed -= 1
         elif what == NOTE:
             self.new += [(NOTE, peer, note) for peer, note in machine.receive(more[0])]
-            assert not (machine.over and self.alive), f"worker {worker} is told of the end too early"
+            assert not (machine.over and self.alive), f"worker {worker} believes too early that the run has ended"
         if not (self.inbox[worker] or self.unknown[worker] or self.resting[worker]):
             if what == REST:
                 self.resting[worker] = True
                 self.new += [(NOTE, peer, note) for peer, note in machine.rest()]
-                assert not (machine.over and self.alive), f"worker {worker} is told of the end too early"
+                assert not (machine.over and self.alive), f"worker {worker} believes too early that the run has ended"
             else:
                 self.new.append((REST, worker))
 
     def course(self, events: int, notes: int, steps: int) -> ScheduleOutcome:
-        """What came of it, once no event is left. Raises AssertionError if a worker has not been told of the end."""
-        assert all(machine.over for machine in self.machines), "nothing is under way, and some are not told of the end"
+        """The outcome, once no event is left. Raise an AssertionError if a worker does not know of the end."""
+        assert all(machine.over for machine in self.machines), "no event is left, but a worker does not know of the end"
         return ScheduleOutcome(self.machines[0].ended, events, notes, steps)
 
 
 def at_random(schedule: Schedule, draw: random.Random, held: str = "") -> ScheduleOutcome:
-    """Have events happen in random order until none is left. Those of the kind `held` wait as long as any other can
-    happen."""
+    """Let events happen in random order until none is left. Events of kind `held` wait until no others are left."""
     pool: list[Event] = []
     late: list[Event] = []
     events = 0
@@ -103,8 +108,7 @@ def at_random(schedule: Schedule, draw: random.Random, held: str = "") -> Schedu
 
 
 def in_time(schedule: Schedule) -> ScheduleOutcome:
-    """Have events happen in the order of time until none is left: mail, receipts and notes take one step each, work
-    takes none."""
+    """Let events happen in order of time until none is left. Mail, receipts and notes take a step; work takes none."""
     now: deque[Event] = deque()
     events = notes = steps = 0
     coming = schedule.new
@@ -127,6 +131,6 @@ def in_time(schedule: Schedule) -> ScheduleOutcome:
 
 
 def notes_of(workers: int) -> int:
-    """How many notes one snapshot takes: a vote of every worker but the roots on its way up, an outcome down, and two
-    votes across."""
+    """The number of notes in one snapshot: a vote up the tree from every worker but the roots, an outcome down, and two
+    votes between the roots."""
     return 2 * (workers - 1)

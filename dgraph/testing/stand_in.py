@@ -1,5 +1,5 @@
-"""Daemons in the place of hardware that is not here: answers are computed on the CPU, and each stage then waits until
-it has taken the time that was stated. Waiting leaves the core free for others, as a device does."""
+"""Daemons that stand in for missing hardware: they compute on the CPU, and each stage waits until a given time has
+passed. Waiting leaves the core free for others, as a device does."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from dgraph.agents.daemon_settings import DaemonKind
 
 @dataclass(frozen=True)
 class StandIn(DaemonKind):
-    """A kind of daemon, for `daemons=`: how many seconds it takes an edge to `download`, `compute` and `upload`, and
-    how many a `call` takes."""
+    """A kind of daemon for `daemons=`: seconds per edge to `download`, `compute` and `upload`, and per `call`."""
 
     download: float = 0.0
     compute: float = 0.0
@@ -26,7 +25,7 @@ class StandIn(DaemonKind):
 
 
 class StandInDaemon(CpuDaemon):
-    """A daemon on the CPU each stage of which takes at least as long as its kind says."""
+    """A daemon on the CPU whose stages take at least the times of its kind."""
 
     def __init__(self, kind: StandIn, threads: int = 1):
         super().__init__(threads)

@@ -1,12 +1,12 @@
-"""Hypothesis strategies for graphs as users hand them in: frames of every kind of id, with all that is awkward.
+"""Hypothesis strategies for graphs as users pass them: frames with every kind of id, and awkward shapes.
 
     @given(small_graphs())
     def test_components(drawn):
         frame, kwargs = drawn
         r = dg.wcc(dg.Graph.from_edges(frame, **kwargs))
 
-A failing graph shrinks to few edges among few vertices with ids 0, 1, 2 ...: the kinds of ids, weights and shapes are
-drawn from lists that begin with the plainest, and an edge is one element of one list, so it can go by itself.
+A failing graph shrinks to few edges between few vertices with ids 0, 1, 2, ...: kinds of ids, weights and shapes are
+drawn from lists that start with the simplest, and an edge is one element of one list, so it can be removed alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _distinct(elements: st.SearchStrategy) -> Callable[[int], st.SearchStrategy[
     return lambda n: st.lists(elements, min_size=n, max_size=n, unique=True)
 
 
-# Ids by kind, the plainest first: a function from how many to a strategy for lists of so many distinct ids.
+# Ids by kind, the simplest first: a function from n to a strategy for lists of n distinct ids.
 _IDS: dict[str, Callable[[int], st.SearchStrategy[list]]] = {
     "dense": _dense,  # 0 .. n - 1
     "sparse": _distinct(st.integers(0, 10**12)),
@@ -49,11 +49,11 @@ KINDS: tuple[str, ...] = tuple(_IDS)
 
 _EIGHTHS = st.integers(0, 255)
 EXACT_WEIGHTS: st.SearchStrategy[float] = _EIGHTHS.map(lambda eighths: eighths / 8)
-"""Weights whose sums are exact in float64, so that no answer depends on the order of additions; 0 is among them."""
+"""Weights whose sums are exact in float64, so that results do not depend on the order of additions. They include 0."""
 
 
 def vertex_ids(kind: str, n: int) -> st.SearchStrategy[list]:
-    """Lists of n distinct ids of one of `KINDS`: Python integers of int64's range, or strings (UUIDs as text)."""
+    """Lists of n distinct ids of one of `KINDS`: integers in the range of int64, or strings (UUIDs as text)."""
     return _IDS[kind](n)
 
 
@@ -72,9 +72,9 @@ def edge_frames(
 ) -> pd.DataFrame:
     """Pandas frames of edges: columns `src`, `dst`, and `weight` if there is a strategy for weights.
 
-    `ids` are the vertices to choose ends from; None draws at most `max_vertices` of one of `kinds`. With `loops=False`
-    no edge ends where it starts; with `repeats=False` no pair (src, dst) comes twice. A frame may be empty, and then
-    still has the columns and their types. The index is a range, forwards or backwards: it means nothing.
+    Ends are chosen from `ids`; None draws at most `max_vertices` ids of one of `kinds`. With `loops=False` there are no
+    self loops, and with `repeats=False` no repeated pairs (src, dst). An empty frame still has the columns with their
+    types. The index is a range, ascending or descending, and means nothing.
     """
     fewest = 0 if min_edges == 0 else 1 if loops else 2
     n = draw(st.integers(fewest, max_vertices)) if ids is None else len(ids)
@@ -97,25 +97,25 @@ def small_graphs(
     loops: bool = True,
     repeats: bool = True,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """(frame, kwargs): a graph is `Graph.from_edges(frame, **kwargs)`.
+    """Pairs (frame, kwargs) for graphs: `Graph.from_edges(frame, **kwargs)`.
 
-    kwargs are source, destination, weight, directed and vertices. `directed=None` draws it. `weights` is a strategy
-    for every graph's weights, None or False for none, and True for graphs with none, whole ones from 1 to 255, or
-    `EXACT_WEIGHTS`. `vertices` is None (there are no isolated vertices), or a frame whose column `id` lists all
-    vertices, in any order: those of edges, and isolated ones.
+    kwargs are source, destination, weight, directed and vertices. `directed=None` draws the direction. `weights` is a
+    strategy for the weights, None or False for no weights, or True to draw between none, integers from 1 to 255, and
+    `EXACT_WEIGHTS`. In kwargs, `vertices` is None (no isolated vertices), or a frame whose column `id` lists all
+    vertices in any order, isolated ones included.
     """
-    of_a_row = _EIGHTHS if weights is True else None if weights is False else weights
+    row_weights = _EIGHTHS if weights is True else None if weights is False else weights
     n = draw(st.integers(0, max_vertices))
-    rows = draw(_rows(n, 0, max_edges, of_a_row, loops, repeats))
+    rows = draw(_rows(n, 0, max_edges, row_weights, loops, repeats))
     is_directed = draw(st.booleans()) if directed is None else directed
     backwards = draw(st.booleans())
     order = draw(st.none() | st.permutations(range(n)))
     column: list | None = [weight for _, weight in rows]
-    if weights is True:  # one shape of draws for all three, so that shrinking can go from one to the other
+    if weights is True:  # all three draw in the same way, so that shrinking can change the kind
         meaning = draw(st.sampled_from(["none", "whole", "exact"]))
         whole, exact = [max(1, weight) for weight in column or []], [weight / 8 for weight in column or []]
         column = {"none": None, "whole": whole, "exact": exact}[meaning]
-    elif of_a_row is None:
+    elif row_weights is None:
         column = None
     ids = draw(_any_ids(kinds, n))
     return _frame(rows, ids, column, backwards), {
@@ -127,12 +127,12 @@ def small_graphs(
     }
 
 
-# Ids are drawn last, and edges as positions among them: so another kind of ids does not disturb the edges, and a
-# failure that has nothing to do with ids shrinks to dense ones.
+# Edges are positions in the list of ids, which is drawn last: another kind of ids leaves the edges unchanged, and a
+# failure that does not depend on ids shrinks to dense ones.
 
 
 def _any_ids(kinds: Sequence[str], n: int) -> st.SearchStrategy[list]:
-    """Lists of n distinct ids, all of one of these kinds."""
+    """Lists of n distinct ids of one of these kinds."""
     return st.sampled_from(kinds).flatmap(lambda kind: vertex_ids(kind, n))
 
 
@@ -145,7 +145,7 @@ def _rows(
     source = st.integers(0, n - 1)
     if loops:
         pair = st.tuples(source, source)
-    else:  # the destination counts the vertices that are not the source
+    else:  # the destination is drawn from the vertices other than the source
         pair = st.tuples(source, st.integers(0, n - 2)).map(lambda p: (p[0], p[1] + (p[1] >= p[0])))
     edge = st.tuples(pair, st.none() if weights is None else weights)
     if repeats:
@@ -154,8 +154,7 @@ def _rows(
 
 
 def _frame(rows: list, ids: Sequence[Any], weights: list | None, backwards: bool) -> pd.DataFrame:
-    """A frame of the rows, whose ends are positions in `ids`; `backwards` turns its index, which means nothing,
-    around."""
+    """A frame of rows whose ends are positions in `ids`. `backwards` reverses the index, which means nothing."""
     columns = {
         "src": _id_column([ids[u] for (u, _), _ in rows], ids),
         "dst": _id_column([ids[v] for (_, v), _ in rows], ids),
@@ -169,5 +168,5 @@ def _frame(rows: list, ids: Sequence[Any], weights: list | None, backwards: bool
 
 
 def _id_column(values: list, ids: Sequence[Any]) -> pd.Series:
-    """A column with the type of all the ids, even when it has none of them."""
+    """A column with the type of the ids, even if it is empty."""
     return pd.Series(values, dtype="str" if ids and isinstance(ids[0], str) else "int64")

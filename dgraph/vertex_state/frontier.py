@@ -1,6 +1,5 @@
-"""The vertices of a partition that take part in a round: those that have a message, and, once these have fired, those
-that have something to send. Two arrays as long as the partition hold the two lists; each round fills one from the
-other."""
+"""The vertices of a partition that take part in a round: those with a message, and once these have fired, those with
+something to send. Two arrays as long as the partition hold the two lists; each round fills one from the other."""
 
 from __future__ import annotations
 
@@ -13,16 +12,16 @@ from dgraph.tables.vertex_lists import NOBODY
 
 
 class Frontier:
-    """`queue[:queued]` have a message. If `scan`, so have all others whose flag `arrived` is set: kernels that pull set
-    flags and list nobody. `senders` have something to send."""
+    """The vertices `queue[:queued]` have a message. If `scan`, so do all others whose flag `arrived` is set, because
+    kernels that pull set flags without listing vertices. `senders` have something to send."""
 
     def __init__(self, size: int):
         self.queue, self.spare = (np.empty(max(size, 1), np.uint32) for _ in range(2))
-        self.queued: Any = 0  # on a device, a count that is not known yet
+        self.queued: Any = 0  # on a device, a count that may not be known yet
         self.scan = False
         self.senders: Any = NOBODY
-        self.edges: Any = None  # along how many edges they send, once that is known
-        self.sent = 0  # how many had something to send, in all rounds
+        self.edges: Any = None  # the number of edges along which they send, once it is known
+        self.sent = 0  # the number of senders in all rounds together
 
     def move(self, arrays: VertexArrays) -> None:
         """Move the arrays to where kernels run."""
@@ -34,20 +33,20 @@ class Frontier:
         return {"queue": self.queue, "queued": self.queued}
 
     def hold(self, arrays: VertexArrays, ids: Any) -> None:
-        """Let the queue be these vertices."""
+        """Set the queue to these vertices."""
         arrays.store(self.queue, ids)
         self.queued = len(ids)
 
     def clear(self) -> None:
-        """No vertex has a message."""
+        """Empty the queue: no vertex has a message."""
         self.queued, self.scan = 0, False
 
     def send(self, senders: Any) -> None:
-        """Let the senders be these vertices."""
+        """Set the senders to these vertices."""
         self.senders, self.edges = senders, None
 
     def count(self) -> int:
-        """How many have something to send. Engines ask once after each firing, and apart from it, because a device
-        answers when it is done with that."""
+        """The number of senders. Engines call this once after all partitions have fired, because a device answers only
+        when it has finished firing."""
         self.sent += len(self.senders)
         return len(self.senders)

@@ -1,13 +1,13 @@
 """A partition while a program runs: its arrays, and what one superstep does to them.
 
-    begin      the first states and messages             broadcast, take   what masters send, to their proxies
-    fire       inboxes into states                       cross             messages along the edges, by push or by pull
-                                                         reduce, receive   what proxies have gathered, to their masters
+    begin      set the first states and messages         broadcast, take   copy masters' values to their proxies
+    fire       apply inboxes to states                   cross             send along the edges, by push or by pull
+                                                         reduce, receive   merge what proxies gathered into masters
 
-Local ids are owned vertices (`0:n`), then proxies (`n:size`). Only owned vertices fire, and here only those with a
-message; in `synchronous_state.py` all do. A PartitionState has an agent run kernels, a `ProxyMail` carry values, and
-`VertexArrays` do all else, for only these know where arrays are. It knows neither device nor transport; an engine
-decides in which order its methods are called.
+Local ids number owned vertices first (`0:n`), then proxies (`n:size`). Only owned vertices fire, and here only those
+with a message; in `synchronous_state.py` all do. A PartitionState has an agent run kernels, a `ProxyMail` carry values,
+and `VertexArrays` do everything else with arrays, because only these know where arrays are. It depends on neither
+device nor transport. An engine decides in which order its methods are called.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ import numpy as np
 
 from dgraph.agents.agent import Connection
 from dgraph.codegen.bounds import bounded
+from dgraph.codegen.message_sums import EXCESS
 from dgraph.codegen.recipe import Recipe
+from dgraph.errors import SumError
 from dgraph.exchange.proxy_post import BROADCAST, REDUCE, ProxyMail, ReceivedValues
 from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.programs.kernel_names import before, inbox, incoming, key, name_in, sent
+from dgraph.programs.random_draws import word_of_round
 from dgraph.tables.edge_tables import EdgeTables
 from dgraph.tables.vertex_arrays import IN_PROCESS, VertexArrays
 from dgraph.tables.vertex_lists import NOBODY
@@ -30,14 +33,14 @@ from dgraph.tables.vertex_tables import room_for_results, states_as_columns, ver
 from dgraph.vertex_state.frontier import Frontier
 from dgraph.vertex_state.switches import RoundOptions
 
-BLOCK = 1024  # vertices whose part of a global value is folded in one piece, where that must not change
-COUNTED = ("fired", "edges", "messages", "bytes")  # of each superstep and partition
+BLOCK = 1024  # vertices folded together into a global value, if the order of additions must not change
+COUNTED = ("fired", "edges", "messages", "bytes")  # for each superstep and partition
 
 
 class PartitionState:
-    """One array a field, in `values`: kernels and messages find them by name."""
+    """`values` holds one array per field; kernels and messages find them by name."""
 
-    lists_senders = True  # whether the frontier says who sends next
+    lists_senders = True  # whether the frontier lists the vertices that send next
 
     def __init__(
         self,
@@ -51,22 +54,52 @@ class PartitionState:
     ):
         self.edges, self.recipe, self.agent, self.post, self.switches = edges, recipe, agent, post, switches
         self.partition, self.analysis = edges.partition, recipe.analysis
-        self.arrays: VertexArrays = IN_PROCESS  # until all is here that others know
+        self.arrays: VertexArrays = IN_PROCESS  # until `begin` moves arrays to the device
         self.n, self.size = self.partition.num_owned, self.partition.num_local
-        known: dict[str, Any] = {"vertices": vertices, "round": 0, "random_seed": switches.random_seed}
-        known |= {key(name): value for name, value in recipe.values.items()}
-        known |= {key(name): of.identity for name, (of, _) in self.analysis.globals.items()}
-        self.values = {**known, **vertex_table(recipe, edges, columns)}
-        self.degrees: dict[str, Any] = {}  # along which edges -> of each vertex
+        scalars: dict[str, Any] = {
+            "vertices": vertices,
+            "round": 0,
+            "round_word": word_of_round(switches.random_seed, 0),
+        }
+        scalars |= {key(name): value for name, value in recipe.values.items()}
+        scalars |= {key(name): field.identity for name, (field, _) in self.analysis.globals.items()}
+        self.values = {**scalars, **vertex_table(recipe, edges, columns)}
+        self.degrees: dict[str, Any] = {}  # direction of edges -> each vertex's degree
         self.frontier = Frontier(self.size)
-        self.pulled = False  # whether messages last crossed by a pull
-        self.changed: list[Any] = []  # how many vertices have changed, in each range of rows, since workers last agreed
+        self.pulled = False  # whether messages last crossed edges by a pull
+        self.changed: list[Any] = []  # how many vertices have changed since workers last agreed, by range of rows
         self.total, self.reported = (dict.fromkeys(COUNTED, 0) for _ in range(2))
 
     # -- before the first round ----------------------------------------------------------------------------------------
 
+    def count_degrees(self, alongs: Iterable[str]) -> None:
+        """Count degrees over the edges here, and send the proxies' counts to their masters."""
+        self.degrees = {along: self.edges.degrees(along) for along in alongs}
+        if not self.switches.twice:
+            counts = list(self.degrees.values())
+            self.post.reduce("any", counts, np.logical_or.reduce([count > 0 for count in counts]))
+
+    def add_degrees(self) -> None:
+        """Add the counts that other partitions sent to those of masters here."""
+        for _, ids, values in self.post.collect({REDUCE: "any"}):
+            for degree, more in zip(self.degrees.values(), values, strict=True):
+                degree[ids] += more
+
+    def send_copies(self) -> None:
+        """Send degrees and columns from masters to proxies."""
+        self.post.broadcast(BROADCAST, "any", self._copied_once(), None)
+
+    def take_copies(self) -> None:
+        """Write the degrees and columns that masters sent to the proxies here."""
+        for _, ids, values in self.post.collect({BROADCAST: "any"}):
+            for array, value in zip(self._copied_once(), values, strict=True):
+                array[ids] = value
+
+    def _copied_once(self) -> list[np.ndarray]:
+        return [*self.degrees.values(), *(self.values[key(column.name)] for column in self.analysis.copied_columns)]
+
     def begin(self) -> None:
-        """Move arrays to where kernels run, then `seed`."""
+        """Move arrays to where kernels run, then call `seed`."""
         self.arrays = self.post.arrays = self.agent.arrays
         for arrays in (self.values, self.degrees):
             arrays |= {name: self.arrays.moved(array) for name, array in arrays.items() if np.ndim(array)}
@@ -75,29 +108,32 @@ class PartitionState:
         self.seed()
 
     def seed(self) -> None:
-        """Run `start` and `seed`: the first states, and the first messages."""
+        """Run `start` and `seed`, which set the first states and send the first messages."""
         if "begin" in self.recipe.source.kernels:
             self.frontier.hold(self.arrays, self._listed("begin", self.n, self.frontier.queue))
 
     # -- a round -------------------------------------------------------------------------------------------------------
 
     def aim(self, phase: PhaseAnalysis, number: int) -> None:
-        """Tell kernels the number of the coming round, and the degree along the edges of its phase."""
+        """Set the number of the next round, and the degrees along the edges of its phase, for kernels."""
+        self.check_sums()
         self.values["round"] = number
+        self.values["round_word"] = word_of_round(self.switches.random_seed, number)
         if self.degrees:
             self.values["degree"] = self.degrees[phase.along]
 
     def halt(self) -> None:
-        """Called before a checkpoint is made of the arrays: write what they lack."""
+        """Called before a checkpoint: write to the arrays whatever they lack."""
+        self.check_sums()
 
     def resume(self, phase: PhaseAnalysis) -> None:
-        """Called when a checkpoint has been put into the arrays: get ready to go on."""
+        """Called when the arrays have been restored from a checkpoint: prepare to go on."""
 
     def emit(self, phase: PhaseAnalysis) -> None:
-        """Nothing: what is the same along all edges of a vertex was computed when it fired."""
+        """Do nothing: a vertex that sends the same along all its edges computed that value when it fired."""
 
     def broadcast(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """Send values of the vertices that send to their proxies."""
+        """Send the values of senders to their proxies."""
         arrays, sending = [self.values[name] for name in phase.broadcast], self.values["sending"]
         self._mark(True)
         if self.switches.changed_only:
@@ -107,7 +143,7 @@ class PartitionState:
         self._mark(False)
 
     def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """Write what masters have sent to proxies, who send on where their masters send."""
+        """Write what masters have sent to the proxies here. Proxies of senders become senders."""
         senders = [self.frontier.senders]
         for _, ids, values in self.post.collect({BROADCAST: side}):
             for name, value in zip(phase.broadcast, values, strict=False):
@@ -122,7 +158,7 @@ class PartitionState:
         self.cross_to_owned(phase)
 
     def cross_to_proxies(self, phase: PhaseAnalysis) -> None:
-        """Send messages along the edges here, except those that owned vertices pull: these stay here."""
+        """Send messages along the edges here, except those that owned vertices pull, which no other worker needs."""
         frontier = self.frontier
         work = int(self._work(phase) if frontier.edges is None else frontier.edges)
         self.pulled = self._pulls(work, phase)
@@ -138,7 +174,7 @@ class PartitionState:
             frontier.queued = self.agent.once(name_in(phase, "push"), len(frontier.senders), values)
 
     def cross_to_owned(self, phase: PhaseAnalysis) -> None:
-        """Send the messages that `cross_to_proxies` has left out."""
+        """Send the messages that `cross_to_proxies` left out."""
         if self.pulled:
             self._pull(phase, 0, self.n)
             self._mark(False)
@@ -155,7 +191,7 @@ class PartitionState:
                 self.arrays.fill(array, self.n, message.identity)
 
     def receive(self, phase: PhaseAnalysis, side: str) -> None:
-        """Merge what other partitions' proxies have gathered into the inboxes of their masters here."""
+        """Merge what proxies in other partitions have gathered into the inboxes of their masters here."""
         self.merge(phase, self.post.collect({REDUCE: side}))
 
     def merge(self, phase: PhaseAnalysis, mail: Iterable[ReceivedValues]) -> None:
@@ -176,12 +212,12 @@ class PartitionState:
         self.frontier.clear()
 
     def fire_these(self, phase: PhaseAnalysis, vertices: Any) -> None:
-        """Apply the inboxes of some owned vertices; those with something to send become the senders."""
+        """Apply the inboxes of these owned vertices; those with something to send become the senders."""
         self.total["fired"] += len(vertices)
         self.frontier.send(self._listed(name_in(phase, "fire"), len(vertices), self.frontier.spare, frontier=vertices))
 
     def forget_sent(self, phase: PhaseAnalysis) -> None:
-        """What the senders send is known wherever it must be: set it back to no message."""
+        """Reset what the senders send to the identity, once it has been delivered."""
         for message in phase.messages:
             self.arrays.put(self.values[sent(phase, message)], self.frontier.senders, message.identity)
 
@@ -195,52 +231,60 @@ class PartitionState:
         return queue if self.n == self.size else self.arrays.below(queue, self.n)
 
     def drop_proxies(self) -> None:
-        """What proxies have gathered is posted: leave only owned vertices in the queue."""
+        """Leave only owned vertices in the queue, once what proxies have gathered is posted."""
         self.frontier.hold(self.arrays, NOBODY if self.frontier.scan else self.ready())
 
     @property
     def waiting_proxies(self) -> int:
-        """How many proxies here have a message that their masters do not know yet."""
+        """How many proxies here have a message that is not yet sent to their masters."""
         return self.arrays.count(self.values["arrived"], self.n)
 
     @property
     def waiting(self) -> int:
-        """How many vertices here have a message: owned ones, and proxies whose masters do not know yet."""
+        """How many vertices here have a message: owned ones, and proxies that have not yet sent it to their masters."""
         listed = self.n == self.size and not self.frontier.scan
         return int(self.frontier.queued) if listed else self.arrays.count(self.values["arrived"], 0)
 
     def counted(self) -> dict[str, Any]:
-        """Columns of the report: what was done since this was last called."""
+        """Columns of the report: what was done since the last call."""
         self.total |= {"messages": self.post.buffers, "bytes": self.post.bytes}
         if self.lists_senders:
             self.total["senders"] = self.frontier.sent
-        found, self.reported = {w: n - self.reported.get(w, 0) for w, n in self.total.items()}, dict(self.total)
-        return {**found, "direction": "pull" if self.pulled else "push", **self.agent.counted()}
+        counts = {name: count - self.reported.get(name, 0) for name, count in self.total.items()}
+        self.reported = dict(self.total)
+        return {**counts, "direction": "pull" if self.pulled else "push", **self.agent.counted()}
 
     # -- global values and results -------------------------------------------------------------------------------------
 
     def fold(self, kernel: str = "fold") -> list[tuple]:
-        """The global values of the owned vertices: a tuple of values for each range of rows."""
+        """The global values folded over the owned vertices: a tuple of values for each range of rows."""
         if kernel not in self.recipe.source.kernels:
             return []
         block = BLOCK if self.switches.deterministic else None
         return [values for _, values in self.agent.rows(kernel, self.n, self.values, block=block)]
 
     def results(self, kernel: str = "finish") -> dict[str, np.ndarray]:
-        """The columns of the answer, for the owned vertices."""
+        """The columns of the answer for the owned vertices."""
+        self.check_sums()
         if not self.analysis.results:
-            found = states_as_columns(self.analysis, self.values, self.n)
+            columns = states_as_columns(self.analysis, self.values, self.n)
         else:
             room = room_for_results(self.analysis, self.n)
             self.values |= {name: self.arrays.moved(array) for name, array in room.items()}
             self.agent.rows(kernel, self.n, self.values)
-            found = {name: self.values[f"result_{name}"] for name in self.analysis.results}
-        return {name: self.arrays.brought(array, self.n) for name, array in found.items()}
+            columns = {name: self.values[f"result_{name}"] for name in self.analysis.results}
+        return {name: self.arrays.brought(array, self.n) for name, array in columns.items()}
 
-    # -- pieces of the above -------------------------------------------------------------------------------------------
+    def check_sums(self) -> None:
+        """Raise if the sum of messages to a vertex has exceeded its type."""
+        excess = self.values.get(EXCESS)
+        if excess is not None and excess[0]:
+            raise SumError(self.analysis.title, int(self.partition.numbers[excess[0] - 1]))
+
+    # -- helpers -------------------------------------------------------------------------------------------------------
 
     def _listed(self, kernel: str, count: int, queue: Any, **more: Any) -> Any:
-        """Run a kernel that lists vertices in `queue`; returns the list."""
+        """Run a kernel that lists vertices in `queue`, and return the list."""
         return self.arrays.listed(queue, self.agent.rows(kernel, count, {**self.values, "queue": queue, **more}))
 
     def _mark(self, value: bool) -> None:
@@ -259,8 +303,8 @@ class PartitionState:
             for side in self.edges.receivers(phase.along, at_once=self.analysis.synchronous):
                 self.total["edges"] += int(side.indptr[last] - side.indptr[first])
                 values = {**self.values, **self.edges.arguments(side), **self.frontier.arguments}
-                found = self.agent.rows(name_in(phase, "pull"), last, values, first)
-                lengths = [length for _, length in found if length is not None]
+                ranges = self.agent.rows(name_in(phase, "pull"), last, values, first)
+                lengths = [length for _, length in ranges if length is not None]
                 if lengths:
                     self.frontier.queued = lengths[-1]
                 else:

@@ -1,8 +1,8 @@
-"""A partition of a synchronous program that merges a neighbourhood at a time: by the most frequent message, say. A
-vertex gathers again only when that could give it something else.
+"""A partition of a synchronous program that merges a whole neighbourhood at a time, for example to its most frequent
+message. A vertex gathers again only if the result could differ.
 
-Its *slack* is how many of its neighbours may change before that: as many as leave the most frequent message what it is;
-under other merges none. Below 0 it gathers. In later rounds of label propagation hardly anybody does."""
+A vertex's *slack* is how many of its neighbours may change without changing its most frequent message; with other
+merges it is 0. A vertex whose slack is below 0 gathers. In later rounds of label propagation few vertices do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.agents.agent import Connection, DirectConnection
+from dgraph.agents.agent import Connection, DirectAgent
 from dgraph.codegen.recipe import Recipe
 from dgraph.native.team import kernel
 from dgraph.partition.adjacency import Adjacency
@@ -21,36 +21,33 @@ from dgraph.vertex_state.switches import RoundOptions
 from dgraph.vertex_state.synchronous_state import SynchronousState
 
 KERNEL = "recount"
-SPARSE = 16  # vertices that change tell their neighbours, unless they have more than one in so many of the edges
+SPARSE = 16  # changed vertices update their neighbours' slack only if they have at most one in SPARSE of the edges
 
 one = uint64(1)
 
 
 def can_recount(recipe: Recipe, connection: Connection, switches: RoundOptions, directed: bool) -> bool:
-    """Whether a partition may be one: on the CPU, of a program with that kernel, whose messages go both ways."""
+    """Whether `RecountState` can be used: on the CPU, if the program has the kernel and its messages go both ways."""
     both_ways = not directed or recipe.analysis.phases[0].along == "both"
     return (
-        both_ways
-        and switches.active_only
-        and isinstance(connection, DirectConnection)
-        and KERNEL in recipe.source.kernels
+        both_ways and switches.active_only and isinstance(connection, DirectAgent) and KERNEL in recipe.source.kernels
     )
 
 
 class RecountState(SynchronousState):
-    """It crosses edges where that is needed."""
+    """Gathers only at vertices whose slack is used up."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
         self.slack = np.full(self.n, -1, np.int32)
-        self.seen: list[Any] | None = None  # what all here had to send when messages last crossed; None: they never did
+        self.seen: list[Any] | None = None  # what vertices had to send when messages last crossed edges, if they have
 
     def resume(self, phase: PhaseAnalysis) -> None:
         super().resume(phase)
         self.seen = None
 
     def cross_to_owned(self, phase: PhaseAnalysis) -> None:
-        """Have those gather whose slack is used up."""
+        """Gather at owned vertices whose slack is used up."""
         (rows,) = self.edges.receivers(phase.along, at_once=True)
         arrays = [self.values[name] for name in phase.broadcast]
         changed, self.seen = self.arrays.news(arrays, self.seen, self.size)
@@ -60,8 +57,8 @@ class RecountState(SynchronousState):
         self.agent.rows(KERNEL, self.n, {**self.values, **self.edges.arguments(rows), "slack": self.slack})
 
     def _spent(self, phase: PhaseAnalysis, rows: Adjacency, changed: np.ndarray) -> bool:
-        """Take one off the slack of all neighbours of vertices that have changed, and all off their own, if what they
-        are sent depends on that; or return that they have too many edges."""
+        """Reduce the slack of all neighbours of changed vertices, and use up that of the changed vertices if what they
+        are sent depends on their own state. Returns False, and does nothing, if they have too many edges."""
         owned, proxies = np.split(changed, np.searchsorted(changed, [self.n]))
         few = rows.num_edges // SPARSE
         if count_edges([rows], owned) > few or count_edges([far := self.edges.of_proxies(phase.along)], proxies) > few:
@@ -75,7 +72,7 @@ class RecountState(SynchronousState):
 
 @kernel
 def spend(ids, indptr, neighbours, slack):
-    """Take one off the slack of every neighbour of some vertices, for each edge; of proxies there is none."""
+    """Reduce the slack of each neighbour of some vertices by one for each edge. Proxies have no slack."""
     for i in range(uint64(ids.size)):
         for e in range(uint64(indptr[ids[i]]), uint64(indptr[ids[i] + one])):
             v = uint64(neighbours[e])
@@ -85,7 +82,7 @@ def spend(ids, indptr, neighbours, slack):
 
 @kernel
 def edges_due(slack, indptr):
-    """The number of edges of the vertices that have none left."""
+    """The number of edges of the vertices without slack."""
     due = uint64(0)
     for v in range(uint64(slack.size)):
         if slack[v] < 0:

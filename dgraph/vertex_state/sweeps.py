@@ -1,5 +1,5 @@
-"""Sweeps: rows fire one after the other and send at once, so that later rows fire with what earlier ones have just sent
-(Gauss and Seidel's order). Sums come near their fixed point in about half as many looks at the edges."""
+"""Gauss-Seidel sweeps: rows fire one after the other and send at once, so that later rows fire with what earlier ones
+have just sent. Sums converge with about half as many edge traversals."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from dgraph.vertex_state.partition_state import PartitionState
 
 
 def can_sweep(state: PartitionState) -> bool:
-    """Whether a sweep may take the place of firing and sending: messages add up, are the same along all edges of a
-    vertex, and one thread has the partition to itself. (Several threads are quicker when all vertices fire before any
-    sends.)"""
+    """Whether a sweep can replace firing and sending: messages are added up, are the same along all edges of a vertex,
+    and only one thread works on the partition. (Several threads are faster if all vertices fire before any sends.)"""
     phase = state.analysis.phases[0]
     able = name_in(phase, "sweep") in state.recipe.source.kernels and state.agent.one_thread
-    usual = state.switches.direction == "auto" and state.switches.active_only
-    return able and usual and len(state.edges.senders(phase.along)) == 1
+    by_default = state.switches.direction == "auto" and state.switches.active_only
+    return able and by_default and len(state.edges.senders(phase.along)) == 1
 
 
 def sweep(state: PartitionState, phase: PhaseAnalysis) -> None:
-    """Sweep once over all rows. Call `broadcast` afterwards to tell proxies, and then `forget_sent`."""
+    """Sweep once over all rows. Call `broadcast` afterwards to update proxies, and then `forget_sent`."""
     for name in state.analysis.before:
         state.arrays.copy(state.values[before(name)], state.values[key(name)])
     (side,) = state.edges.senders(phase.along)

@@ -1,5 +1,5 @@
-"""A partition of a synchronous program: in each round every vertex gathers again from all its in-neighbours, and fires.
-So all are senders, nobody waits in a queue, and what workers tell each other is how many have changed."""
+"""A partition of a synchronous program: in each round every vertex gathers anew from all its in-neighbours, and fires.
+So every vertex is a sender, none waits in a queue, and workers tell each other how many vertices have changed."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from dgraph.vertex_state.partition_state import PartitionState
 
 
 class SynchronousState(PartitionState):
-    """What it does otherwise than a PartitionState, whose frontier it leaves alone."""
+    """Overrides what differs from `PartitionState`. It does not use the frontier."""
 
     lists_senders = False
-    waiting = waiting_proxies = 0  # no vertex has news that another has not
+    waiting = waiting_proxies = 0  # no vertex waits for its turn
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
         self.pulled = True
-        self.sent_before: dict[tuple, list[Any]] = {}  # which arrays -> what they were when they last travelled
+        self.sent_before: dict[tuple, list[Any]] = {}  # tag and names of arrays -> their values when last sent
 
     def seed(self) -> None:
-        """Run `start`: the first states."""
+        """Run `start`, which sets the first states."""
         if "begin" in self.recipe.source.kernels:
             self.agent.rows("begin", self.n, self.values)
 
     def emit(self, phase: PhaseAnalysis) -> None:
-        """Compute what every vertex sends, where that is the same along all its edges."""
+        """Compute what each vertex sends, if that is the same along all its edges."""
         if phase.hoisted:
             self.agent.rows(name_in(phase, "emit"), self.n, self.values)
 
     def broadcast(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """Send values of all masters that have changed to their proxies."""
+        """Send the changed values of masters to their proxies."""
         self._tell(BROADCAST, side, phase.broadcast)
         if phase.target_broadcast:
             self._tell(TARGET, target_side, phase.target_broadcast)
@@ -47,19 +47,19 @@ class SynchronousState(PartitionState):
         self.post.broadcast(tag, side, arrays, changed, exact=False)
 
     def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
-        """Write what masters have sent to proxies."""
+        """Write what masters have sent to the proxies here."""
         for tag, ids, values in self.post.collect({BROADCAST: side, TARGET: target_side}):
             names = phase.target_broadcast if tag == TARGET else phase.broadcast
             for name, value in zip(names, values, strict=True):
                 self.arrays.write(self.values[name], ids, value)
 
     def cross_to_proxies(self, phase: PhaseAnalysis) -> None:
-        """Have proxies gather, where they do: not where vertices need all their edges in one place."""
+        """Gather at proxies, unless vertices need all their edges in one place."""
         if phase.combines and not self.switches.whole:
             self._pull(phase, self.n, self.size)
 
     def cross_to_owned(self, phase: PhaseAnalysis) -> None:
-        """Have owned vertices gather."""
+        """Gather at owned vertices."""
         self._pull(phase, 0, self.n)
 
     def reduce(self, phase: PhaseAnalysis, side: str) -> None:
@@ -69,6 +69,6 @@ class SynchronousState(PartitionState):
         self.post.reduce(side, arrays, nothing if self.switches.changed_only else None)
 
     def fire(self, phase: PhaseAnalysis) -> None:
-        """Apply inboxes to states, everywhere."""
+        """Apply the inboxes of all owned vertices to their states."""
         self.changed += [count for _, count in self.agent.rows(name_in(phase, "fire"), self.n, self.values)]
         self.total["fired"] += self.n

@@ -1,5 +1,6 @@
 """A GPU as a daemon of a CPU worker: in its process, where one thread of a CPU stands in for it, and in its own."""
 
+import draws
 import pandas as pd
 import pytest
 
@@ -15,6 +16,7 @@ OPERATIONS = {
     "sssp": lambda **options: dg.sssp(GRAPH, SOURCE, **options),
     "pagerank": lambda **options: dg.pagerank(GRAPH, max_iter=4, tol=0, **options),
     "cdlp": lambda **options: dg.cdlp(GRAPH, max_iter=3, **options),
+    "draws": lambda **options: dg.run(GRAPH, draws.Cascade(), **options),
 }
 
 
@@ -27,7 +29,7 @@ def no_daemon_stays():
 
 @pytest.mark.parametrize("daemons", ["cuda", ["cuda", "in process"]])
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_in_the_process_of_the_worker(name, daemons, one_thread):
+def test_a_gpu_daemon_in_the_process_of_the_worker(name, daemons, one_thread):
     found = OPERATIONS[name](daemons=daemons, pipeline_block=1000)
     assert set(found.report["device"]) == {"cuda" if daemons == "cuda" else "cpu and cuda"}
     assert found.report["blocks"].sum() > 2
@@ -35,10 +37,10 @@ def test_in_the_process_of_the_worker(name, daemons, one_thread):
 
 
 @pytest.mark.parametrize("name", ["sssp", "pagerank"])
-def test_it_takes_blocks_of_vertices_beside_the_cpu(name, one_thread):
-    how = {"engine": "block_descent", "mode": "barrier", "block_size": 16}
+def test_a_gpu_daemon_takes_blocks_of_vertices_beside_the_cpu(name, one_thread):
+    engine = dg.BlockDescent(mode="barrier", block_size=16)
     runs = {**OPERATIONS, "pagerank": lambda **options: dg.pagerank(GRAPH, tol=1e-12, **options)}
-    found = runs[name](device="cuda", **how)
+    found = runs[name](device="cuda", engine=engine)
     assert found.report.options["device"] == "cpu and cuda"
     assert found.report[["blocks in process", "blocks cuda"]].sum().min() > 0
     expected = runs[name](device="cpu").compute()
@@ -46,20 +48,21 @@ def test_it_takes_blocks_of_vertices_beside_the_cpu(name, one_thread):
 
 
 @pytest.mark.parametrize("direction", ["push", "pull"])
-def test_in_a_process_of_its_own_beside_a_cpu_worker(direction, monkeypatch):
+def test_a_gpu_daemon_in_its_own_process_beside_a_cpu_worker(direction, monkeypatch):
     monkeypatch.setenv(probe.SIMULATOR, "1")  # read where Numba is imported: only there
     small = dg.rmat(scale=5, edge_factor=4, seed=5)
-    found = dg.wcc(small, daemons="cuda own process", pipeline_block=64, direction=direction)
+    daemons, how = dg.Daemons("cuda own process", block=64), dg.Optimisations(direction=direction)
+    found = dg.wcc(small, daemons=daemons, optimisations=how)
     assert set(found.report["device"]) == {"cuda"} and found.report["blocks"].sum() > 1
     expected = dg.wcc(small, device="cpu").compute()
     pd.testing.assert_frame_equal(found.compute(), expected)
-    found = dg.wcc(small, daemons="cuda own process", engine="block_descent", operator=direction, block_size=4)
+    found = dg.wcc(small, daemons="cuda own process", engine=dg.BlockDescent(operator=direction, block_size=4))
     assert found.report["blocks cuda own process"].sum() == found.report["blocks"].sum() > 1
     pd.testing.assert_frame_equal(found.compute(), expected)
 
 
 @pytest.mark.skipif(bool(probe.gpus()), reason="there is a GPU here")
 @pytest.mark.parametrize("daemons", ["cuda", "cuda own process"])
-def test_where_there_is_no_gpu(daemons):
+def test_a_gpu_daemon_without_a_gpu_is_an_error(daemons):
     with pytest.raises(DeviceError, match="a GPU that the CUDA driver"):
         dg.wcc(GRAPH, daemons=daemons)

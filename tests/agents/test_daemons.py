@@ -1,28 +1,25 @@
 """Answers do not depend on who computes them: all programs on blocks, with every switch, on several daemons at once."""
 
 import os
-import sys
 from itertools import product
-from pathlib import Path
 
+import cases
 import numpy as np
 import pytest
 
 import dgraph as dg
 from dgraph.errors import OptionError
 
-sys.path.append(str(Path(__file__).parents[1] / "engines"))
-
-import cases
-
-BLOCKS = {"daemons": ["in process"], "pipeline_block": 7}
 HARD = {
-    "blocks": BLOCKS,
-    "no pipeline": {**BLOCKS, "pipeline_block": None},
-    "no cache": {**BLOCKS, "vertex_cache": 0},
-    "small cache": {**BLOCKS, "vertex_cache": 400, "pipeline_block": 3},
-    "eager": {**BLOCKS, "lazy_upload": False},
-    "two daemons": {**BLOCKS, "daemons": ["in process", "in process"]},
+    "blocks": {"daemons": ["in process"], "pipeline_block": 7},
+    "no pipeline": {"daemons": ["in process"], "pipeline_block": None},
+    "no cache": {"daemons": dg.Daemons(["in process"], block=7, cache=0)},
+    "small cache": {"daemons": dg.Daemons(["in process"], block=3, cache=400)},
+    "eager": {
+        "daemons": dg.Daemons(["in process"], block=7),
+        "optimisations": dg.Optimisations(lazy_upload=False),
+    },
+    "two daemons": {"daemons": dg.Daemons(["in process", "in process"], block=7)},
     "own process": {"daemons": "own process", "pipeline_block": 16},
 }
 
@@ -33,7 +30,7 @@ SAMPLED = [(name, list(HARD)[(i + 3 * j) % len(HARD)]) for j in range(2) for i, 
 @pytest.mark.parametrize(
     ("name", "how"), list(product(cases.PROGRAMS, HARD)) if os.environ.get("DGRAPH_ALL") else SAMPLED
 )
-def test_every_program_in_blocks(name, how):
+def test_every_program_gives_the_same_answer_in_blocks(name, how):
     directed = how != "eager" or name in ("Matching", "Factorize")
     graph = cases.graph_for(name, directed, parts=2)
     cases.check(name, directed, dg.run(graph, cases.PROGRAMS[name], engine="gas", random_seed=cases.SEED, **HARD[how]))
@@ -41,10 +38,11 @@ def test_every_program_in_blocks(name, how):
 
 @pytest.mark.parametrize("direction", ["push", "pull"])
 @pytest.mark.parametrize("engine", ["bsp", "bulk_async"])
-def test_other_engines_and_directions(engine, direction):
+def test_every_engine_and_direction_gives_the_same_answer_in_blocks(engine, direction):
     for name in ("ShortestPaths", "ManySources", "Residuals", "KCore"):
         graph, program = cases.graph_for(name, parts=3), cases.PROGRAMS[name]
-        found = dg.run(graph, program, engine=engine, direction=direction, **HARD["small cache"]).compute()
+        how = {**HARD["small cache"], "optimisations": dg.Optimisations(direction=direction)}
+        found = dg.run(graph, program, engine=engine, **how).compute()
         expected = dg.run(graph, program, engine="gas").compute()
         for column in expected.columns[1:]:
             mine, theirs = (np.array(frame[column].tolist(), float) for frame in (found, expected))
@@ -61,7 +59,7 @@ def source(graph):
     return int(graph.edges.compute()["source"].mode()[0])
 
 
-def test_cached_vertices_need_not_be_brought_again(graph, source):
+def test_cached_vertices_are_not_downloaded_again(graph, source):
     """Eight settings, one answer; and with the cache less than half is moved."""
     expected = dg.sssp(graph, source, predecessors=False).compute()["distance"].to_numpy()
     moved = {}
@@ -70,11 +68,8 @@ def test_cached_vertices_need_not_be_brought_again(graph, source):
             graph,
             source,
             predecessors=False,
-            daemons=["in process"],
-            pipeline_block=300,
-            vertex_cache=cache,
-            lazy_upload=lazy,
-            changed_only=changed,
+            daemons=dg.Daemons(["in process"], block=300, cache=cache),
+            optimisations=dg.Optimisations(lazy_upload=lazy, changed_only=changed),
         )
         assert np.array_equal(result.compute()["distance"], expected)
         moved[cache > 0, lazy] = int(result.report["moved"].sum())
@@ -82,10 +77,11 @@ def test_cached_vertices_need_not_be_brought_again(graph, source):
     assert max(moved[True, True], moved[True, False]) < moved[False, False] / 2
 
 
-def test_empty_inboxes_are_not_brought(graph, source):
+def test_empty_inboxes_are_not_downloaded(graph, source):
     """Nobody has a message yet: eight bytes of each row stay here, and of most rows nine more that would come back."""
-    how = {"daemons": ["in process"], "direction": "pull", "pipeline_block": 300, "vertex_cache": 0}
-    reports = [dg.sssp(graph, source, predecessors=False, lazy_upload=lazy, **how).report for lazy in (False, True)]
+    daemons = dg.Daemons(["in process"], block=300, cache=0)
+    ways = [dg.Optimisations(direction="pull", lazy_upload=lazy) for lazy in (False, True)]
+    reports = [dg.sssp(graph, source, predecessors=False, daemons=daemons, optimisations=way).report for way in ways]
     plain, lazy = (int(report["moved"][report["blocks"] > 0].iloc[0]) for report in reports)
     assert plain - lazy > 10 * graph.num_vertices
     assert list(reports[0]["fired"]) == list(reports[1]["fired"])
@@ -123,22 +119,18 @@ def test_the_daemon_in_process_needs_no_blocks(graph):
         {"daemons": {1: ["in process"]}},
         {"pipeline_block": 0},
         {"pipeline_block": "large"},
-        {"vertex_cache": -1},
-        {"vertex_cache": None},
         {"pipeline_block": 64},
         {"pipeline_block": None},
-        {"vertex_cache": 0},
-        {"lazy_upload": "no"},
-        {"engine": "block_descent", "lazy_upload": False},
         {"engine": "local", "daemons": "own process"},
+        {"engine": "block_descent", "optimisations": dg.Optimisations(lazy_upload=False)},
     ],
 )
-def test_what_cannot_be_had_is_refused(graph, options):
-    name = list(options)[-1]
+def test_unsupported_daemons_are_refused(graph, options):
+    name = "lazy_upload" if "optimisations" in options else list(options)[-1]
     with pytest.raises(OptionError, match=name):
         dg.pagerank(graph, **options)
 
 
 def test_the_kinds_are_named(graph):
-    with pytest.raises(OptionError, match="the kinds are 'in process', 'own process'"):
+    with pytest.raises(OptionError, match="choose one of 'in process', 'own process'"):
         dg.pagerank(graph, daemons=["cpu"])

@@ -92,10 +92,10 @@ def test_a_lost_daemon_changes_no_answer(graph, source, kind, what):
     assert kind.after or struck.report["restarts"].sum() == len(kind.when)
 
 
-def test_a_lost_daemon_changes_no_sum_by_blocks(graph):
+def test_a_lost_daemon_changes_no_sum_of_block_descent(graph):
     """What a daemon has merged is added to inboxes once, however often it was computed."""
-    kind, how = LOSSES["killed"], {"alpha": 1e-4, "tol": 1e-9, "operator": "push", "block_size": 64}
-    struck = dg.katz(graph, engine="block_descent", daemons=["in process", kind], mode="barrier", **how)
+    kind, engine = LOSSES["killed"], dg.BlockDescent(operator="push", mode="barrier", block_size=64)
+    struck = dg.katz(graph, alpha=1e-4, tol=1e-9, engine=engine, daemons=["in process", kind])
     np.testing.assert_allclose(struck.by_number("katz"), dg.katz(graph, alpha=1e-4).by_number("katz"), rtol=1e-5)
     assert struck.report["restarts"].sum() == len(kind.when)
 
@@ -105,7 +105,7 @@ def test_a_block_that_kills_every_daemon_ends_the_run(graph):
         dg.pagerank(graph, engine="gas", daemons=[Strikes(signal.SIGKILL, tuple(range(100)))])
 
 
-def test_it_starts_once_for_all_runs(graph):
+def test_a_daemon_process_starts_once_for_all_runs(graph):
     runs = [dg.pagerank(graph, engine="gas", daemons="own process", max_iter=5, tol=0) for _ in range(3)]
     daemon = agent_of("thread 0").started((OwnProcess(), 0, len(os.sched_getaffinity(0))))
     assert daemon.starts == 1 and daemon.tables == {}
@@ -113,7 +113,7 @@ def test_it_starts_once_for_all_runs(graph):
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Linux tells which files a process has open")
-def test_it_lets_go_of_the_memory_of_runs_that_have_ended(graph):
+def test_a_daemon_process_frees_the_memory_of_ended_runs(graph):
     """A descriptor that stays open keeps all of a run's blocks in memory."""
     opened = []
     for _ in range(3):
@@ -123,7 +123,7 @@ def test_it_lets_go_of_the_memory_of_runs_that_have_ended(graph):
     assert opened[0] == opened[-1]
 
 
-def test_errors_in_its_process_are_raised_here_and_it_lives_on(graph):
+def test_errors_in_a_daemon_process_are_raised_here_and_it_survives(graph):
     dg.pagerank(graph, engine="gas", daemons="own process", max_iter=2, tol=0)
     (daemon,) = agent_of("thread 0").daemons.values()
     with pytest.raises(KeyError, match="no table"):
@@ -133,7 +133,7 @@ def test_errors_in_its_process_are_raised_here_and_it_lives_on(graph):
 
 
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "sys.exit(0)"])
-def test_nothing_is_left_when_the_worker_ends(end):
+def test_no_process_is_left_when_the_worker_ends(end):
     code = f"""
 import os, sys
 import dgraph as dg

@@ -12,7 +12,7 @@ GRAPH = dg.rmat(scale=10, edge_factor=8, seed=3)
 HOW = {"engine": "gas", "max_iter": 3, "tol": 0, "pipeline_block": 1024}
 
 
-def test_it_waits_without_work():
+def test_a_stand_in_daemon_takes_its_stated_time_without_using_the_cpu():
     begun, worked = time.perf_counter(), time.thread_time()
     kind = StandIn(compute=1e-5, call=1e-3)
     found = dg.pagerank(GRAPH, **HOW, daemons=[kind])
@@ -23,7 +23,7 @@ def test_it_waits_without_work():
     np.testing.assert_allclose(found.compute()["pagerank"], dg.pagerank(GRAPH, max_iter=3, tol=0).compute()["pagerank"])
 
 
-def test_the_model_knows_what_was_stated():
+def test_the_cost_model_finds_the_stated_costs():
     kind = StandIn(download=2e-6, compute=4e-6, upload=3e-6, call=2e-3)
     last = dg.pagerank(GRAPH, engine="gas", max_iter=6, tol=0, daemons=[kind], pipeline_block=512).report.iloc[-1]
     assert last["a1"] + 1000 * last["k1"] > 1.5e-3 and last["a3"] + 1000 * last["k3"] > 2.5e-3
@@ -31,7 +31,7 @@ def test_the_model_knows_what_was_stated():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_daemons_of_one_worker_or_of_each(workers):
+def test_stand_ins_for_one_worker_or_for_each(workers):
     kinds = [StandIn(compute=1e-6), StandIn(compute=3e-6)]
     graph = dg.rmat(scale=10, edge_factor=8, seed=3, parts=workers)
     daemons = kinds if workers == 1 else {0: [kinds[0]], 1: [kinds[1]]}

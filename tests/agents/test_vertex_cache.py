@@ -22,7 +22,7 @@ def test_every_vertex_has_one_place_and_is_looked_at_once(requests, slots):
             number += 1
             victims = cache.victims()
             assert all(used[slot] < number - 1 - IN_FLIGHT for slot in victims)
-            cache.give_away(victims)
+            cache.free_slots(victims)
             for slot in victims:
                 seen.discard((holds.pop(slot), slot))
             out = np.zeros(len(ids), np.uint32)
@@ -39,7 +39,7 @@ def test_every_vertex_has_one_place_and_is_looked_at_once(requests, slots):
                 assert holds[places[u]] == u and (u, places[u]) in seen
                 used[places[u]] = number
             assert len(holds) + cache.empty == slots or slots == VERTICES
-        assert {slot for _, slot in seen} <= set(cache.of_this_request().tolist())
+        assert {slot for _, slot in seen} <= set(cache.used_slots().tolist())
 
 
 def test_the_least_useful_go_first_and_age():

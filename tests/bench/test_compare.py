@@ -18,7 +18,7 @@ def verdicts(before, after, least=0.05):
     return {row["figure"]: row["verdict"] for row in compare(rows(before), rows(after), least)}
 
 
-def test_a_change_beyond_the_noise_is_told():
+def test_a_change_beyond_the_noise_is_reported():
     assert verdicts([1.0, 1.01, 1.02], [1.5, 1.51, 1.49]) == {"run": "slower", "rounds": ""}
     assert verdicts([1.5, 1.51, 1.49], [1.0, 1.01, 1.02])["run"] == "faster"
 
@@ -29,7 +29,7 @@ def test_a_change_within_the_noise_is_not():
     assert verdicts([1.0] * 5, [1.04] * 5, least=0.01)["run"] == "slower"
 
 
-def test_many_trials_tell_smaller_changes():
+def test_many_trials_reveal_smaller_changes():
     few, many = [1.0, 1.2, 1.4], [1.0, 1.1, 1.2, 1.3, 1.4] * 10
     assert verdicts(few, [one + 0.12 for one in few])["run"] == ""
     assert verdicts(many, [one + 0.12 for one in many])["run"] == "slower"
@@ -51,7 +51,7 @@ def runs(tmp_path):
     (tmp_path / "torn.jsonl").write_text('{"kind": "trial"}\n{"kind": ')
 
 
-def test_the_command(run, runs):
+def test_bench_compare_on_the_command_line(run, runs):
     done = run("bench compare a b")
     assert done.exit_code == 0
     assert done.output.splitlines()[-1] == "1 of 2 figures got worse by more than the noise and 5 %"
@@ -66,11 +66,11 @@ def test_the_command(run, runs):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a nothing", "nothing: there are no results (`dgraph bench SUITE -o FOLDER` writes them)"),
-        ("a torn.jsonl", "torn.jsonl, line 2: is no JSON"),
+        ("a nothing", "nothing: no results found (`dgraph bench SUITE -o FOLDER` writes them)"),
+        ("a torn.jsonl", "torn.jsonl, line 2: is not JSON"),
         ("a other.jsonl", "the two runs have no case in common"),
     ],
 )
-def test_what_cannot_be_compared(run, runs, line, message):
+def test_results_that_cannot_be_compared_are_refused(run, runs, line, message):
     done = run(f"bench compare {line}")
     assert (done.exit_code, message in done.output) == (2, True)

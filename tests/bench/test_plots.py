@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dgraph.bench.plots import plot
+from dgraph.bench.drawing import plot
 from dgraph.bench.plots.style import COLOURS, Drawing, line_of
 from dgraph.errors import OptionError
 
@@ -95,12 +95,12 @@ def test_the_same_picture_is_the_same_text():
     assert draw(TRIALS) == draw(TRIALS)
 
 
-def test_a_plot_that_is_none():
-    with pytest.raises(OptionError, match=r"'style' is no plot; there are .*bars.*lines"):
+def test_an_invalid_plot_is_refused():
+    with pytest.raises(OptionError, match=r"'style' is not a plot; choose from .*bars.*lines"):
         plot("style")
 
 
 def test_without_matplotlib_the_error_names_the_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(OptionError, match=r"pip install 'dgraph\[bench\]'"):
+    with pytest.raises(OptionError, match=r"pip install 'dask-dgraph\[bench\]'"):
         Drawing("anything").__enter__()

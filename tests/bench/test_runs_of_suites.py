@@ -41,7 +41,7 @@ class Page(HTMLParser):
         self.words.append(data)
 
 
-def test_all_that_a_run_writes(run, tiny, tmp_path):
+def test_a_run_of_a_suite_writes_all_its_files(run, tiny, tmp_path):
     done = run(f"bench {tiny} -o out --check")
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[-1] == "rounds: 16 (at most 1,000: met)"
@@ -64,7 +64,7 @@ def test_all_that_a_run_writes(run, tiny, tmp_path):
     assert {"superstep", "partition", "busy", "operation", "setting"} <= set(supersteps.columns)
 
 
-def test_a_target_that_is_missed(run, tiny):
+def test_a_missed_target_is_reported(run, tiny):
     tiny.write_text(tiny.read_text().replace("at_least = 1.0", "at_least = 1000"))
     short = f"bench {tiny} --operation hops --graph grid --trials 1"
     assert run(short).exit_code == 0
@@ -85,8 +85,8 @@ def test_a_wrong_answer_stops_the_run(run, tiny, monkeypatch):
 def test_without_matplotlib_there_are_no_plots_and_it_says_so(run, tiny, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = run(f"bench {tiny} --operation wcc --trials 1 -o out")
-    assert "pip install 'dgraph[bench]'" in done.output
-    assert "Without plots" in "".join(Page((tmp_path / "out/report.html").read_text()).words)
+    assert "pip install 'dask-dgraph[bench]'" in done.output
+    assert "No plots" in "".join(Page((tmp_path / "out/report.html").read_text()).words)
     assert not list((tmp_path / "out").glob("*.png"))
 
 

@@ -8,7 +8,9 @@ import pytest
 from dgraph.bench.cases import cases_of
 from dgraph.bench.suite import open_suite
 from dgraph.bench.targets import outcomes
+from dgraph.bench.toml_table import group_options
 from dgraph.errors import FileError, OptionError
+from dgraph.runs.option_values import BlockDescent, Daemons, Gpu, Optimisations
 
 
 def test_every_combination_is_a_case(tiny):
@@ -24,33 +26,83 @@ def test_every_combination_is_a_case(tiny):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('title = "A tiny suite"', "", "title: is missing (add title = text)"),
-        ("trials = 2", 'trials = "3"', "trials: '3' is not a whole number"),
-        ("trials = 2", "trials = 0", "trials: 0 is too small (1 or more)"),
-        ("trials = 2", "trails = 3", "trails: is no key (did you mean trials?)"),
+        ('title = "A tiny suite"', "", "title: is missing (add it: a string)"),
+        ("trials = 2", 'trials = "3"', "trials: expected an integer, got '3'"),
+        ("trials = 2", "trials = 0", "trials: 0 must be >= 1"),
+        ("trials = 2", "trails = 3", "trails: unknown key (did you mean trials?)"),
         ("partitions = [2]", "partitions = []", "partitions: is empty"),
         ('generate = "rmat"', 'generate = "rmatt"', "[graphs.rmat] generate: 'rmatt' is not known (choose from rmat,"),
-        ('generate = "rmat"', "", "[graphs.rmat] generate: says where edges come from"),
-        ("scale = 7", "scale = 7\nparts = 2", "[graphs.rmat] parts: is said for all graphs"),
+        ('generate = "rmat"', "", "[graphs.rmat] generate: needs exactly one of `generate` and `file`"),
+        ("scale = 7", "scale = 7\nparts = 2", "[graphs.rmat] parts: cannot be set for a single graph"),
         ('operation = "bfs"', "", "[operations.hops] operation: 'hops' is not known"),
-        ("sources = 2", "", "[operations.hops] sources: bfs begins at a vertex"),
-        ("sources = 2", "sources = 2\ndept_limit = 3", "[operations.hops] dept_limit: is no key (did you mean depth_"),
+        ("sources = 2", "", "[operations.hops] sources: bfs needs a source vertex"),
+        (
+            "sources = 2",
+            "sources = 2\ndept_limit = 3",
+            "[operations.hops] dept_limit: unknown key (did you mean depth_",
+        ),
         ('graphs = ["grid"]', 'graphs = ["road"]', "[operations.wcc] graphs: 'road' is not known"),
-        ("active_only = false", "actve_only = false", "[settings.off] actve_only: is no key (did you mean active_only"),
-        ("off / on", "off / out", "[targets, 1] ratio: 'off / out' names no two of setting"),
-        ("at_most = 1000", "at_mots = 1000", "[targets, 2] at_mots: is no key (did you mean at_most?)"),
-        ('where = { operation = "hops" }', 'where = { operation = "x" }', "[targets, 1.where] operation: 'x' is none"),
-        ('plot = "bars"', 'plot = "pie"', "[plots, 1] plot: 'pie' is no plot; there are"),
-        ("[[plots]]", "[plots]", "plots: is no list of tables (write [[plots]])"),
+        (
+            "active_only = false",
+            "actve_only = false",
+            "[settings.off] actve_only: unknown key (did you mean active_only",
+        ),
+        ("active_only = false", "active_only = 0", "[settings.off] active_only: active_only=0 "),
+        ("active_only = false", 'order = "first"', "[settings.off] order: order='first' "),
+        (
+            "active_only = false",
+            "block_size = 8",
+            '[settings.off] block_size: needs engine = "block_descent", not "gas"',
+        ),
+        ("sources = 2", 'sources = 2\nmode = "bsp"', '[operations.hops] mode: needs engine = "block_descent", not "au'),
+        ("active_only = false", "memory_budget = 8", '[settings.off] memory_budget: needs device = "cuda", not "auto"'),
+        ("active_only = false", "vertex_cache = 0", '[settings.off] vertex_cache: needs daemons (add daemons = "own'),
+        ("off / on", "off / out", "[targets, 1] ratio: 'off / out' must name two values of setting"),
+        ("at_most = 1000", "at_mots = 1000", "[targets, 2] at_mots: unknown key (did you mean at_most?)"),
+        (
+            'where = { operation = "hops" }',
+            'where = { operation = "x" }',
+            "[targets, 1.where] operation: 'x' is not in",
+        ),
+        ('plot = "bars"', 'plot = "pie"', "[plots, 1] plot: 'pie' is not a plot; choose from"),
+        ("[[plots]]", "[plots]", "plots: must be an array of tables (write [[plots]])"),
         ("[[plots]]", "[[plots", "is not TOML: "),
     ],
 )
-def test_what_is_wrong_with_a_suite(tiny, old, new, message):
+def test_errors_in_a_suite_are_named(tiny, old, new, message):
     assert old in tiny.read_text()
     tiny.write_text(tiny.read_text().replace(old, new, 1))
     with pytest.raises(FileError) as error:
-        open_suite(str(tiny))
+        cases_of(open_suite(str(tiny)))
     assert str(error.value).startswith(f"{tiny}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("keys", "options"),
+    [
+        (
+            {"direction": "pull", "lazy_upload": False},
+            {"optimisations": Optimisations(direction="pull", lazy_upload=False)},
+        ),
+        (
+            {"engine": "block_descent", "block_size": 64, "mode": "bsp"},
+            {"engine": BlockDescent(block_size=64, mode="bsp")},
+        ),
+        ({"engine": "block_descent"}, {"engine": "block_descent"}),
+        ({"device": "cuda", "memory_budget": 1 << 30}, {"device": Gpu(memory_budget=1 << 30)}),
+        (
+            {"daemons": "own process", "vertex_cache": 0, "pipeline_block": 512},
+            {"daemons": Daemons("own process", block=512, cache=0)},
+        ),
+        ({"daemons": "own process", "pipeline_block": 512}, {"daemons": "own process", "pipeline_block": 512}),
+    ],
+)
+def test_flat_keys_become_the_values_that_a_run_takes(keys, options):
+    assert group_options("pagerank", keys, pytest.fail) == options
+
+
+def test_factorize_keeps_its_own_block_size():
+    assert group_options("factorize", {"block_size": 8}, pytest.fail) == {"block_size": 8}
 
 
 def test_the_suite_in_the_documentation(tmp_path, run):
@@ -69,7 +121,7 @@ def test_a_ratio_to_the_best_of_the_others(tiny):
     assert outcomes(suite, rows)[0]["ours"] == pytest.approx(1.5)
 
 
-def test_a_figure_that_nobody_measures(run, tiny):
+def test_an_unmeasured_figure_is_refused(run, tiny):
     tiny.write_text(tiny.read_text().replace('figure = "rounds"', 'figure = "hours"'))
     done = run(f"bench {tiny} --operation wcc --trials 1")
     assert (done.exit_code, "figure 'hours' was not measured" in done.output) == (2, True)
@@ -80,10 +132,10 @@ def test_a_figure_that_nobody_measures(run, tiny):
     [
         ("quik", "there is no 'quik'; did you mean `dgraph bench quick`? choose one of compare, "),
         ("comprae before after", "there is no 'comprae'; did you mean `dgraph bench compare`? choose one of compare, "),
-        ("quik.toml", "quik.toml: is neither a suite nor a TOML file (the suites are"),
+        ("quik.toml", "quik.toml: is neither the name of a suite nor a TOML file (the suites are"),
     ],
 )
-def test_a_suite_that_is_none(run, asked, told):
+def test_a_file_that_is_not_a_suite_is_refused(run, asked, told):
     done = run(f"bench {asked}")
     assert (done.exit_code, told in done.output) == (2, True)
 
@@ -97,4 +149,4 @@ def test_a_graph_from_a_file(tmp_path, run):
     done = run(f"bench {suite} --trials 1")
     assert done.exit_code == 0, done.output
     suite.write_text(suite.read_text().replace('file = "edges.csv"', 'file = "edges.csv"\ngenerate = "grid"'))
-    assert "[graphs.g] generate: says where edges come from" in run(f"bench {suite}").output
+    assert "[graphs.g] generate: needs exactly one of `generate` and `file`" in run(f"bench {suite}").output

@@ -20,7 +20,7 @@ GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
 
 def test_a_graph_is_not_made_by_its_class():
     for made in (dg.Graph, lambda: dg.Graph(GOOD), lambda: dg.Graph(GOOD, source="src", directed=False)):
-        with pytest.raises(InputError, match=r"Graph\.from_edges makes one of a frame"):
+        with pytest.raises(InputError, match=r"make a graph with Graph\.from_edges"):
             made()
 
 
@@ -30,9 +30,9 @@ def test_a_graph_is_not_made_by_its_class():
         ({}, {"source": "from"}, ColumnError, "no column 'from'; they have 'src', 'dst', 'weight'.*source="),
         ({}, {"weight": "cost"}, ColumnError, "no column 'cost'.*weight="),
         ({}, {"destination": "src"}, ColumnError, "both column 'src'"),
-        ({}, {"weight": "dst"}, ColumnError, "weight is column 'dst', which lists ids"),
-        ({}, {"weight": pd.Series([1.0, 2.0])}, ColumnError, "weight= is a Series: give the name of a column"),
-        ({}, {"source": np.array([0, 1])}, ColumnError, "source= is a ndarray"),
+        ({}, {"weight": "dst"}, ColumnError, "weight='dst' is a column of ids"),
+        ({}, {"weight": pd.Series([1.0, 2.0])}, ColumnError, "weight= must be the name of an edge column"),
+        ({}, {"source": np.array([0, 1])}, ColumnError, "source= must be .* got a ndarray"),
         ({"dst": [1]}, {}, ColumnError, "differ in length.*'dst': 1"),
         ({"src": [0.0, np.nan]}, {}, IdError, "'src', row 1.*missing.*drop or fill"),
         ({"src": [0.5, 1.0]}, {}, IdError, r"'src'.*float64.*0\.5.*whole numbers"),
@@ -44,8 +44,8 @@ def test_a_graph_is_not_made_by_its_class():
         ({"src": pd.Series(pd.arrays.SparseArray([1, 2]))}, {}, IdError, "'src'.*Sparse.*whole numbers"),
         ({}, {"vertices": ["a"]}, IdError, "integer ids and string ids.*convert"),
         ({}, {"vertices": [0, None]}, IdError, "'id', row 1.*missing"),
-        ({}, {"vertices": range(0, 9, 2)}, OptionError, r"range\(0, 9, 2\).*count up by one"),
-        ({}, {"vertices": -5}, OptionError, "vertices=-5"),
+        ({}, {"vertices": range(0, 9, 2)}, OptionError, r"range\(0, 9, 2\).*must have step 1"),
+        ({}, {"vertices": -5}, OptionError, "vertices=-5 must be >= 0"),
         ({}, {"vertices": 2.5}, InputError, "vertices of type float"),
         ({}, {"vertices": pd.DataFrame(index=[1])}, ColumnError, "no columns.*`id`"),
         ({"weight": ["1", "x"]}, {"weight": "weight"}, WeightError, "'weight', row 0: .*'1'.* is text.*convert"),
@@ -60,15 +60,15 @@ def test_a_graph_is_not_made_by_its_class():
             r"'weight'.*datetime64.*astype\('int64'\)",
         ),
         ({}, {"policy": "hash"}, OptionError, "policy='hash'.*choose one of outgoing"),
-        ({}, {"policy": np.array([0, 1])}, OptionError, "policy=<ndarray>.*or give a function"),
+        ({}, {"policy": np.array([0, 1])}, OptionError, "policy=<ndarray>.*or pass a function"),
         ({}, {"loops": "skip"}, OptionError, "loops='skip'.*keep, drop"),
         ({}, {"repeats": "mean"}, OptionError, "repeats='mean'.*keep, first, sum, min, max"),
         ({}, {"partitions": 2}, OptionError, "partitions=2: from_edges has no such option; did you mean parts=?"),
         ({}, {"parts": 0}, OptionError, "parts=0.*1 to 65535"),
         ({}, {"parts": 1.5}, OptionError, r"parts=1\.5"),
         ({}, {"parts": True}, OptionError, "parts=True"),
-        ({}, {"symmetrize": True, "directed": False}, OptionError, "symmetrize=True.*both directions already"),
-        ({}, {"directed": "no"}, OptionError, "directed='no' is a switch"),
+        ({}, {"symmetrize": True, "directed": False}, OptionError, "symmetrize=True.*already has both directions"),
+        ({}, {"directed": "no"}, OptionError, "directed='no' must be True or False"),
         ({}, {"client": "localhost"}, OptionError, "client='localhost'.*Client"),
         ({}, {"capacities": "guess"}, OptionError, "capacities='guess'.*measure"),
         ({}, {"capacities": [1, 2]}, OptionError, "2 entries for 1 partitions"),
@@ -84,24 +84,24 @@ def test_bad_input(change, options, error, said):
         dg.Graph.from_edges({**GOOD, **change}, **options)
 
 
-def test_frames_that_are_none():
+def test_arguments_that_are_not_frames_are_refused():
     for wrong in (None, 5, "edges.csv", [(0, 1)]):
-        with pytest.raises(InputError, match=f"edges of type {type(wrong).__name__} cannot be read; give a pandas"):
+        with pytest.raises(InputError, match=f"edges of type {type(wrong).__name__} cannot be read; pass a pandas"):
             dg.Graph.from_edges(wrong)
     with pytest.raises(InputError, match="one column is not enough"):
         dg.Graph.from_edges(pd.Series([1, 2]))
     for lazy in (dask.delayed(pd.DataFrame)(GOOD), dask.bag.from_sequence([GOOD])):
-        with pytest.raises(InputError, match=f"{type(lazy).__name__} cannot be read; take .to_dataframe.. of a bag"):
+        with pytest.raises(InputError, match=f"{type(lazy).__name__} cannot be read; call .to_dataframe.. on a bag"):
             dg.Graph.from_edges(lazy)
     indexed = pd.DataFrame(GOOD).set_index("src")
     for frame in (indexed, dd.from_pandas(indexed, npartitions=2)):
-        with pytest.raises(ColumnError, match=r"no column 'src'.* It is their index, of which frame.reset_index\(\)"):
+        with pytest.raises(ColumnError, match=r"no column 'src'.* 'src' is their index; .* frame.reset_index\(\)"):
             dg.Graph.from_edges(frame)
     with pytest.raises(ColumnError, match="2 columns called 'src'; rename"):
         dg.Graph.from_edges(pd.DataFrame([[0, 1, 2]], columns=["src", "src", "dst"]))
-    with pytest.raises(InputError, match=r"take .to_table.. of a dataset"):
+    with pytest.raises(InputError, match=r"call .to_table.. on a dataset"):
         dg.Graph.from_edges(pyarrow.dataset.dataset(pa.table(GOOD)))
-    with pytest.raises(ColumnError, match=r"'src' is array.5., not a column"):
+    with pytest.raises(ColumnError, match=r"'src' must be an array, got array.5."):
         dg.Graph.from_edges({"src": np.array(5), "dst": np.array(6)})
 
 
@@ -109,7 +109,7 @@ def test_vertex_frames_whose_columns_are_unclear():
     listed = pd.DataFrame([[0, 1, 2]], columns=["id", "x", "x"])
     with pytest.raises(ColumnError, match="2 columns called 'x'; rename"):
         dg.Graph.from_edges(GOOD, vertices=listed)
-    with pytest.raises(ColumnError, match=r"are its index, of which frame.reset_index\(\)"):
+    with pytest.raises(ColumnError, match=r"are its index; .* frame.reset_index\(\)"):
         dg.Graph.from_edges(GOOD, vertices=pd.DataFrame({"id": [0], "name": ["a"]}).set_index("id"))
 
 
@@ -148,7 +148,7 @@ def test_a_lazy_frame_that_is_another_each_time(ids, change):
     with dask.config.set({"dataframe.convert-string": False}):
         graph = dg.Graph.from_edges(dd.from_map(read, range(2), meta=meta), weight="w")
     assert graph.num_edges == 400
-    with pytest.raises(InputError, match=r"partition [01] of the frame has other rows.*persist"):
+    with pytest.raises(InputError, match=r"partition [01] of the frame has different rows.*persist"):
         dg.sssp(graph, ids[:1].tolist()).compute()
 
 
@@ -175,19 +175,19 @@ def test_a_lazy_frame_that_names_other_ids_the_second_time(ids, other):
 
 @pytest.mark.parametrize("operation", [dg.wcc, dg.triangles, dg.run, dg.factorize])
 def test_an_operation_on_what_is_no_graph(operation):
-    with pytest.raises(InputError, match=r"takes a dgraph.Graph, not DataFrame; Graph.from_edges makes one"):
+    with pytest.raises(InputError, match=r"expects a dgraph.Graph, got DataFrame; make one with Graph.from_edges"):
         operation(pd.DataFrame(GOOD))
 
 
 def test_writing_what_is_no_graph_or_to_no_file(tmp_path):
     for write in (dg.to_networkx, dg.to_igraph, dg.to_scipy, dg.write_edges):
-        with pytest.raises(InputError, match=r"takes a dgraph\.Graph, not DataFrame"):
+        with pytest.raises(InputError, match=r"expects a dgraph\.Graph, got DataFrame"):
             write(pd.DataFrame(GOOD))
     for path in (None, 5, b"edges.csv"):
-        with pytest.raises(OptionError, match="is no path: name a file"):
+        with pytest.raises(OptionError, match="must be the path of a file"):
             dg.write_edges(dg.Graph.from_edges(GOOD), path)
     for of_nothing in (dg.read_edges, lambda path: dg.write_edges(dg.Graph.from_edges(GOOD), path, format="csv")):
-        with pytest.raises(InputError, match=r"'': is no path \(the current folder is '\.'\)"):
+        with pytest.raises(InputError, match=r"'': an empty string is not a path \(the current folder is '\.'\)"):
             of_nothing("")
     with pytest.raises(OptionError, match="did you mean isolated="):
         dg.write_edges(dg.Graph.from_edges(GOOD), tmp_path / "a.csv", isolate="drop")
@@ -195,7 +195,7 @@ def test_writing_what_is_no_graph_or_to_no_file(tmp_path):
 
 def test_what_belongs_to_other_libraries():
     for taken, what in ((dg.from_networkx, "NetworkX"), (dg.from_igraph, "igraph"), (dg.from_scipy, "SciPy")):
-        with pytest.raises(InputError, match=f"DataFrame is no .* of {what}.*Graph.from_edges"):
+        with pytest.raises(InputError, match=rf"expected an? {what}.* got DataFrame; .*Graph\.from_edges"):
             taken(pd.DataFrame(GOOD))
     assert dg.from_scipy(np.eye(3)).num_edges == 3  # a dense matrix is one, too
 
@@ -229,12 +229,12 @@ def test_a_graph_and_its_results_stay_where_they_are_and_reports_travel():
     assert report._repr_html_().startswith("<div>") and "engine  local" in report._repr_html_()  # in a notebook
 
 
-def test_what_is_asked_of_a_graph():
+def test_invalid_requests_for_partitions_are_refused():
     graph = dg.Graph.from_edges(GOOD)
     with pytest.raises(ColumnError, match="no column 'cost'; they have weight"):
         graph.partitioned(columns=["cost"])
     for wrong in ((), ("in",), "in"):
-        with pytest.raises(OptionError, match="choose 'out', 'incoming' or both"):
+        with pytest.raises(OptionError, match="must be 'out', 'incoming' or both"):
             graph.partitioned(wrong)
     with pytest.raises(ColumnError, match="'weight', row 0"):
-        dg.Graph.from_edges({**GOOD, "weight": ["a", "b"]}).partitioned(columns=["weight"])
+        dg.Graph.from_edges({**GOOD, "weight": ["a", "b"]}, weight=None).partitioned(columns=["weight"])

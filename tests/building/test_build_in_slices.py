@@ -12,13 +12,14 @@ from dgraph.native import threads
 from dgraph.partition import placement
 from dgraph.partition.ids.bitmaps import IDENTITY
 from dgraph.partition.ids.chunk import NumberedChunk
+from dgraph.partition.policies import NAMES
 
 
 def in_turn(source, destination, parts):
     return np.arange(len(source)) % parts
 
 
-POLICIES = ["outgoing", "incoming", "cartesian", "hybrid", "metis", in_turn]
+POLICIES = [*NAMES, in_turn]
 RULES = [{}, {"directed": False}, {"loops": "drop"}, {"symmetrize": True}, {"repeats": "sum"}]
 
 
@@ -34,7 +35,7 @@ def arrays_of(partitions):
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("kind", ["text", "integers"])
 @pytest.mark.parametrize("order", ["out", "incoming"])
-def test_slices_change_nothing(rules, parts, kind, order, monkeypatch):
+def test_building_in_slices_gives_the_same_graph(rules, parts, kind, order, monkeypatch):
     draw = np.random.default_rng(7)
     ends = [draw.integers(0, 40, 300) for _ in range(2)]
     named = [np.array([f"name {k}" for k in end], object) for end in ends] if kind == "text" else ends
@@ -58,7 +59,7 @@ def test_no_edges(parts):
     assert [list(one.out.columns) for one in graph.partitioned(["out"], ["w"])] == [["w"]] * parts
 
 
-def test_what_others_still_read_stays(monkeypatch):
+def test_edges_that_a_lazy_frame_still_reads_are_kept(monkeypatch):
     """A lazy frame of edges that was asked for before the partitions are built has all of them afterwards."""
     monkeypatch.setattr(placement, "AT_ONCE", 3)
     edges = {"src": np.array(list("abcdefgh"), object), "dst": np.array(list("bcdefgha"), object)}
@@ -68,7 +69,7 @@ def test_what_others_still_read_stays(monkeypatch):
     assert len(graph.edges.compute()) == 8
 
 
-def test_only_who_has_a_chunk_lets_go_of_it():
+def test_only_the_owner_of_a_chunk_frees_it():
     lent = NumberedChunk(np.arange(8, dtype=np.uint32), np.arange(8, dtype=np.uint32), {}, IDENTITY)
     for chunk, left in ((lent, 8), (replace(lent, ours=True), 0)):
         found = [some.sources.copy() for some in chunk.taken(3)]
@@ -92,7 +93,7 @@ def test_a_refused_build_keeps_the_numbers(monkeypatch):
     graph = dg.Graph.from_edges({"src": list("aabc"), "dst": list("bdcd")}, loops="drop")
     assert graph.num_vertices == 4
     with monkeypatch.context() as patched, pytest.raises(RoomError):
-        patched.setattr("dgraph.graph.check_build_memory", refuse)
+        patched.setattr("dgraph.building.partitioned_graph.check_build_memory", refuse)
         graph.partitioned()
-    assert graph.listed.fresh is not None
+    assert graph.input_edges.fresh is not None
     assert graph.partitioned().report.frame["edges"].sum() == 4

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from one_thread import OneThread
 
 import dgraph as dg
-from dgraph.building.gpu_build import GpuEdges
+from dgraph.building.gpu_build import DeviceEdges
 from dgraph.devices import distinct_ids, own_device
 from dgraph.devices.device_memory import Memory
 from dgraph.errors import ColumnError, WeightError
@@ -19,12 +19,13 @@ from dgraph.partition import adjacency
 from dgraph.partition.ids import id_tables
 from dgraph.partition.ids.chunk import Chunk
 from dgraph.partition.ids.id_types import IdType
+from dgraph.partition.policies import NAMES
 
 
 @pytest.fixture(autouse=True)
 def built(one_thread, monkeypatch):
     """What was built there."""
-    found, adjacency = [], GpuEdges.adjacency
+    found, adjacency = [], DeviceEdges.adjacency
 
     def noted(*given, **options):
         found.append(adjacency(*given, **options))
@@ -32,7 +33,7 @@ def built(one_thread, monkeypatch):
 
     monkeypatch.setattr(own_device, "own_memory", lambda: OneThread.memory)
     monkeypatch.setattr(OneThread, "memory", Memory())
-    monkeypatch.setattr(GpuEdges, "adjacency", noted)
+    monkeypatch.setattr(DeviceEdges, "adjacency", noted)
     return found
 
 
@@ -70,7 +71,7 @@ IDS = {
     "rules", [{}, {"directed": False}, {"loops": "drop"}, {"directed": False, "loops": "drop"}], ids=str
 )
 @pytest.mark.parametrize("ids", IDS)
-def test_a_graph_built_there_is_the_same(ids, rules, order, built):
+def test_a_graph_built_on_the_gpu_equals_one_built_on_the_cpu(ids, rules, order, built):
     draw = np.random.default_rng(5)
     edges = {
         "src": IDS[ids](draw, 300),
@@ -93,7 +94,7 @@ def test_a_graph_built_there_is_the_same(ids, rules, order, built):
 @pytest.mark.parametrize("repeats", ["first", "sum", "min", "max"])
 @pytest.mark.parametrize("loops", ["keep", "drop"])
 @pytest.mark.parametrize("sides", [{}, {"directed": False}, {"symmetrize": True}], ids=str)
-def test_repeats_are_merged_there(sides, loops, repeats, built):
+def test_repeated_edges_are_merged_on_the_gpu(sides, loops, repeats, built):
     draw = np.random.default_rng(7)
     edges = {end: 2 * draw.integers(0, 12, 400) for end in ("src", "dst")}
     edges |= {"w": draw.integers(-9, 9, 400).astype(np.int32), "b": draw.random(400) < 0.5}
@@ -112,7 +113,7 @@ def test_repeats_are_merged_there(sides, loops, repeats, built):
 
 
 @pytest.mark.parametrize("repeats", ["first", "sum", "min", "max"])
-def test_where_no_edge_is_left(repeats):
+def test_a_graph_whose_edges_are_all_dropped(repeats):
     edges = {"src": [1, 2], "dst": [1, 2], "w": [3, 4]}
     found, expected = (
         dg.Graph.from_edges(one, weight="w", loops="drop", repeats=repeats) for one in (there(edges), edges)
@@ -126,9 +127,9 @@ def modulo(ids, parts):
     return ids % parts
 
 
-@pytest.mark.parametrize("policy", ["outgoing", "incoming", "cartesian", "hybrid", "metis", modulo])
+@pytest.mark.parametrize("policy", [*NAMES, modulo])
 @pytest.mark.parametrize("rules", [{}, {"directed": False, "repeats": "sum"}], ids=str)
-def test_rows_of_several_partitions_are_sorted_there(rules, policy, monkeypatch):
+def test_rows_of_several_partitions_are_sorted_on_the_gpu(rules, policy, monkeypatch):
     draw = np.random.default_rng(9)
     edges = {"src": draw.integers(0, 90, 600), "dst": draw.integers(0, 90, 600), "w": draw.integers(1, 9, 600)}
     found, expected = (
@@ -158,7 +159,7 @@ def test_distinct_ids_are_those_of_the_cpu(lists):
 
 @pytest.mark.parametrize("rules", [{}, {"vertices": {"id": [7, 2**60]}}, {"repeats": "sum"}], ids=str)
 @pytest.mark.parametrize("ids", ["far apart", "unsigned"])
-def test_ids_of_several_partitions_are_numbered_there(ids, rules, monkeypatch):
+def test_ids_of_several_partitions_are_numbered_on_the_gpu(ids, rules, monkeypatch):
     draw = np.random.default_rng(5)
     edges = {"src": IDS[ids](draw, 300), "dst": IDS[ids](draw, 300), "w": draw.integers(1, 9, 300)}
     if "vertices" in rules:
@@ -171,14 +172,14 @@ def test_ids_of_several_partitions_are_numbered_there(ids, rules, monkeypatch):
 
 
 @pytest.mark.parametrize("vertices", [range(0, 60), range(5, 40), 500])
-def test_vertices_that_are_listed_beside(vertices, built):
+def test_listed_vertices_are_added_on_the_gpu(vertices, built):
     edges = {"src": [5, 39, 7], "dst": [6, 5, 5]}
     found, expected = (dg.Graph.from_edges(one, vertices=vertices) for one in (there(edges), edges))
     same(found, expected)
     assert len(built) == 1 and found.num_vertices == len(range(vertices) if isinstance(vertices, int) else vertices)
 
 
-def test_what_was_built_there_is_not_brought_there_again(built):
+def test_rows_built_on_the_gpu_are_not_copied_there_again(built):
     draw, memory = np.random.default_rng(5), OneThread.memory
     edges = {end: draw.integers(0, 200, 4000) for end in ("src", "dst")}
 
@@ -202,7 +203,7 @@ def test_what_was_built_there_is_not_brought_there_again(built):
     [{"parts": 2}, {"vertices": {"id": [1, 2, 3, 9]}}, {"policy": "metis"}],
     ids=str,
 )
-def test_all_others_are_numbered_by_cpus(how, built):
+def test_other_graphs_are_numbered_by_cpus(how, built):
     edges = {"src": [1, 2, 3, 1], "dst": [2, 3, 1, 2]}
     found, expected = (dg.wcc(dg.Graph.from_edges(one, **how)).compute() for one in (there(edges), edges))
     pd.testing.assert_frame_equal(found, expected)
@@ -210,7 +211,7 @@ def test_all_others_are_numbered_by_cpus(how, built):
 
 
 @pytest.mark.parametrize("budget", [200, None])
-def test_without_room_a_cpu_does_it(budget, built, monkeypatch):
+def test_without_gpu_memory_a_cpu_builds_the_graph(budget, built, monkeypatch):
     edges = {"src": [1, 2, 3, 1], "dst": [2, 3, 1, 20]}
     expected = dg.Graph.from_edges(edges).partitions.held[0]
     monkeypatch.setattr(OneThread, "memory", Memory(budget))
@@ -221,7 +222,7 @@ def test_without_room_a_cpu_does_it(budget, built, monkeypatch):
     assert built == ([None] if budget is None else [])
 
 
-def test_wrong_columns_say_so():
+def test_invalid_columns_on_a_gpu_are_named():
     with pytest.raises(ColumnError, match="differ in length"):
         dg.Graph.from_edges(there({"src": [1, 2], "dst": [1, 2, 3]}))
     with pytest.raises(WeightError, match=r"row 1: the weight is missing"):
@@ -230,6 +231,6 @@ def test_wrong_columns_say_so():
         )
 
 
-def test_some_columns_here_and_some_there(built):
+def test_columns_partly_on_the_gpu_are_built_by_the_cpu(built):
     found = dg.Graph.from_edges({"src": np.array([1, 2]), **there({"dst": [2, 3]})})
     assert found.partitions.held[0].num_edges == 2 and not built

@@ -10,32 +10,21 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, Future, get_client
-from oracle import check_graph, collect, edges_of, listed
+from oracle import check_graph, collect, edges_of, frame_with_ids, listed
 
 import dgraph as dg
 from dgraph.cluster.workers import Workers
 from dgraph.errors import IdError, OptionError
 from dgraph.partition.ids import survey
+from dgraph.partition.policies import NAMES
 from dgraph.testing.stand_in import StandIn
 
-POLICIES = ["outgoing", "incoming", "cartesian", "hybrid", "metis"]
-
-
-def frame_of(kind, edges=300, vertices=40):
-    draw = np.random.default_rng(8)
-    ends = draw.integers(0, vertices, (edges, 2))
-    names = {
-        "dense": np.arange(vertices),
-        "sparse": np.sort(draw.integers(-(2**62), 2**62, vertices)),
-        "string": np.array([f"v{k:02}" for k in range(vertices)], object),
-    }[kind]
-    weights = draw.integers(1, 9, edges).astype(float)
-    return pd.DataFrame({"src": names[ends[:, 0]], "dst": names[ends[:, 1]], "weight": weights})
+POLICIES = NAMES
 
 
 def graphs(client, kind, lazy=True, **options):
     """The same graph in this process and on the cluster."""
-    frame = frame_of(kind)
+    frame = frame_with_ids(kind)
     given = dd.from_pandas(frame, npartitions=3, sort=False) if lazy else frame
     return [
         dg.Graph.from_edges(one, weight="weight", client=where, **options)
@@ -81,7 +70,7 @@ def test_the_same_partitions_as_in_process(client, kind, policy, parts, rules, l
 def test_undirected(client, kind, policy):
     """Rows may list their edges in another order: the chunks of the cluster are mirrored one by one."""
     _, graph = graphs(client, kind, policy=policy, parts=3, directed=False, loops="drop", repeats="min")
-    rows = listed(frame_of(kind))
+    rows = listed(frame_with_ids(kind))
     check_graph(
         graph,
         edges_of(rows, directed=False, loops="drop", repeats="min"),
@@ -103,13 +92,13 @@ def test_partitions_are_futures_spread_over_the_workers(client):
 def test_frames_come_back(client):
     _, graph = graphs(client, "string", policy="cartesian", parts=4)
     edges = client.compute(graph.edges).result()
-    assert Counter(listed(edges)) == Counter(listed(frame_of("string")))
+    assert Counter(listed(edges)) == Counter(listed(frame_with_ids("string")))
     vertices = client.compute(graph.vertices).result()
     assert vertices["id"].tolist() == sorted({*edges["src"], *edges["dst"]})
 
 
 def test_the_current_client_is_the_default(client):
-    frame = frame_of("dense")
+    frame = frame_with_ids("dense")
     with client.as_current():
         graph = dg.Graph.from_edges(frame)
         assert graph.client is client
@@ -137,20 +126,22 @@ def test_a_user_function(client):
 
     for policy in (by_length, by_letter):
         _, graph = graphs(client, "string", policy=policy, parts=3)
-        check_graph(graph, listed(frame_of("string")), weight="weight")
+        check_graph(graph, listed(frame_with_ids("string")), weight="weight")
 
 
 def test_capacities(client):
     slow, fast = sorted(client.scheduler_info()["workers"])
     names = {address: worker["name"] for address, worker in client.scheduler_info()["workers"].items()}
     for capacities in ({slow: 1, fast: 4}, {names[slow]: 10, names[fast]: 40}):
-        graph = dg.Graph.from_edges(frame_of("dense", 20_000, 3000), parts=4, capacities=capacities, client=client)
+        graph = dg.Graph.from_edges(
+            frame_with_ids("dense", 20_000, 3000), parts=4, capacities=capacities, client=client
+        )
         held = collect(graph.partitions)
         work = np.array([one.num_edges + one.num_owned for one in held])
         np.testing.assert_allclose(work / work.sum(), [0.1, 0.1, 0.4, 0.4], rtol=0.02)
         assert [client.who_has([one])[one.key] for one in graph.partitions] == [(slow,), (slow,), (fast,), (fast,)]
-    with pytest.raises(OptionError, match=r"lacks the workers.*give one for each"):
-        dg.Graph.from_edges(frame_of("dense"), parts=2, capacities={slow: 1}, client=client)
+    with pytest.raises(OptionError, match=r"must have a number for each worker; missing"):
+        dg.Graph.from_edges(frame_with_ids("dense"), parts=2, capacities={slow: 1}, client=client)
 
 
 def test_capacities_are_measured(client):
@@ -159,7 +150,9 @@ def test_capacities_are_measured(client):
     found = dg.capacities(client=client, daemons=kinds)
     assert list(found) == [slow, fast] and found[slow] < 1 / 3e-6 < found[fast]
     for capacities in (found, "measure"):
-        graph = dg.Graph.from_edges(frame_of("dense", 20_000, 3000), parts=2, capacities=capacities, client=client)
+        graph = dg.Graph.from_edges(
+            frame_with_ids("dense", 20_000, 3000), parts=2, capacities=capacities, client=client
+        )
         assert sum(one.num_edges for one in collect(graph.partitions)) == 20_000
 
 
@@ -172,7 +165,7 @@ def test_errors_come_from_the_workers_as_they_are(client):
         lazy.num_vertices  # noqa: B018
 
 
-def test_only_what_is_wanted_on_a_worker_is_asked_of_it(client):
+def test_tasks_pinned_to_a_worker_do_not_pin_what_they_read(client):
     """Within `dask.annotate` Dask would want what tasks read there, too: one worker did the work of all."""
     workers = Workers(client)
     read = [workers.call(abs, number) for number in range(-4, 0)]
@@ -200,7 +193,7 @@ def test_tasks_grow_with_chunks_times_parts(client, monkeypatch):
 
     monkeypatch.setattr(Workers, "call", counting)
     for chunks in (3, 6, 12):
-        frame = dd.from_pandas(frame_of("string"), npartitions=chunks, sort=False)
+        frame = dd.from_pandas(frame_with_ids("string"), npartitions=chunks, sort=False)
         dg.Graph.from_edges(frame, policy="cartesian", parts=chunks, client=client).partitions  # noqa: B018
     growth = counted[12] - counted[6], counted[6] - counted[3]
     assert growth[0] <= 4 * growth[1]
@@ -219,7 +212,7 @@ def test_tasks_of_few_chunks_grow_with_parts(client, monkeypatch):
     for where in (None, client):
         counted = Counter()
         for parts in (4, 8, 16):
-            dg.Graph.from_edges(frame_of("dense"), policy="cartesian", parts=parts, client=where).partitions  # noqa: B018
+            dg.Graph.from_edges(frame_with_ids("dense"), policy="cartesian", parts=parts, client=where).partitions  # noqa: B018
         assert counted[16] - counted[8] <= 2 * (counted[8] - counted[4])
 
 
@@ -233,7 +226,7 @@ def test_a_worker_has_one_bitmap_of_its_ids(client, monkeypatch):
         return call(function, *arguments, **options)
 
     monkeypatch.setattr(Workers, "call", counting)
-    frame = frame_of("dense") * 50
+    frame = frame_with_ids("dense") * 50
     for where, bitmaps in ((client, len(client.scheduler_info()["workers"])), (None, 1)):
         made.clear()
         graph = dg.Graph.from_edges(dd.from_pandas(frame, npartitions=12, sort=False), client=where)
@@ -248,7 +241,7 @@ def components_of(frame, client=None):
 @pytest.mark.parametrize("client_of_task", [lambda: None, get_client], ids=["found", "given"])
 def test_in_a_task_of_the_cluster(client, client_of_task):
     """Each worker has one thread, which the task makes room on for those of the graph."""
-    frame = frame_of("dense")
+    frame = frame_with_ids("dense")
     task = client.submit(lambda: components_of(frame, client_of_task()), pure=False)
     pd.testing.assert_frame_equal(task.result(timeout=120), components_of(frame))
 
@@ -256,9 +249,9 @@ def test_in_a_task_of_the_cluster(client, client_of_task):
 def test_an_asynchronous_client_is_refused(client):
     async def task():
         async with Client(client.scheduler.address, asynchronous=True, set_as_default=False) as other:
-            dg.Graph.from_edges(frame_of("dense"), client=other)
+            dg.Graph.from_edges(frame_with_ids("dense"), client=other)
 
-    with pytest.raises(OptionError, match="is asynchronous; pass one that is not"):
+    with pytest.raises(OptionError, match="is asynchronous; pass a synchronous one"):
         asyncio.run(task())
 
 
@@ -267,7 +260,7 @@ def test_a_graph_of_a_cluster_in_an_event_loop(client):
 
     async def task():
         async with Client(client.scheduler.address, asynchronous=True, set_as_default=False) as other:
-            graph = await asyncio.to_thread(dg.Graph.from_edges, frame_of("dense"), client=other)
+            graph = await asyncio.to_thread(dg.Graph.from_edges, frame_with_ids("dense"), client=other)
             assert (await asyncio.to_thread(lambda: graph.num_edges)) == 300
             with pytest.raises(OptionError, match=r"in this event loop.* asyncio.to_thread"):
                 dg.wcc(graph)
@@ -277,5 +270,5 @@ def test_a_graph_of_a_cluster_in_an_event_loop(client):
 
 def test_a_scheduler_that_is_no_client(client):
     with client.as_current(), dask.config.set(scheduler="threads"):
-        graph = dg.Graph.from_edges(frame_of("dense"))
+        graph = dg.Graph.from_edges(frame_with_ids("dense"))
         assert graph.client is None and len(dg.wcc(graph).frame.compute()) == graph.num_vertices

@@ -155,7 +155,7 @@ def test_orders_have_the_columns_that_were_asked_of_them(parts, directed):
     whole = graph().partitioned(("out", "incoming"), ["weight", "hops"])
     found = graph()
     for orders, columns in (("incoming", ()), ("out", ("weight",)), ("incoming", ("hops",)), ("out", ("hops",))):
-        before = {} if found.division.built is None else dict(found.division.built.kept)
+        before = {} if found.built is None else dict(found.built.kept)
         now = found.partitioned(orders, columns)
         assert set(now.kept[orders]) == {*before.get(orders, ()), *columns}
         for order, names in now.kept.items():
@@ -177,7 +177,7 @@ def test_orders_have_the_columns_that_were_asked_of_them(parts, directed):
 def test_the_outgoing_cut_of_an_undirected_graph_is_an_incoming_one(policy):
     graph = dg.Graph.from_edges(awkward_frame(), weight="weight", directed=False, policy=policy, parts=3)
     own = graph.partitioned(("out", "incoming"), ["weight"])
-    found = [one.turned() for one in own]
+    found = [one.reversed() for one in own]
     owner = owners(found)
     check_proxies(found, owner)
     for one, before in zip(found, own, strict=True):
@@ -208,7 +208,7 @@ def test_an_order_that_is_made_anew_is_not_there_twice():
         seen.extend(one() is not None for one in gone)
         return adjacency.build(*given, **how)
 
-    with mock.patch.object(type(graph.listed), "sort", staticmethod(watch)):
+    with mock.patch.object(type(graph.input_edges), "sort", staticmethod(watch)):
         graph.partitioned(("out",), ["w"])
     assert seen == [False, True]
 
@@ -242,6 +242,14 @@ def test_merging_keeps_the_first_of_what_is_not_a_number():
     frame = pd.DataFrame({"src": [0, 0], "dst": [1, 1], "kind": ["road", "rail"], "toll": [True, False], "km": [3, 4]})
     merged = dg.Graph.from_edges(frame, repeats="sum").edges.compute()
     assert merged.to_dict("records") == [{"src": 0, "dst": 1, "kind": "road", "toll": True, "km": 7}]
+
+
+@pytest.mark.parametrize("owners", [lambda ids, parts: (ids + 1) % parts, "metis"], ids=["function", "metis"])
+@pytest.mark.parametrize("rule", policies.RULES)
+def test_every_rule_works_with_any_owners(rule, owners):
+    frame = awkward_frame()
+    graph = dg.Graph.from_edges(frame, policy=dg.Policy("mine", rule, owners=owners), parts=4)
+    check_graph(graph, edges_of(listed(frame)), weight="weight", high=HIGH)
 
 
 def test_auto_is_an_edge_cut_for_few_parts_and_a_vertex_cut_for_many():

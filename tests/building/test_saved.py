@@ -3,16 +3,23 @@
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date, time
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from dask.dataframe.utils import clear_known_categories
 
 import dgraph as dg
-from dgraph.errors import ColumnError, OptionError, StorageError
+from dgraph.building import whole_folder
+from dgraph.errors import ColumnError, OptionError, RoomError, StorageError
 from dgraph.partition import store
+from dgraph.partition.policies import NAMES
 
 RNG = np.random.default_rng(3)
 PAIRS = RNG.integers(0, 40, (300, 2))
@@ -32,6 +39,9 @@ def example(kind="dense", **options):
     return dg.Graph.from_edges(edges, source="a", destination="b", weight="cost", vertices=names, **options)
 
 
+EDGES = pd.DataFrame({"src": PAIRS[:, 0], "dst": PAIRS[:, 1]})
+
+
 def rows(graph):
     """The edges as a sorted list, undirected ones the smaller end first."""
     frame = graph.edges.compute() if graph.client is None else graph.client.compute(graph.edges).result()
@@ -40,9 +50,9 @@ def rows(graph):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("policy", ["outgoing", "cartesian", "hybrid", "metis"])
+@pytest.mark.parametrize("policy", NAMES)
 @pytest.mark.parametrize("kind", IDS)
-def test_it_is_the_same_graph(tmp_path, kind, policy, directed):
+def test_an_opened_graph_equals_the_saved_one(tmp_path, kind, policy, directed):
     graph = example(kind, policy=policy, parts=3, directed=directed)
     graph.save(tmp_path / "g")
     for other in (dg.open_graph(tmp_path / "g"), dg.open_graph(tmp_path / "g", parts=2, policy="incoming")):
@@ -53,6 +63,23 @@ def test_it_is_the_same_graph(tmp_path, kind, policy, directed):
         text = {"name": "string"}  # with one word for the names that two have not: None, nan or NA
         pd.testing.assert_frame_equal(ours.astype(text), theirs.astype(text))
         assert sum(one.num_edges for one in other.partitions) == sum(one.num_edges for one in graph.partitions)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_a_graph_that_a_function_has_partitioned_is_opened_as_saved(tmp_path, directed):
+    graph = dg.Graph.from_edges(EDGES, policy=by_both_ends, parts=3, directed=directed)
+    graph.save(tmp_path / "g")
+    opened = dg.open_graph(tmp_path / "g")
+    assert opened.policy == "by_both_ends"
+    assert [one.num_edges for one in opened.partitions] == [one.num_edges for one in graph.partitions]
+    pd.testing.assert_frame_equal(dg.label_propagation(opened).compute(), dg.label_propagation(graph).compute())
+    assert dg.open_graph(tmp_path / "g", parts=2).policy == "outgoing"
+    with pytest.raises(OptionError, match="partitioned by a function, by_both_ends, which is not saved"):
+        opened.cut.edges([0], [1], 3)
+
+
+def by_both_ends(sources, destinations, parts):
+    return (7 * sources + destinations) % parts
 
 
 def test_partitions_are_the_saved_arrays(tmp_path):
@@ -120,6 +147,17 @@ def test_every_changed_block_is_found(tmp_path):
     assert dg.open_graph(tmp_path / "g").validate().blocks == len(blocks)
 
 
+def test_a_lack_of_memory_is_not_told_as_a_broken_graph(tmp_path, monkeypatch):
+    example().save(tmp_path / "g")
+
+    def short(*given, **options):
+        raise MemoryError("Unable to allocate 9 GiB")
+
+    monkeypatch.setattr(np, "load", short)
+    with pytest.raises(RoomError, match=r"g/\S+: not enough memory to read it, .* are free: Unable to allocate 9 GiB"):
+        dg.wcc(dg.open_graph(tmp_path / "g")).compute()
+
+
 def test_manifests(tmp_path):
     example().save(tmp_path / "g")
     path = tmp_path / "g" / "manifest.json"
@@ -127,13 +165,13 @@ def test_manifests(tmp_path):
     for wrong, message in (
         ("", "not the manifest"),
         ("[]", "not the manifest"),
-        (json.dumps({**good, "version": 99}), "format 99; this release reads format 1"),
+        (json.dumps({**good, "version": 99}), "format 99; this release reads format 2"),
         (json.dumps({**good, "content": {**good["content"], "num_edges": 7}}), "checksum"),
     ):
         path.write_text(wrong)
         with pytest.raises(StorageError, match=message):
             dg.open_graph(tmp_path / "g")
-    with pytest.raises(StorageError, match="holds no saved graph"):
+    with pytest.raises(StorageError, match="is not a saved graph"):
         dg.open_graph(tmp_path / "nowhere")
     with pytest.raises(OptionError, match="memory map"):
         dg.open_graph("s3://bucket/graph")
@@ -152,13 +190,13 @@ def test_how_a_graph_is_opened_is_checked(asked, tmp_path):
 def test_how_a_graph_is_saved_is_checked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for path in (None, 5, b"g", ""):
-        with pytest.raises(OptionError, match="is no path: name a folder"):
+        with pytest.raises(OptionError, match="expected the path of a folder, got"):
             example().save(path)
-        with pytest.raises(OptionError, match="is no path: name a folder"):
+        with pytest.raises(OptionError, match="expected the path of a folder, got"):
             dg.open_graph(path)
-    with pytest.raises(OptionError, match=r"columns='cost' is no list of columns: give \['cost'\]"):
+    with pytest.raises(OptionError, match=r"columns='cost' must be a list of column names, as \['cost'\]"):
         example().save("g", columns="cost")
-    with pytest.raises(OptionError, match="overwrite='no' is a switch"):
+    with pytest.raises(OptionError, match="overwrite='no' must be True or False"):
         example().save("g", overwrite="no")
     assert not list(tmp_path.iterdir())
 
@@ -200,7 +238,7 @@ def test_what_comes_to_the_path_while_a_graph_is_written_stays(tmp_path, monkeyp
         return write(*arguments)
 
     monkeypatch.setattr(store, "write_array", meanwhile)
-    for overwrite, told in ((False, "g is there already; give another path"), (True, "'notes.txt' is there")):
+    for overwrite, told in ((False, "g already exists; pass another path"), (True, "would also remove 'notes.txt'")):
         shutil.rmtree(folder, ignore_errors=True)
         with pytest.raises(OptionError, match=told):
             example().save(folder, overwrite=overwrite)
@@ -217,6 +255,7 @@ def test_where_the_new_folder_cannot_be_moved_the_old_one_comes_back(tmp_path, m
             return rename(path, target)
         raise OSError(5, "Input/output error")
 
+    monkeypatch.setattr(whole_folder, "exchange", lambda one, other: False)
     monkeypatch.setattr(Path, "rename", only_the_old)
     with pytest.raises(StorageError, match=r"Input/output error.*nothing was changed"):
         example("string").save(folder, overwrite=True)
@@ -224,7 +263,7 @@ def test_where_the_new_folder_cannot_be_moved_the_old_one_comes_back(tmp_path, m
     assert rows(dg.open_graph(folder)) == rows(graph)
 
 
-def test_of_savers_to_one_path_at_a_time_one_wins(tmp_path):
+def test_one_of_several_concurrent_savers_wins(tmp_path):
     graphs, folder = [example(parts=parts) for parts in (1, 2, 3, 4)], tmp_path / "g"
 
     def saved(graph, overwrite):
@@ -251,7 +290,7 @@ def test_only_a_saved_graph_is_replaced(tmp_path):
     (folder / "notes.txt").write_text("ours")
     (tmp_path / "edges.npy").write_text("edges")
     for path, named in ((folder, "notes.txt"), (tmp_path, "data"), (tmp_path / "edges.npy", "edges.npy")):
-        with pytest.raises(OptionError, match=rf"{named}' is there; overwrite=True would remove it"):
+        with pytest.raises(OptionError, match=f"overwrite=True would also remove .*{named}'"):
             graph.save(path, overwrite=True)
     assert (folder / "notes.txt").read_text() == "ours"
     assert (tmp_path / "edges.npy").read_text() == "edges"
@@ -260,27 +299,158 @@ def test_only_a_saved_graph_is_replaced(tmp_path):
 
 def test_a_graph_that_could_not_be_opened_is_not_saved(tmp_path):
     graph = dg.Graph.from_edges(pd.DataFrame([[1, 2, 3]]), source=0, destination=1)
-    with pytest.raises(ColumnError, match="column 0: a saved graph calls its columns by text; rename"):
+    with pytest.raises(ColumnError, match="column 0: the columns of a saved graph must have text names; rename"):
         graph.save(tmp_path / "g")
     assert not list(tmp_path.iterdir())
 
 
-def test_columns_that_are_no_numbers_are_chosen_or_refused(tmp_path):
-    edges = pd.DataFrame({"src": [1, 2], "dst": [2, 3], "note": ["x", "y"], "cost": [1.0, 2.0]})
-    graph = dg.Graph.from_edges(edges)
-    with pytest.raises(ColumnError, match=r"note.*columns="):
-        graph.save(tmp_path / "g")
-    assert not list(tmp_path.iterdir())
+MISSING = pd.to_datetime(["2020-01-01", None, "2021-05-05"])
+COLUMNS = {
+    "objects": pd.Series(["a", None, "b"], dtype=object),
+    "gaps": pd.Series([np.nan, None, pd.NA], dtype=object),
+    "text": pd.Series(["a", None, "é"]),
+    "arrow_text": pd.Series(["a", None, "b"], dtype="string[pyarrow]"),
+    "python_text": pd.Series(["a", None, "b"], dtype="string[python]"),
+    "arrow": pd.Series(["a", None, "b"], dtype=pd.ArrowDtype(pa.string())),
+    "categories": pd.Categorical(["x", None, "y"], categories=["y", "x", "z"]),
+    "ordered": pd.Categorical(["x", None, "y"], categories=["y", "x", "z"], ordered=True),
+    "numbered": pd.Categorical([3, None, 1]),
+    "times": MISSING,
+    "seconds": MISSING.astype("M8[s]"),
+    "zone": MISSING.tz_localize("Europe/Berlin"),
+    "spans": pd.to_timedelta([1, None, 3], unit="s"),
+    "flags": [True, False, True],
+    "nullable_flags": pd.array([True, None, False], "boolean"),
+    "arrow_flags": pd.array([True, None, False], "bool[pyarrow]"),
+    "whole": pd.array([1, None, 2**50], "Int64"),
+    "large": pd.array([1, None, 2**60 + 1], "Int64"),
+    "narrow": np.array([1, 2, 3], "i1"),
+    "days": [date(2020, 1, 1), None, None],
+    "hours": [time(10, 30), None, None],
+    "prices": [Decimal("1.10"), None, Decimal(2)],
+}
+
+
+@pytest.mark.parametrize("ids", ["gaps", "string"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"parts": 3}, {"parts": 2, "directed": False, "repeats": "first"}, {"policy": "cartesian", "parts": 2}],
+)
+def test_columns_come_back_as_they_were(tmp_path, ids, options):
+    some, rows = pd.DataFrame(COLUMNS), np.arange(60)
+    ends = {name: IDS[ids](RNG.integers(0, 9, 60)) for name in ("src", "dst")}
+    frame = some.iloc[rows % 3].reset_index(drop=True).assign(cost=rows / 3, **ends)
+    vertices = some.assign(id=IDS[ids](np.arange(3)))
+    graph = dg.Graph.from_edges(frame, weight="cost", vertices=vertices, **options)
+    graph.partitioned("incoming", ["cost"])
+    graph.save(tmp_path / "g")
+    for found in (dg.open_graph(tmp_path / "g"), dg.open_graph(tmp_path / "g", parts=4, policy="incoming")):
+        for ours, theirs, by in ((graph.edges, found.edges, "cost"), (graph.vertices, found.vertices, "id")):
+            before, after = (one.compute().sort_values(by, ignore_index=True) for one in (ours, theirs))
+            if by == "cost" and not graph.directed:
+                before, after = (one.drop(columns=["src", "dst"]) for one in (before, after))
+            pd.testing.assert_frame_equal(before, after[before.columns])
+            assert theirs._meta.dtypes.to_dict() | after.dtypes.to_dict() == theirs._meta.dtypes.to_dict()
+        found.validate()
+
+
+def test_columns_of_a_dask_frame_come_back(tmp_path, client):
+    """Dask does not know the categories of a frame before it reads them."""
+    frame = pd.DataFrame({"src": range(9), "dst": range(1, 10), "kind": pd.Categorical(list("abcabcbca"))})
+    frame["note"], frame["cost"] = pd.array([f"n{i}" for i in range(9)], "string[pyarrow]"), np.arange(9.0)
+    pieces = [one.assign(kind=one["kind"].cat.remove_unused_categories()) for one in (frame[:2], frame[2:])]
+    lazy = dd.from_map(lambda number: pieces[number], [0, 1], meta=clear_known_categories(frame[:0]))
+    dg.Graph.from_edges(lazy, client=client).save(tmp_path / "g")
+    found = dg.open_graph(tmp_path / "g").edges.compute().sort_values("src", ignore_index=True)
+    pd.testing.assert_frame_equal(found, frame)
+
+
+@pytest.mark.parametrize(
+    "values", [[[1], [2]], [{}, {}], [1, "a"], pd.period_range("2020", periods=2, freq="D"), ["a", "\ud800"]]
+)
+def test_columns_that_could_not_come_back_are_refused(tmp_path, values):
+    edges = pd.DataFrame({"src": [1, 2], "dst": [2, 3], "cost": [1.0, 2.0]})
+    odd = pd.Series(values, dtype=None if isinstance(values, pd.PeriodIndex) else object)
+    graph = dg.Graph.from_edges(edges.assign(odd=odd))
+    listed = dg.Graph.from_edges(edges, vertices=pd.DataFrame({"id": [1, 2]}).assign(odd=odd))
+    for one in (graph, listed):
+        with pytest.raises(ColumnError, match=r"'odd' of type .* cannot be saved: .*; convert it.*or leave it out"):
+            one.save(tmp_path / "g")
+        assert not list(tmp_path.iterdir())
     graph.save(tmp_path / "g", columns=["cost"])
     assert list(dg.open_graph(tmp_path / "g").edges.columns) == ["src", "dst", "cost"]
+    with pytest.raises(ColumnError, match="no column 'what'; they have cost, odd"):
+        graph.save(tmp_path / "h", columns=["what"])
+
+
+def test_results_are_saved_with_their_graph(tmp_path, client):
+    graph = example("string", parts=3)
+    some = {"ranks": dg.pagerank(graph), "paths": dg.sssp(graph, "v0"), "hubs": dg.hits(graph, engine="bsp")}
+    graph.save(tmp_path / "g", results=some)
+    for options in ({}, {"parts": 2}, {"client": client}):
+        found = dg.open_graph(tmp_path / "g", **options)
+        assert list(found.results) == list(some)
+        assert repr(found.results) == "<saved results: 'ranks', 'paths', 'hubs'>"
+        for name, result in some.items():
+            again = found.results[name]
+            pd.testing.assert_frame_equal(again.compute(), result.compute())
+            assert (again.rounds, again.totals) == (result.rounds, result.totals)
+            pd.testing.assert_frame_equal(pd.DataFrame(again.report), pd.DataFrame(result.report))
+            assert again.column(again._vertex_columns[0] if name == "paths" else again.compute().columns[1])
+        assert found.validate().blocks > 20
+    with pytest.raises(KeyError, match="no result 'cores' was saved with this graph; it has 'ranks', 'paths', 'hubs'"):
+        found.results["cores"]
+    assert not graph.results
+    other = dg.Graph.from_edges({"src": [1], "dst": [2]})
+    for wrong, message in (
+        ({"ranks": dg.pagerank(other)}, "'ranks'.*other vertices"),
+        ({"ranks": 5}, "'ranks': int"),
+        ([some["ranks"]], "results=list must be a mapping"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            graph.save(tmp_path / "h", results=wrong)
+
+
+def test_a_saved_result_is_input_of_a_run(tmp_path):
+    graph = example(parts=2)
+    graph.save(tmp_path / "g", results={"ranks": dg.pagerank(graph)})
+    for parts in (2, 3):
+        found = dg.open_graph(tmp_path / "g", parts=parts)
+        ranks = found.results["ranks"].column("pagerank")
+        sums = dg.run(found, SumOfRanks(), columns={"rank": ranks})
+        expected = dg.run(graph, SumOfRanks(), columns={"rank": ranks.by_number()})
+        pd.testing.assert_frame_equal(sums.compute(), expected.compute())
+
+
+class SumOfRanks(dg.VertexProgram):
+    kind = "synchronous"
+    rank = dg.VertexColumn("float64")
+    total = dg.State("float64")
+    message = dg.Message("float64", dg.SUM)
+
+    def send(rank):
+        return rank
+
+    def apply(message):
+        return message
+
+    def stop(round):
+        return round == 1
 
 
 @pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]"])
-def test_whole_numbers_that_gaps_would_round_are_refused(tmp_path, kind):
-    frame = pd.DataFrame({"src": [1, 2, 3], "dst": [2, 3, 1]})
-    dg.Graph.from_edges(frame.assign(x=pd.array([1, None, 2**53 - 1], kind))).save(tmp_path / "a")
-    assert dg.open_graph(tmp_path / "a").edges.compute()["x"].max() == 2**53 - 1
-    with pytest.raises(ColumnError, match="'x': a whole number near 9007199254740992: a float"):
-        dg.Graph.from_edges(frame.assign(x=pd.array([1, None, 2**53 + 1], kind))).save(tmp_path / "b")
-    dg.Graph.from_edges(frame.assign(x=pd.array([1, 2, 2**53 + 1], kind))).save(tmp_path / "c")
-    assert dg.open_graph(tmp_path / "c").edges.compute()["x"].max() == 2**53 + 1
+@pytest.mark.parametrize("as_frame", [pd.DataFrame, partial(dd.from_pandas, npartitions=2)])
+def test_whole_numbers_that_gaps_would_round_are_saved_and_refused_by_kernels(tmp_path, kind, as_frame):
+    """Also where the pieces of a lazy frame differ: only one of them has the missing value."""
+    frame = pd.DataFrame({"src": [1, 2, 3, 4], "dst": [2, 3, 1, 2]})
+    for number, values in enumerate(([1, 2**53 - 1, None, 3], [1, 2**53 + 1, None, 3], [1, 2, 3, 2**53 + 1])):
+        edges = frame.assign(x=pd.array(values, kind))
+        dg.Graph.from_edges(as_frame(edges)).save(tmp_path / str(number))
+        found = dg.open_graph(tmp_path / str(number))
+        pd.testing.assert_frame_equal(found.edges.compute().sort_values("src", ignore_index=True), edges)
+        for graph in (found, dg.Graph.from_edges(as_frame(edges)), dg.Graph.from_edges(as_frame(edges), repeats="max")):
+            if number != 1:
+                graph.partitioned(columns=["x"])
+                continue
+            with pytest.raises(ColumnError, match="'x': a whole number near 9007199254740992: missing values make"):
+                graph.partitioned(columns=["x"])

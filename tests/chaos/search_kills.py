@@ -15,10 +15,8 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 import records
 from distributed import Client
 from hosts import CLUSTERS

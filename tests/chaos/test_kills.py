@@ -5,8 +5,10 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 
+import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -16,11 +18,10 @@ from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
 
 import dgraph as dg
-from dgraph.cluster import retry
+from dgraph.cluster import calibration, retry, waits
 from dgraph.cluster.waits import wait_for
 from dgraph.cluster.workers import any_lost
-from dgraph.errors import DgraphError
-from dgraph.estimates import calibration
+from dgraph.errors import DgraphError, SilentWorkerWarning
 
 RNG = np.random.default_rng(9)
 FRAME = pd.DataFrame(RNG.integers(0, 900, (4000, 2)), columns=["src", "dst"])
@@ -39,8 +40,8 @@ def kill(client, address: str) -> None:
 
 def holder_of(client, found) -> str:
     """A worker that has values of a result; their tasks may end a moment after the run."""
-    wait_for(client, found._held.found)
-    return next(place for places in client.who_has(found._held.found).values() for place in places)
+    wait_for(client, found._held.results)
+    return next(place for places in client.who_has(found._held.results).values() for place in places)
 
 
 class At:
@@ -57,32 +58,33 @@ class At:
 
 
 @pytest.mark.parametrize(("engine", "exchange"), [("gas", "workers"), ("bsp", "workers"), ("gas", "graph")])
-def test_in_the_middle_of_rounds(fragile, engine, exchange, monkeypatch, tmp_path):
+def test_a_worker_killed_between_rounds_changes_no_answer(fragile, engine, exchange, monkeypatch, tmp_path):
     monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
     expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=40, tol=None, engine="gas").compute()
     graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
     at = At(fragile, graph, 20)
     option = dg.Checkpoint(tmp_path, every=5) if engine == "bsp" else None
-    found = dg.pagerank(graph, max_iter=40, tol=None, engine=engine, exchange=exchange, progress=at, checkpoint=option)
+    how = {"optimisations": dg.Optimisations(exchange=exchange), "progress": at, "checkpoint": option}
+    found = dg.pagerank(graph, max_iter=40, tol=None, engine=engine, **how)
     assert at.killed
     assert found.report["superstep"].min() > (5 if option else 0), "it went on from a checkpoint"
     np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
 
 
-def test_in_the_middle_of_epochs(fragile, monkeypatch, tmp_path):
+def test_a_worker_killed_between_epochs_changes_no_answer(fragile, monkeypatch, tmp_path):
     """Of block descent, whose partitions that pull wait for each other."""
     monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
     ranks = partial(dg.pagerank, tol=1e-10, max_iter=500)
     graph = dg.grid(rows=30, cols=30, seed=1, client=fragile, parts=2)
     at, option = At(fragile, graph, 20), dg.Checkpoint(tmp_path, every=5)
-    found = ranks(graph, engine="block_descent", operator="pull", progress=at, checkpoint=option)
+    found = ranks(graph, engine=dg.BlockDescent(operator="pull"), progress=at, checkpoint=option)
     assert at.killed
     assert found.report["superstep"].min() > 5, "it went on from a checkpoint"
     expected = ranks(dg.grid(rows=30, cols=30, seed=1), engine="gas").compute()
     np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], atol=1e-9)
 
 
-def test_of_values_that_were_not_yet_fetched(fragile):
+def test_a_worker_killed_with_unfetched_values_changes_no_answer(fragile):
     graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
     for engine in ("gas", "local"):
         if engine == "local":
@@ -93,7 +95,7 @@ def test_of_values_that_were_not_yet_fetched(fragile):
 
 
 @pytest.mark.parametrize("name", ["triangles", "core_number"])
-def test_where_there_are_no_rounds_to_wait_for(fragile, name):
+def test_a_worker_killed_at_any_moment_changes_no_answer(fragile, name):
     """At a moment that nobody chose; and values that went with a worker are found again, also for a lazy frame."""
     expected = getattr(dg, name)(dg.Graph.from_edges(FRAME)).compute()
     graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
@@ -105,7 +107,7 @@ def test_where_there_are_no_rounds_to_wait_for(fragile, name):
     if name == "triangles":
         kill(fragile, holder_of(fragile, found))
         until = time.monotonic() + 10
-        while not any_lost(found._held.found) and time.monotonic() < until:
+        while not any_lost(found._held.results) and time.monotonic() < until:
             time.sleep(0.01)
         frame = found.frame.compute(scheduler=fragile).sort_values("vertex", ignore_index=True)
         pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
@@ -137,7 +139,7 @@ def test_workers_that_retire_and_join(monkeypatch):
         np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
 
 
-def test_while_speeds_are_measured(fragile, monkeypatch):
+def test_a_worker_killed_while_speeds_are_measured(fragile, monkeypatch):
     """Each worker is measured by a task of its own, which no other can do."""
     at = min(fragile.scheduler_info()["workers"])
     monkeypatch.setattr(calibration, "speed", partial(speed_but_of, at))
@@ -149,7 +151,7 @@ def test_while_speeds_are_measured(fragile, monkeypatch):
 
 
 @pytest.mark.parametrize("when", ["before", "in a build"])
-def test_nobody_is_left(monkeypatch, when):
+def test_a_cluster_without_workers_is_an_error(monkeypatch, when):
     """Without a nanny nobody comes instead; and tasks of Dask wait for somebody for ever."""
     monkeypatch.setattr(retry, "GRACE", 1.0)
     with worker_processes(1) as client:
@@ -175,8 +177,25 @@ def slowly(number: int) -> pd.DataFrame:
     return FRAME
 
 
+def test_a_frozen_worker_is_named_and_given_up(monkeypatch):
+    monkeypatch.setattr(waits, "SILENT", 1.5)
+    with dask.config.set({"distributed.scheduler.worker-ttl": "5s"}), worker_processes() as client:
+        graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
+        expected = dg.pagerank(graph, max_iter=10, tol=None, engine="gas").compute()
+        address, process = next(iter(client.run(os.getpid).items()))
+        os.kill(process, signal.SIGSTOP)
+        try:
+            with pytest.warns(SilentWorkerWarning, match=f"{address} has not answered for 1.5 s") as told:
+                found = dg.pagerank(graph, max_iter=10, tol=None, engine="gas", checkpoint=dg.Checkpoint()).compute()
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+    pd.testing.assert_frame_equal(found, expected)
+    assert told[0].filename == __file__
+
+
 @pytest.mark.parametrize("exchange", ["workers", "graph"])
-def test_the_scheduler_is_lost(exchange, monkeypatch):
+def test_a_lost_scheduler_is_an_error(exchange, monkeypatch):
     """Nobody else knows the workers: a clear error, soon."""
     monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
     told = get_mp_context().SimpleQueue()
@@ -193,7 +212,8 @@ def test_the_scheduler_is_lost(exchange, monkeypatch):
         with Client(told.get(), timeout=3, set_as_default=False) as client:  # seconds in which it may come again
             graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
             with pytest.raises(DgraphError, match=r"scheduler of .* (cannot be reached|was lost)"):
-                dg.pagerank(graph, max_iter=10**6, tol=None, engine="gas", exchange=exchange, progress=stop)
+                how = dg.Optimisations(exchange=exchange)
+                dg.pagerank(graph, max_iter=10**6, tol=None, engine="gas", optimisations=how, progress=stop)
             assert begun
     finally:
         scheduler.kill()
@@ -210,7 +230,7 @@ def run_cluster(told) -> None:
 
 
 @pytest.mark.parametrize("engine", ["gas"])
-def test_from_the_memory_of_another_worker(fragile, engine, monkeypatch):
+def test_a_checkpoint_in_the_memory_of_another_worker_survives_a_kill(fragile, engine, monkeypatch):
     """The lost worker's piece has a copy; afterwards, and after a run that fails, nothing stays in memory."""
     monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
     expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=40, tol=None, engine=engine).compute()

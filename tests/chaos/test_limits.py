@@ -17,7 +17,7 @@ import dgraph as dg
 from dgraph.checkpoint import keeper
 from dgraph.checkpoint.folder import Folder
 from dgraph.checkpoint.piece import from_bytes
-from dgraph.codegen import compiler, source_cache
+from dgraph.codegen import compiler
 from dgraph.errors import DgraphError, StorageError
 from dgraph.native import machine_code
 
@@ -39,7 +39,7 @@ def full_disk():
 
 
 @pytest.mark.parametrize("what", ["graph", "edges.csv", "edges.parquet", "edges.npz", "checkpoint"])
-def test_a_full_disk(tmp_path, what):
+def test_a_full_disk_under_checkpoints(tmp_path, what):
     graph = dg.Graph.from_edges(FRAME, parts=2)
 
     def write(place) -> None:
@@ -73,7 +73,7 @@ def is_whole_piece(path: Path) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="Linux has a folder that nobody can write to")
-def test_a_read_only_place():
+def test_a_read_only_place_for_checkpoints():
     graph, option = dg.Graph.from_edges(FRAME, parts=2), dg.Checkpoint("/proc/dgraph", every=1)
     for write in (
         lambda: graph.save("/proc/dgraph"),
@@ -84,7 +84,7 @@ def test_a_read_only_place():
             write()
 
 
-def test_a_slow_place(tmp_path, monkeypatch):
+def test_a_slow_place_for_checkpoints(tmp_path, monkeypatch):
     """A file system that does not answer stops a run, with its name; a slow one only delays it."""
     at_work, answered = threading.Event(), Folder.write
 
@@ -122,21 +122,19 @@ class Twice(dg.VertexProgram):
 
 
 @pytest.mark.parametrize("disk", ["full", "not there"])
-def test_machine_code_that_cannot_be_kept(tmp_path, monkeypatch, disk):
-    """A run needs no room on a disk; that it compiles each time is told once."""
+def test_machine_code_that_cannot_be_cached(tmp_path, monkeypatch, disk):
+    """A run needs no disk space; it warns once that kernels are compiled anew each time."""
     monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path / "kernels") if disk == "full" else "/proc/none/kernels")
     monkeypatch.setattr(machine_code, "problems", [])
-    source_cache.forget()
-    compiler._loaded.clear()
+    compiler.forget()
     graph = dg.Graph.from_edges(FRAME)
     with full_disk(), pytest.warns(UserWarning, match="DGRAPH_CACHE"):
         found = dg.run(graph, Twice(), engine="gas").compute()
     assert found["total"].sum() == 14 * sum(range(len(found)))
-    source_cache.forget()
-    compiler._loaded.clear()
+    compiler.forget()
 
 
-def test_a_function_of_ours_on_a_full_disk(tmp_path, monkeypatch):
+def test_a_function_that_a_full_disk_cannot_cache_is_compiled_with_a_warning(tmp_path, monkeypatch):
     (tmp_path / "ours.py").write_text("def f(x):\n    return x + 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(machine_code, "problems", [])
@@ -148,7 +146,7 @@ def test_a_function_of_ours_on_a_full_disk(tmp_path, monkeypatch):
     assert torn(2) == 3
     for file in tmp_path.rglob("*.nb?"):
         file.write_bytes(b"")
-    with pytest.warns(UserWarning, match="cannot be kept"):
+    with pytest.warns(UserWarning, match="cannot be cached"):
         machine_code.problems.clear()
         assert machine_code.cached_njit()(ours.f)(1) == 2
 

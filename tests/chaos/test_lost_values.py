@@ -65,7 +65,7 @@ class Passed(dg.VertexProgram):
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_a_column_that_a_run_reads(cluster, parts):
+def test_a_lost_column_that_a_run_reads_is_computed_again(cluster, parts):
     for number, graph in enumerate(graphs(cluster, parts)):
         first = dg.degrees(graph)
         once = dg.run(graph, Passed(), columns={"given": first.column("degree")})
@@ -91,17 +91,17 @@ def after(function, client):
     return changed
 
 
-def test_between_two_runs_of_an_operation(cluster, monkeypatch):
+def test_values_lost_between_two_runs_of_an_operation(cluster, monkeypatch):
     here, there = graphs(cluster)
     monkeypatch.setattr(pagerank, "_strength", after(pagerank._strength, cluster))
     same(*(dg.pagerank(graph, weighted=True, max_iter=4, tol=None) for graph in (there, here)))
     with monkeypatch.context() as patch:
-        patch.setattr(sssp, "run", after(sssp.run, cluster))
+        patch.setattr(sssp, "execute", after(sssp.execute, cluster))
         paths = dg.sssp(there, 0)
     same(paths, dg.sssp(here, 0))
 
 
-def test_values_that_are_mapped(cluster, monkeypatch):
+def test_lost_values_are_computed_again_before_they_are_mapped(cluster, monkeypatch):
     here, there = graphs(cluster)
     expected = dg.degrees(here)
     with monkeypatch.context() as patch:
@@ -145,7 +145,7 @@ def while_computed(found: RunResult, client, losses: int) -> pd.DataFrame:
     for event in (at_work, goes_on):
         event.clear()
     frame = found.frame
-    computed = client.compute(frame.map_partitions(paused, meta=frame._meta))
+    computed = client.compute(frame.map_partitions(paused, meta=frame.dtypes.to_dict()))
     assert at_work.wait(20)
     for _ in range(losses):
         lose(client)
@@ -177,14 +177,16 @@ def test_a_frame_whose_values_are_all_lost(still, cluster):
     pd.testing.assert_frame_equal(again, dg.wcc(here).compute())
 
 
-def test_a_long_row_of_results(cluster):
+def test_a_long_chain_of_results_does_not_keep_them_all_in_memory(cluster):
     """Each is made from the one before: not all of them stay in memory for the sake of a loss."""
     _, graph = graphs(cluster)
     found = dg.degrees(graph).map(lambda numbers, values: (numbers, {"got": values["degree"]}))
     for _ in range(2):
         found = dg.run(graph, Passed(), columns={"given": found.column("got")})
     lose(cluster)
-    with pytest.raises(RunError, match=r"<result of .*>, which cannot be found again: how is not kept .* run again"):
+    with pytest.raises(
+        RunError, match=r"<result of .*>, which cannot be recomputed because it belongs to a long chain .* run again"
+    ):
         found.compute()
 
 

@@ -36,11 +36,11 @@ def test_a_run_over_tls(secure, engine):
     found = dg.wcc(graph, engine=engine)
     pd.testing.assert_frame_equal(found.compute(), dg.wcc(dg.Graph.from_edges(FRAME)).compute())
     assert found.report["bytes"].sum() > 0
-    places = [place for found in client.who_has(found._held.found).values() for place in found]
+    places = [place for found in client.who_has(found._held.results).values() for place in found]
     assert places and all(place.startswith("tls://") for place in places)
 
 
-def test_a_plain_client_does_not_come_in(secure):
+def test_a_client_without_tls_is_refused(secure):
     client = secure[0]
     address, known = client.scheduler.address.replace("tls://", "tcp://"), client.run_on_scheduler(clients_of)
     with pytest.raises(OSError, match=r"Timed out|closed"), Client(address, timeout=1, set_as_default=False):
@@ -53,7 +53,7 @@ def clients_of(dask_scheduler) -> set[str]:
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <socket")  # distributed leaves one where a handshake fails
-def test_a_client_of_tls_takes_no_plain_cluster(secure, client):
+def test_a_tls_client_refuses_a_cluster_without_tls(secure, client):
     keys = secure[1].get_connection_args("client")
     plain = client.scheduler.address
     with pytest.raises(RuntimeError, match=f"encryption required .* refusing communication from/to '{plain}'"):

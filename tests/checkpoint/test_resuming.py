@@ -1,6 +1,5 @@
 """A run that is stopped goes on from its last whole checkpoint, in whatever partitions, to the same answer."""
 
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -9,15 +8,12 @@ import fsspec
 import numpy as np
 import pandas as pd
 import pytest
+from cases import PROGRAMS, check, graph_for
 
 import dgraph as dg
 from dgraph.checkpoint.piece import round_of
 from dgraph.errors import OptionError, StorageError
 from dgraph.runs import resumption
-
-sys.path.append(str(Path(__file__).parents[1] / "engines"))
-
-from cases import PROGRAMS, check, graph_for
 
 
 class Stopped(Exception):
@@ -44,7 +40,7 @@ def stop_at(superstep: int, path: Path):
 
 @pytest.mark.parametrize("engine", ["gas", "bsp"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_same_answer_in_other_partitions(tmp_path, name, engine):
+def test_a_run_resumed_with_other_partitions_gives_the_same_answer(tmp_path, name, engine):
     graph = graph_for(name, parts=3, policy="cartesian")
     option = {"engine": engine, "random_seed": 11, "checkpoint": dg.Checkpoint(tmp_path, every=1)}
     try:
@@ -76,7 +72,7 @@ def first_superstep(graph, path, **options) -> int:
 
 
 @pytest.mark.parametrize("damage", ["torn", "flipped", "missing", "empty", "of another round"])
-def test_the_one_before_is_used(tmp_path, damage):
+def test_a_damaged_checkpoint_is_replaced_by_the_one_before(tmp_path, damage):
     graph = stopped(tmp_path, max_iter=20)
     rounds = sorted(tmp_path.glob("*/*"))
     assert len(rounds) >= 2
@@ -134,7 +130,7 @@ def test_columns_that_the_run_does_not_read_do_not_matter(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["memory://dgraph-checkpoints", "file"])
-def test_any_url(tmp_path, path):
+def test_checkpoints_at_any_fsspec_url(tmp_path, path):
     path = f"file://{tmp_path}/there" if path == "file" else path
     graph = dg.Graph.from_edges(pd.DataFrame({"src": range(9), "dst": range(1, 10)}), parts=2)
     found = dg.wcc(graph, checkpoint=dg.Checkpoint(path, every=2, seconds=60))
@@ -144,12 +140,12 @@ def test_any_url(tmp_path, path):
 def test_a_place_that_is_not_the_same_for_all_is_refused(client):
     """Each process has a `memory://` of its own, as each host may have a disk: nobody could go on from there."""
     graph = dg.Graph.from_edges(pd.DataFrame({"src": range(9), "dst": range(1, 10)}), parts=2, client=client)
-    with pytest.raises(StorageError, match=r"memory:.*: what tcp:\S+ writes there tcp:\S+ does not see; give .*all"):
+    with pytest.raises(StorageError, match=r"memory:.*: tcp:\S+ cannot see the files that tcp:\S+ writes; give .*all"):
         dg.wcc(graph, engine="gas", checkpoint="memory://dgraph-of-each")
     assert not any(client.run(lambda: fsspec.filesystem("memory").store).values())
 
 
-def test_what_cannot_be_written_is_told(tmp_path):
+def test_a_checkpoint_that_cannot_be_written_is_reported(tmp_path):
     (tmp_path / "file").write_text("no folder")
     graph = dg.Graph.from_edges(pd.DataFrame({"src": range(30), "dst": range(1, 31)}), parts=2)
     begun = []
@@ -171,7 +167,7 @@ def test_options_are_checked(tmp_path):
 
 @pytest.mark.parametrize("parts", [2, 3, 5])
 @pytest.mark.parametrize("name", ["wcc", "bfs", "sssp", "core_number"])
-def test_local_fixed_points_go_on(tmp_path, name, parts):
+def test_local_methods_resume_from_a_checkpoint(tmp_path, name, parts):
     """What proxies had found and not told is found again."""
     order = np.random.default_rng(8).permutation(80)  # a path that crosses partitions over and over
     frame = pd.DataFrame({"src": order[:-1], "dst": order[1:], "weight": 0.5})
@@ -191,7 +187,7 @@ def test_local_fixed_points_go_on(tmp_path, name, parts):
 
 
 @pytest.mark.parametrize("operation", ["pagerank", "sssp"])
-def test_operations_of_several_runs_go_on(tmp_path, operation):
+def test_operations_of_several_runs_resume_in_the_run_that_stopped(tmp_path, operation):
     """Killed in the second run of the same program; the first begins anew, the second goes on."""
     order = np.random.default_rng(8).permutation(81)  # a path that crosses partitions over and over
     frame = pd.DataFrame({"src": order[:-1], "dst": order[1:], "weight": -1.0})
@@ -223,7 +219,7 @@ def test_operations_of_several_runs_go_on(tmp_path, operation):
     assert not path.exists()
 
 
-def test_no_folder_stays(tmp_path):
+def test_no_checkpoint_folder_stays_after_a_run(tmp_path):
     graph = dg.Graph.from_edges(pd.DataFrame({"src": range(30), "dst": range(1, 31)}), parts=2)
     dg.pagerank(graph, tol=None, max_iter=5, checkpoint=dg.Checkpoint(tmp_path / "kept", every=1))
     assert not (tmp_path / "kept").exists()
@@ -240,7 +236,7 @@ def stopped_at_end(monkeypatch, run: int, call, **options) -> None:
         resumption.forget(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr("dgraph.runs.execution.forget", forget)
+        patched.setattr("dgraph.runs.run_in_rounds.forget", forget)
         with pytest.raises(Stopped):
             call(**options)
 
@@ -281,5 +277,5 @@ def test_each_run_without_rounds_has_its_own(tmp_path, monkeypatch, run, options
     np.testing.assert_allclose(found, call().by_number("pagerank"), atol=2e-6)
 
 
-def test_numbers_of_numpy_say_how_often(tmp_path):
+def test_checkpoint_intervals_may_be_numpy_numbers(tmp_path):
     assert dg.Checkpoint(tmp_path, every=np.int64(5), seconds=np.float32(5)).every == 5

@@ -1,14 +1,13 @@
 """Asynchronous runs make checkpoints that miss nothing: mail under way is in them, and a stopped run goes on from them,
 in other partitions and in another engine, to the same answer."""
 
-import sys
 import threading
 import time
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import BY_BLOCK, PROGRAMS, STATES, SYNCHRONOUS, check_values, graph_for
 
 import dgraph as dg
 from dgraph.checkpoint.folder import Folder
@@ -16,22 +15,21 @@ from dgraph.engines.standstill import Standstill
 from dgraph.errors import OptionError
 from dgraph.exchange.local import LocalExchange
 from dgraph.exchange.termination import Status
-from dgraph.programs.analysis import analyse
-from dgraph.programs.suitability import engines_for
-
-sys.path.append(str(Path(__file__).parents[1] / "engines"))
-
-from cases import PROGRAMS, graph_for
-from test_block_descent import BY_BLOCK, STATES, SYNCHRONOUS
-from test_bulk_async import check_values
+from dgraph.programs.analysis import analyse, engines_for
 
 FREELY = [name for name, program in PROGRAMS.items() if "bulk_async" in engines_for(analyse(program))]
 CHANGES = [name for name in BY_BLOCK if name not in SYNCHRONOUS]  # are what travels; else states
 ASYNC = {"engine": "bulk_async", "local_rounds": 1}
-BLOCKS = {"engine": "block_descent", "block_size": 4}
-PUSH = BLOCKS | {"operator": "push"}
-BY_BLOCKS = [(name, PUSH | mode) for name in CHANGES for mode in ({}, {"mode": "barrier"})]
-BY_BLOCKS += [(name, BLOCKS | {"operator": operator}) for name in STATES[::2] for operator in ("pull", "pull_push")]
+
+
+def by_blocks(**how) -> dict:
+    """Options of a run by blocks of four vertices."""
+    return {"engine": dg.BlockDescent(block_size=4, **how)}
+
+
+BLOCKS, PUSH = by_blocks(), by_blocks(operator="push")
+BY_BLOCKS = [(name, how) for name in CHANGES for how in (PUSH, by_blocks(operator="push", mode="barrier"))]
+BY_BLOCKS += [(name, by_blocks(operator=operator)) for name in STATES[::2] for operator in ("pull", "pull_push")]
 
 
 class Stopped(Exception):
@@ -69,13 +67,13 @@ def stops(monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "how"), [(name, ASYNC) for name in FREELY] + BY_BLOCKS)
-def test_it_goes_on(tmp_path, name, how, late, stops):
+def test_a_run_without_rounds_resumes_with_other_partitions(tmp_path, name, how, late, stops):
     graph, other = graph_for(name, parts=3, policy="cartesian"), graph_for(name, parts=2, policy="outgoing")
     _stopped_and_again(tmp_path, name, how, stops, graph, other)
 
 
 @pytest.mark.parametrize(("name", "how"), BY_BLOCKS + [(name, PUSH) for name in SYNCHRONOUS])
-def test_one_partition_goes_on(tmp_path, name, how, stops):
+def test_a_run_of_one_partition_resumes(tmp_path, name, how, stops):
     graph = graph_for(name, parts=1)
     _stopped_and_again(tmp_path, name, how, stops, graph, graph)
 
@@ -97,13 +95,13 @@ def _stopped_and_again(tmp_path, name, how, stops, graph, other) -> None:
 
 @pytest.mark.parametrize("how", [ASYNC, BLOCKS])
 @pytest.mark.parametrize("name", ["ShortestPaths", "KCore", "Residuals"])
-def test_many_of_them_change_nothing(tmp_path, name, how, late):
+def test_many_checkpoints_change_no_answer(tmp_path, name, how, late):
     graph = graph_for(name, parts=4, policy="hybrid")
     option = dg.Checkpoint(tmp_path, every=None, seconds=1e-9)
     check_values(name, True, dg.run(graph, PROGRAMS[name], **how, checkpoint=option))
 
 
-def test_one_that_is_due_when_a_worker_knows_the_end(tmp_path, monkeypatch):
+def test_no_checkpoint_begins_once_a_worker_knows_that_the_run_has_ended(tmp_path, monkeypatch):
     """Whoever knows the end leaves, so nobody is asked to come to a standstill any more."""
     there, look, begin = {}, Standstill.look, Standstill.__init__
 
@@ -137,10 +135,10 @@ def test_one_that_is_due_when_a_worker_knows_the_end(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_operations_by_block_go_on(tmp_path, stops, parts):
+def test_operations_on_block_descent_resume(tmp_path, stops, parts):
     """Ranks that pull, with values of all vertices that are read; on one partition they go beyond their best value."""
     ranks = partial(dg.pagerank, tol=1e-10, max_iter=500)
-    option = {"engine": "block_descent", "operator": "pull", "checkpoint": dg.Checkpoint(tmp_path, every=3)}
+    option = {"engine": dg.BlockDescent(operator="pull"), "checkpoint": dg.Checkpoint(tmp_path, every=3)}
     graph, other = (dg.grid(rows=30, cols=30, seed=1, parts=count) for count in (parts, 2))
     stops(3 * parts)
     with pytest.raises(Stopped):
@@ -158,11 +156,11 @@ def test_another_operator_s_checkpoint_is_refused(tmp_path, stops):
     with pytest.raises(Stopped):
         dg.run(graph, PROGRAMS["Components"], **BLOCKS, checkpoint=checkpoint)
     with pytest.raises(OptionError, match="another run of Components: kernels is"):
-        dg.run(graph, PROGRAMS["Components"], **BLOCKS, operator="pull", checkpoint=checkpoint)
+        dg.run(graph, PROGRAMS["Components"], **by_blocks(operator="pull"), checkpoint=checkpoint)
 
 
 @pytest.mark.parametrize("name", ["Katz", "Residuals"])
-def test_from_an_engine_to_another(tmp_path, name, stops):
+def test_a_run_resumes_on_another_engine(tmp_path, name, stops):
     graph = graph_for(name, parts=3)
     option = {"checkpoint": dg.Checkpoint(tmp_path, every=1)}
     stops(7)
@@ -175,7 +173,7 @@ def test_from_an_engine_to_another(tmp_path, name, stops):
 
 
 @pytest.mark.parametrize("engine", ["bulk_async", "block_descent"])
-def test_on_a_cluster_in_memory(client, engine):
+def test_checkpoints_in_the_memory_of_a_cluster(client, engine):
     graph = dg.rmat(scale=10, client=client, parts=4)
     begun = time.monotonic()
     option = dg.Checkpoint(every=None, seconds=0.01)

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
+from dgraph.cli.forecast import Cluster, Coefficients, calibrate, fit_line, forecast, seconds
 from dgraph.errors import OptionError
-from dgraph.estimates.forecast import Cluster, Coefficients, calibrate, fit_line, forecast, seconds
 from dgraph.estimates.sample import sample
 
 KNOWN = Coefficients(build=1e-8, edge=4e-8, rounds=10, traffic=5.0)
@@ -33,7 +33,7 @@ def test_the_model_by_hand():
     assert (found["memory"], found["traffic"]) == (3e9, 4e9)
 
 
-def test_what_caches_hold_no_longer():
+def test_partitions_larger_than_the_measured_one_take_longer_per_edge():
     for part, times in ((2.5e7, 2), (1e8, 1), (4e8, 1)):
         slower = replace(KNOWN, part=part, growth=0.5)
         found = seconds(ESTIMATED, Cluster(4, cores=2), slower).loc["outgoing"]
@@ -46,14 +46,14 @@ def test_devices_compute_and_do_not_build():
     assert with_devices["build"] == row(cores=2)["build"]
 
 
-def test_alone_nothing_is_sent():
+def test_one_worker_sends_nothing():
     found = seconds(ESTIMATED, Cluster(1), KNOWN).loc["outgoing"]
     assert (found["start"], found["exchange"], found["rounds"], found["traffic"]) == (0, 0, 0, 0)
     assert found["compute"] == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize("wrong", [{"workers": 0}, {"workers": 2, "cores": 0}, {"workers": 2, "bandwidth": 0}])
-def test_what_is_no_cluster(wrong):
+def test_invalid_clusters_are_refused(wrong):
     with pytest.raises(OptionError):
         Cluster(**wrong)
 
@@ -89,6 +89,6 @@ def test_a_sample_looks_like_its_graph():
     assert len(sample(hub).folded(4)["src"]) == 25
 
 
-def test_two_sides_stay_two():
+def test_a_sample_of_a_bipartite_graph_is_bipartite():
     graph = dg.bipartite(left=200, right=300, edges=3000)
     assert calibrate(graph, "matching", dg.matching, edges=800).rounds > 0

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed.comm import CommClosedError
-from test_cluster import frame_of
+from oracle import frame_with_ids
 
 import dgraph as dg
 from dgraph.cluster.workers import Workers, _sent
 from dgraph.errors import LostError
 
 
-def test_what_a_worker_got_before_another_failed_to_is_let_go_of(client):
+def test_partitions_are_freed_when_another_worker_fails_to_build(client):
     """Nobody else would: it is known to no client, and to the scheduler neither."""
 
     def take_nothing(dask_worker):
@@ -35,18 +35,18 @@ def test_what_a_worker_got_before_another_failed_to_is_let_go_of(client):
     client.run(take_nothing, workers=workers.addresses[:1])
     try:
         with pytest.raises(LostError, match="left while data were sent"):
-            workers.pieces(frame_of("dense"))
+            workers.pieces(frame_with_ids("dense"))
     finally:
         client.run(take_again, workers=workers.addresses[:1])
     held, until = client.run(kept), time.monotonic() + 10
     while any(held.values()) and time.monotonic() < until:
         held = client.run(kept)
     assert not any(held.values())
-    whole = [client.submit(len, one).result() for one in workers.pieces(frame_of("dense"))]
+    whole = [client.submit(len, one).result() for one in workers.pieces(frame_with_ids("dense"))]
     assert (len(whole), sum(whole)) == (len(workers.addresses), 300)
 
 
-def test_what_was_on_its_way_when_ctrl_c_came_is_let_go_of(client):
+def test_partitions_under_way_are_freed_after_ctrl_c(client):
     """Ctrl-C cancels what the client's thread waits for. The scheduler goes on sending, for a client that has left."""
 
     async def interrupted(values, after):
@@ -69,7 +69,7 @@ def test_what_was_on_its_way_when_ctrl_c_came_is_let_go_of(client):
     assert not sent()
 
 
-def test_of_a_lazy_frame_that_is_let_go_of_nothing_stays_on_the_cluster(client):
+def test_a_deleted_lazy_frame_leaves_nothing_on_the_cluster(client):
     """Its scheduler is in this process, and logs what it tells workers: that must not have futures of this client."""
 
     def left():
@@ -77,7 +77,9 @@ def test_of_a_lazy_frame_that_is_let_go_of_nothing_stays_on_the_cluster(client):
         return set(client.run_on_scheduler(lambda dask_scheduler: list(map(str, dask_scheduler.tasks))))
 
     before = left()
-    graph = dg.Graph.from_edges(frame_of("string"), vertices=pd.DataFrame({"id": ["zoe"], "age": [7]}), client=client)
+    graph = dg.Graph.from_edges(
+        frame_with_ids("string"), vertices=pd.DataFrame({"id": ["zoe"], "age": [7]}), client=client
+    )
     result = dg.wcc(graph)
     for frame, size in ((result.frame, 41), (graph.edges, 300), (graph.vertices, 41)):
         assert len(frame.compute(scheduler=client)) == size

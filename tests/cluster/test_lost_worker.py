@@ -33,7 +33,7 @@ def fragile():
 @pytest.mark.parametrize(
     "waits", [lambda future: gather_results(future.client, [future]), lambda future: future.result()]
 )
-def test_nothing_of_what_was_lost_is_kept(waits, client):
+def test_a_run_after_a_loss_keeps_no_objects_of_the_lost_graph(waits, client):
     """Dask keeps the error that it has told as long as it knows the future: and with it who was told."""
     future, alive = client.submit(sum, [1, 2], pure=False), []
     client.cancel([future], force=True)
@@ -62,7 +62,7 @@ def failing(kind):
 
 
 @pytest.mark.parametrize("kind", [ValueError, Odd])
-def test_nor_of_what_failed(kind, client):
+def test_a_failed_run_keeps_no_objects_and_reports_its_error(kind, client):
     """The error that users see is what it was, and says where that was, on the worker, too."""
     future, alive = client.submit(failing, kind, pure=False), []
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import draws
 import numpy as np
 import programs
 import pytest
@@ -11,7 +12,7 @@ from one_partition import OnePartition
 
 from dgraph.programs import reference
 
-PROGRAMS = [*programs.EXAMPLES, Alike()]
+PROGRAMS = [*programs.EXAMPLES, Alike(), *draws.EXAMPLES]
 CASES = [(p, way) for p in PROGRAMS for way in ("push", "pull") if p.kind == "accumulative" or way == "pull"]
 
 

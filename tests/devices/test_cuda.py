@@ -19,13 +19,13 @@ from dgraph.devices import probe
 from dgraph.devices.simulator import share_once
 from dgraph.errors import DeviceError, OptionError
 
-HERE = Path(__file__).parent
+SUPPORT = Path(__file__).parents[1] / "support"
 BUDGET = 64  # registers a thread: the 65,536 of a multiprocessor hold four blocks of 256 threads
 EDGES = dg.rmat(scale=4, edge_factor=4, seed=1)
 
 
 def told_by(script: str, *arguments: str) -> dict:
-    done = subprocess.run([sys.executable, HERE / script, *arguments], capture_output=True, text=True, timeout=250)
+    done = subprocess.run([sys.executable, SUPPORT / script, *arguments], capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -62,14 +62,15 @@ def test_answers_on_a_large_graph(name, one_thread):
 
 @pytest.mark.skipif(bool(probe.gpus()), reason="there is a GPU here")
 def test_no_gpu_is_one_error_that_names_all_that_is_missing():
-    with pytest.raises(DeviceError, match=r"a GPU that the CUDA driver.*Install dgraph\[cuda12\]"):
+    with pytest.raises(DeviceError, match=r"a GPU that the CUDA driver.*Install dask-dgraph\[cuda12\]"):
         dg.wcc(EDGES, device="cuda")
 
 
 def test_a_gpu_that_is_too_old_is_none(monkeypatch):
     monkeypatch.setattr(probe, "_installed", lambda module: True)
     for capability, lacks in {(6, 1): True, (7, 0): True, (7, 5): False, (12, 0): False}.items():
-        monkeypatch.setattr(probe, "gpus", lambda capability=capability: (probe.Gpu("a GPU", capability, 1 << 30),))
+        device = probe.CudaDevice("a GPU", capability, 1 << 34)
+        monkeypatch.setattr(probe, "gpus", lambda device=device: (device,))
         found = " and ".join(probe.missing_requirements({}))
         assert ("capability 7.5 or later (a GPU has" in found) == lacks == bool(found)
 
@@ -80,13 +81,13 @@ def test_packages_that_do_not_go_together_are_among_what_is_missing():
 
 
 @pytest.mark.parametrize("options", [{"engine": "local"}, {"deterministic": True}, {"daemons": "own process"}])
-def test_what_only_a_cpu_does(options):
-    with pytest.raises(OptionError, match="is for device='cpu'"):
+def test_options_for_cpus_alone_are_refused_on_a_gpu(options):
+    with pytest.raises(OptionError, match="choose device='cpu'"):
         dg.wcc(EDGES, device="cuda", **options)
 
 
 def test_operations_with_kernels_for_the_cpu_alone_say_so():
-    with pytest.raises(OptionError, match="kernels are for the CPU alone"):
+    with pytest.raises(OptionError, match="the kernels run only on the CPU"):
         dg.triangles(EDGES, device="cuda")
 
 
@@ -123,7 +124,7 @@ def test_threads_of_the_simulator_share_one_array():
 
 
 def test_what_is_checked_on_a_gpu_runs_in_the_simulator():
-    script = HERE.parents[1] / "benchmarks" / "gpu" / "check.py"
+    script = SUPPORT.parents[1] / "benchmarks" / "gpu" / "check.py"
     command, simulated = [sys.executable, "-W", "ignore", script, "--quick"], {**os.environ, probe.SIMULATOR: "1"}
     done = subprocess.run(command, env=simulated, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stdout

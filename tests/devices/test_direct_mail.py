@@ -32,7 +32,7 @@ def any_size(cupy, monkeypatch):
 def by_ucxx():
     """A cluster in this process, with what the comms of all of it have carried from GPU to GPU."""
     backends["ucxx"] = backend = ucxx_on_cpu.Backend()
-    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(protocol="ucxx", **options) as cluster, Client(cluster, set_as_default=False) as client:
         yield client, backend.comm.carried
     del backends["ucxx"]
@@ -55,7 +55,7 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_in_one_process(name, monkeypatch):
+def test_gpu_messages_within_one_process_are_not_copied(name, monkeypatch):
     graph, run = graph_on(), RUNS[name]
     found, few = copied(run, graph, device="cuda")
     direct = found.report["direct"].sum()
@@ -67,7 +67,7 @@ def test_in_one_process(name, monkeypatch):
 
 @pytest.mark.parametrize("engine", ["gas", "bulk_async"])
 @pytest.mark.parametrize("name", ["pagerank", "sssp", "wcc"])
-def test_by_a_protocol_that_carries_them(name, engine, by_ucxx):
+def test_gpu_messages_travel_directly_over_ucxx(name, engine, by_ucxx):
     client, carried = by_ucxx
     if (name, engine) == ("pagerank", "bulk_async"):
         name = "pagerank by residuals"
@@ -78,7 +78,7 @@ def test_by_a_protocol_that_carries_them(name, engine, by_ucxx):
     same(found, run(graph, device="cpu", engine=engine))
 
 
-def test_to_a_worker_without_a_gpu_they_go_as_ever(by_ucxx, monkeypatch):
+def test_messages_to_a_cpu_worker_go_through_main_memory(by_ucxx, monkeypatch):
     client, _ = by_ucxx
     graph = graph_on(client)
     there = graph.workers.addresses[1]
@@ -89,14 +89,14 @@ def test_to_a_worker_without_a_gpu_they_go_as_ever(by_ucxx, monkeypatch):
     same(found, RUNS["pagerank"](graph, device="cpu"))
 
 
-def test_where_the_host_reads_who_is_told_they_go_as_ever():
+def test_messages_go_through_main_memory_where_the_host_chooses_receivers():
     graph = graph_on()
-    found = RUNS["pagerank"](graph, device="cuda", changed_only=False)
+    found = RUNS["pagerank"](graph, device="cuda", optimisations=dg.Optimisations(changed_only=False))
     assert not found.report["direct"].any()
     same(found, RUNS["pagerank"](graph, device="cpu"))
 
 
-def test_without_room_or_if_it_is_little_they_go_as_ever(monkeypatch):
+def test_small_messages_and_those_without_gpu_memory_go_through_main_memory(monkeypatch):
     memory = GpuMemory()
     memory.budget = 1000
     arrays = device_vertex_arrays.DeviceVertexArrays(memory, None, None, None)

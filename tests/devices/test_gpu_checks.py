@@ -87,14 +87,14 @@ def gone(pid):
         return True
 
 
-def test_nothing_is_left_of_a_part_that_dies(findings, tmp_path):
+def test_no_process_is_left_of_a_part_that_dies(findings, tmp_path):
     out = tmp_path / "pid"
     script = STARTS.replace("OUT", repr(str(out))).replace("HOW", "sys.exit(7)")
     findings.run("part", [sys.executable, "-c", script], 60)
     waits_until(lambda: gone(int(out.read_text())))
 
 
-def test_nor_of_one_whose_parent_is_ended(tmp_path):
+def test_no_process_is_left_of_a_part_whose_parent_is_killed(tmp_path):
     """As a command is that takes too long: by no signal that it could see to."""
     out, inner, outer = (tmp_path / name for name in ("pid", "inner.py", "outer.py"))
     inner.write_text(

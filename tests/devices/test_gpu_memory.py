@@ -31,7 +31,7 @@ def ranks(graph, **options):
 def test_runs_leave_nothing_behind(budget, parts, cupy):
     graph = dg.uniform(vertices=2048, edges=131_072, seed=5, weights=(1, 9), parts=parts)
     for run in (shortest, ranks):
-        found = run(graph, device="cuda", memory_budget=budget)
+        found = run(graph, device=dg.Gpu(memory_budget=budget))
         assert found.report["streamed"].any() == (budget is not None)
         pd.testing.assert_frame_equal(found.compute(), run(graph, device="cpu").compute(), rtol=1e-9)
     assert bool(cupy.pinned) == (budget is not None)
@@ -40,24 +40,24 @@ def test_runs_leave_nothing_behind(budget, parts, cupy):
     assert not cupy.pinned and OneThreadOfAGpu.memory.used == 0
 
 
-def test_a_block_for_a_daemon_crosses_as_it_is(cupy):
+def test_a_block_for_a_daemon_is_copied_unchanged(cupy):
     graph = dg.rmat(scale=8, edge_factor=8, seed=5)
     found = dg.pagerank(graph, max_iter=3, tol=0, daemons="cuda")
     pd.testing.assert_frame_equal(found.compute(), dg.pagerank(graph, max_iter=3, tol=0).compute(), rtol=1e-9)
     assert set(found.report["device"]) == {"cuda"}
 
 
-def test_what_does_not_fit(cupy):
+def test_arrays_that_do_not_fit_are_an_error(cupy):
     memory = GpuMemory()
     memory.budget = 1 << 30
-    with pytest.raises(DeviceError, match="no 33,554,432 bytes left: set memory_budget="):
+    with pytest.raises(DeviceError, match="no 33,554,432 bytes left: set a lower memory_budget="):
         memory.empty(1 << 25, np.uint8)
     assert memory.used == 0 and len(memory.pinned(1 << 25)) == 1 << 25
     assert not memory.fits(1 << 25) and memory.fits(1 << 24)  # whatever the budget was
     assert not memory.pin(np.zeros(1)) and memory.pin(np.zeros(100))
 
 
-def test_what_only_garbage_knows_makes_room(cupy):
+def test_unreachable_arrays_are_collected_to_make_room(cupy):
     gc.disable()  # else it may be swept before
     try:
         memory = GpuMemory()
@@ -66,27 +66,27 @@ def test_what_only_garbage_knows_makes_room(cupy):
         known.append(known)  # as the frames that an error's traceback knows
         del known
         assert memory.empty(1 << 20, np.uint8).nbytes == 1 << 20
-        with pytest.raises(DeviceError, match="more than memory_budget"):
+        with pytest.raises(DeviceError, match="exceed memory_budget"):
             memory.empty((1 << 20) + 1, np.uint8)
     finally:
         gc.enable()
 
 
-def test_a_stage_is_waited_for_even_if_it_fails(cupy):
+def test_a_failed_pipeline_stage_is_still_waited_for(cupy):
     memory = GpuMemory()
     with pytest.raises(ValueError), memory.stage(1):
         raise ValueError
     assert [stream.waits for stream in memory.streams] == [0, 1, 0]
 
 
-def test_whoever_waits_is_told_that_the_gpu_failed(cupy, monkeypatch):
+def test_waiting_for_a_failed_gpu_raises_a_device_error(cupy, monkeypatch):
     memory = GpuMemory()
 
     def fail(stream):
         raise cupy_on_cpu.CUDARuntimeError("cudaErrorIllegalAddress")
 
     monkeypatch.setattr(cupy_on_cpu.Stream, "synchronize", fail)
-    with pytest.raises(DeviceError, match="start it anew"), memory.stage(1):
+    with pytest.raises(DeviceError, match="restart the process"), memory.stage(1):
         pass
     with pytest.raises(DeviceError, match="cannot use it any more"):
         memory.get(memory.empty(1, np.uint8))
@@ -107,7 +107,7 @@ def test_arrays_come_from_a_pool(pooled, cupy, monkeypatch):
     assert chosen == [expected] * 2
 
 
-def test_whoever_asks_for_more_is_told_that_the_gpu_failed(cupy, monkeypatch):
+def test_allocating_on_a_failed_gpu_raises_a_device_error(cupy, monkeypatch):
     memory = GpuMemory()
     there = memory.empty(4, np.int64)
 
@@ -126,7 +126,7 @@ def test_whoever_asks_for_more_is_told_that_the_gpu_failed(cupy, monkeypatch):
             ask()
 
 
-def test_what_is_copied_from_the_host_is_kept_until_somebody_waits(cupy):
+def test_host_arrays_are_kept_until_their_copy_is_waited_for(cupy):
     """A driver that reads memory of the host where it is comes back before it has."""
     memory, array = GpuMemory(), np.arange(1000)
     there, alive = memory.empty(1000, np.int64), weakref.ref(array)
@@ -149,13 +149,13 @@ def test_streams_of_threads_are_refused(cupy, monkeypatch):
         GpuMemory()
 
 
-def test_a_gpu_that_cannot_be_used_is_told_with_a_remedy(cupy, monkeypatch):
+def test_an_unusable_gpu_is_reported_with_a_remedy(cupy, monkeypatch):
     def fail():
         raise cupy_on_cpu.CUDARuntimeError("cudaErrorInsufficientDriver")
 
     monkeypatch.setattr(cupy.cuda.runtime, "memGetInfo", fail)
     own_device._own_memory.cache_clear()
-    with pytest.raises(DeviceError, match=r'cudaErrorInsufficientDriver\. Choose device="cpu"'):
+    with pytest.raises(DeviceError, match=r'cudaErrorInsufficientDriver; .* use device="cpu"'):
         own_device.own_memory()
 
 

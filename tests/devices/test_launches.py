@@ -14,10 +14,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dgraph.codegen.compiler import numba_type
 from dgraph.codegen.cuda.array_kernels import array_kernels
 from dgraph.codegen.source_cache import module_of
 from dgraph.devices.device_memory import DeviceArray, Memory
-from dgraph.devices.launches import DefaultLaunch, Launcher, PreparedLaunch
+from dgraph.devices.launches import CompilerLaunch, FixedLaunch, Launcher
 from dgraph.errors import DeviceError
 
 pytestmark = pytest.mark.skipif(
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-class OnDevice(Memory):
+class DeviceBuffer(Memory):
     """Arrays as numba-cuda sees those of CuPy."""
 
     def argument(self, raw):
@@ -58,8 +59,8 @@ def launched(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["count_edges", "mark_unlike_64", "put_8"])
-def test_a_launch_hands_over_what_the_compiler_would(name, launched):
-    source, memory = array_kernels(), OnDevice()
+def test_a_launch_passes_the_arguments_that_numba_would(name, launched):
+    source, memory = array_kernels(), DeviceBuffer()
     arguments = source.kernels[name]
     given = [
         memory.empty((3, 2)[: one.dims], one.dtype) if one.dims else np.dtype(one.dtype).type(5) for one in arguments
@@ -68,17 +69,17 @@ def test_a_launch_hands_over_what_the_compiler_would(name, launched):
     ours = Launcher(dispatcher, arguments)
     for _ in range(2):
         ours.launch(128, 256, 0, given)
-    kernel = dispatcher.compile(tuple(PreparedLaunch.type_of(one) for one in arguments))
+    kernel = dispatcher.compile(tuple(numba_type(one) for one in arguments))
     here = [one.argument if isinstance(one, DeviceArray) else one for one in given]
     kernel.launch(here, (128, 1, 1), (256, 1, 1), ours.way.to_stream(0))
-    assert isinstance(ours.way, PreparedLaunch)
+    assert isinstance(ours.way, FixedLaunch)
     assert launched[0] == launched[1] == launched[2] and len(launched[0][-1]) > len(arguments)
 
 
 def test_an_array_of_another_type_is_refused(launched):
-    source, memory = array_kernels(), OnDevice()
+    source, memory = array_kernels(), DeviceBuffer()
     ours = Launcher(module_of(source).count_flags, source.kernels["count_flags"])
-    with pytest.raises(DeviceError, match=r"int64 is not one of .*int32"):
+    with pytest.raises(DeviceError, match=r"expected .*int32.*got an array of int64"):
         ours.launch(128, 256, 0, [0, 3, memory.empty(3, np.int64), memory.empty(1, np.int64)])
     assert not launched
 
@@ -88,7 +89,7 @@ def changed(*_):
 
 
 @pytest.mark.parametrize("what", ["_Kernel", "LaunchConfig", "missing"])
-def test_with_another_release_kernels_go_the_compilers_own_way(what, launched, monkeypatch):
+def test_another_release_of_numba_cuda_launches_kernels_itself(what, launched, monkeypatch):
     import numba.cuda.dispatcher as numba_cuda
 
     if what == "missing":
@@ -98,8 +99,8 @@ def test_with_another_release_kernels_go_the_compilers_own_way(what, launched, m
     else:
         monkeypatch.setattr(numba_cuda, what, changed)
     own = []
-    monkeypatch.setattr(DefaultLaunch, "launch", lambda *given: own.append(given[1:]))
-    source, memory = array_kernels(), OnDevice()
+    monkeypatch.setattr(CompilerLaunch, "launch", lambda *given: own.append(given[1:]))
+    source, memory = array_kernels(), DeviceBuffer()
     ours = Launcher(module_of(source).count_flags, source.kernels["count_flags"])
     given = [0, 3, memory.empty(3, np.int32), memory.empty(1, np.int64)]
     for _ in range(2):
@@ -108,19 +109,19 @@ def test_with_another_release_kernels_go_the_compilers_own_way(what, launched, m
 
 
 def test_a_gpu_that_fails_later_is_not_asked_twice(launched, monkeypatch):
-    source, memory = array_kernels(), OnDevice()
+    source, memory = array_kernels(), DeviceBuffer()
     ours = Launcher(module_of(source).count_flags, source.kernels["count_flags"])
     given = [0, 3, memory.empty(3, np.int32), memory.empty(1, np.int64)]
     ours.launch(128, 256, 0, given)
     ours.way.begin = changed
     with pytest.raises(RuntimeError, match="another release"):
         ours.launch(128, 256, 0, given)
-    assert isinstance(ours.way, PreparedLaunch) and len(launched) == 1
+    assert isinstance(ours.way, FixedLaunch) and len(launched) == 1
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler of C")
 def test_programs_run_through_all_of_numba_cuda_to_the_driver(tmp_path):
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1] / "support"
     build = ["cc", "-w", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", here / "driver_on_cpu.c", "-ldl"]
     subprocess.run([*build, "-o", tmp_path / "libcuda.so.1"], check=True)
     environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
@@ -129,5 +130,5 @@ def test_programs_run_through_all_of_numba_cuda_to_the_driver(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told.pop("ways") == ["PreparedLaunch"]
+    assert told.pop("ways") == ["FixedLaunch"]
     assert not {what: wrong for what, wrong in told.items() if wrong}

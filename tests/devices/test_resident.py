@@ -32,7 +32,7 @@ def crossed(run, rounds: int) -> np.ndarray:
 @pytest.mark.parametrize("name", RUNS)
 def test_a_superstep_copies_a_few_numbers(name, direction):
     def run(rounds):
-        return RUNS[name](rounds, device="cuda", direction=direction)
+        return RUNS[name](rounds, device="cuda", optimisations=dg.Optimisations(direction=direction))
 
     run(2)  # edges are brought, and stay
     bytes, copies = crossed(run, 14) - crossed(run, 4)
@@ -52,13 +52,13 @@ def test_a_sender_with_many_edges_is_the_work_of_more_than_a_warp(directed, monk
     monkeypatch.setattr(OneThread, "launch", counted)
     ends = np.arange(1, 10_001)
     star = dg.Graph.from_edges({"src": np.zeros(len(ends), int), "dst": ends}, directed=directed)
-    found = dg.wcc(star, device="cuda", direction="push")
+    found = dg.wcc(star, device="cuda", optimisations=dg.Optimisations(direction="push"))
     sides = 2 if directed else 1  # tables: a component's messages go both ways
     assert launches[: 1 + sides] == [10_001, 4, 10_001][: 1 + sides]  # 10,000 edges: what is for a warp, four times
     assert (found.compute()["component"] == 0).all()
 
 
-def test_what_partitions_exchange_crosses_and_little_else():
+def test_little_but_the_exchanged_values_leaves_the_gpu():
     graph = dg.rmat(scale=10, edge_factor=8, seed=5, parts=2)
 
     def run(rounds):
@@ -88,14 +88,14 @@ def test_a_budget_is_kept_and_given_back():
     assert memory.empty(100, np.float64).nbytes == 800
 
 
-def test_a_tally_is_read_once_after_each_kernel():
+def test_counters_are_read_once_after_each_kernel():
     memory = Memory()
     tally = DeviceCounters(memory, {"queued": "int64", "share": "float32", "done": "bool"})
-    tally.there["share"].raw[0], tally.there["done"].raw[0] = 0.5, True
+    tally.device["share"].raw[0], tally.device["done"].raw[0] = 0.5, True
     assert tally["done"] is False  # no kernel was launched
     tally.clear("done", "done")
     assert tally["done"] is False and tally.known
-    tally.there["done"].raw[0], tally.known = True, False
+    tally.device["done"].raw[0], tally.known = True, False
     assert (tally["share"], tally["done"], tally["queued"], memory.copied) == (0.5, True, 0, 24)
 
 
@@ -144,7 +144,7 @@ class Odd(dg.VertexProgram):
 
 @pytest.mark.parametrize("program", [Largest(), Odd()], ids=["Largest", "Odd"])
 @pytest.mark.parametrize("parts", [1, 3])
-def test_merges_that_no_instruction_makes(program, parts):
+def test_merges_without_an_atomic_instruction(program, parts):
     """Nobody pushes them, for others might write at the same time; partitions merge what they are sent all the same."""
     rng = np.random.default_rng(3)
     edges = np.sort(rng.integers(0, 40, (90, 2)), axis=1)
@@ -152,5 +152,5 @@ def test_merges_that_no_instruction_makes(program, parts):
     G = dg.Graph.from_edges({"src": edges[:, 0], "dst": edges[:, 1]}, parts=parts, policy="hybrid")
     found, expected = (dg.run(G, program, device=device).compute() for device in ("cuda", "cpu"))
     assert found.equals(expected)
-    with pytest.raises(OptionError, match='direction="push" is not for'):
-        dg.run(G, program, device="cuda", direction="push")
+    with pytest.raises(OptionError, match='direction="push" is not available with'):
+        dg.run(G, program, device="cuda", optimisations=dg.Optimisations(direction="push"))

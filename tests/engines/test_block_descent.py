@@ -6,26 +6,22 @@ from itertools import product
 
 import numpy as np
 import pytest
-from cases import PROGRAMS, graph_for, has_order
-from test_agreement import POLICIES, by_ends, by_hash
-from test_bulk_async import Unreliable, check_values
+from cases import BY_BLOCK, PROGRAMS, STATES, SYNCHRONOUS, check_values, graph_for, has_order
+from test_agreement import by_ends, by_hash
+from test_bulk_async import Unreliable
 
 import dgraph as dg
 from dgraph.engines.descent.over_relaxation import Relaxation
+from dgraph.errors import ProgramError
 from dgraph.native import block_queue as queue
 from dgraph.native.team import kernel, team
-from dgraph.programs.analysis import analyse
-from dgraph.programs.monoid import SUM
-from dgraph.programs.program import Delta, Parameter, State, VertexProgram
-from dgraph.programs.suitability import engines_for
-from dgraph.supersteps import steps as steps_module
-
-BY_BLOCK = [name for name, program in PROGRAMS.items() if "block_descent" in engines_for(analyse(program))]
-STATES = [name for name in BY_BLOCK if name not in ("Residuals", "Katz", "KCore")]  # gathered again each time
-SYNCHRONOUS = [name for name in BY_BLOCK if analyse(PROGRAMS[name]).synchronous]
+from dgraph.partition.policies import NAMES
+from dgraph.programs.monoid import MAX, PRODUCT, SUM
+from dgraph.programs.program import Delta, Global, Message, Parameter, State, VertexProgram
+from dgraph.supersteps import local_chain, run_steps
 
 
-def test_which_programs_descend():
+def test_programs_that_block_descent_accepts():
     assert set(BY_BLOCK) == {
         *("ShortestPaths", "BreadthFirst", "Descent", "Components", "Residuals", "PageRank", "PersonalPageRank"),
         *("Katz", "KCore"),
@@ -43,26 +39,26 @@ def cases():
 @pytest.mark.parametrize(("what", "order", "mode", "block_size", "directed"), cases())
 def test_the_answer_is_the_reference_s(what, order, mode, block_size, directed):
     name, operator = what
-    options = {"operator": operator, "order": order, "mode": mode, "block_size": block_size}
-    check_values(name, directed, dg.run(graph_for(name, directed), PROGRAMS[name], engine="block_descent", **options))
+    engine = dg.BlockDescent(operator=operator, order=order, mode=mode, block_size=block_size)
+    check_values(name, directed, dg.run(graph_for(name, directed), PROGRAMS[name], engine=engine))
 
 
 def spread():
     """Programs and operators over partitions: all of both with each policy in turn."""
     operators = [(name, "push") for name in BY_BLOCK if name not in SYNCHRONOUS]
     operators += [(name, operator) for name in STATES for operator in ("pull", "pull_push")]
-    policies, modes = (*POLICIES, by_hash, by_ends), ("async", "barrier")
+    policies, modes = (*NAMES, by_hash, by_ends), ("async", "barrier")
     found = list(product(operators, modes, (2, 3, 8), policies, (True, False), ("priority", "cyclic")))
     found = [one for one in found if has_order(one[0], one[-1], one[1])]
     return found if os.environ.get("DGRAPH_ALL") else found[::53]
 
 
 @pytest.mark.parametrize(("what", "mode", "parts", "policy", "directed", "order"), spread())
-def test_partitions_descend_on_their_own_blocks(what, mode, parts, policy, directed, order):
+def test_each_partition_updates_its_own_blocks(what, mode, parts, policy, directed, order):
     name, operator = what
     graph = graph_for(name, directed, parts=parts, policy=policy)
-    options = {"operator": operator, "mode": mode, "order": order, "block_size": 4}
-    result = dg.run(graph, PROGRAMS[name], engine="block_descent", **options)
+    engine = dg.BlockDescent(operator=operator, mode=mode, order=order, block_size=4)
+    result = dg.run(graph, PROGRAMS[name], engine=engine)
     check_values(name, directed, result)
     assert set(result.report["partition"]) == set(range(parts))
     assert (result.report.groupby("partition")["epochs"].max() > 0).any()
@@ -71,17 +67,17 @@ def test_partitions_descend_on_their_own_blocks(what, mode, parts, policy, direc
 @pytest.mark.parametrize("name", ["ShortestPaths", "Residuals", "PageRank"])
 def test_on_a_cluster(name, client):
     graph = graph_for(name, parts=4, policy="cartesian", client=client)
-    check_values(name, True, dg.run(graph, PROGRAMS[name], engine="block_descent", block_size=4))
+    check_values(name, True, dg.run(graph, PROGRAMS[name], engine=dg.BlockDescent(block_size=4)))
 
 
 @pytest.mark.parametrize("name", ["ShortestPaths", "KCore", "Katz"])
-def test_mail_that_is_lost_late_or_twice(name, monkeypatch):
+def test_mail_that_is_lost_late_or_duplicated_changes_no_answer(name, monkeypatch):
     Unreliable.draw, Unreliable.held = random.Random(1), []
-    monkeypatch.setattr(steps_module, "LocalExchange", Unreliable)
-    monkeypatch.setattr(steps_module, "PATIENCE", 0.02)
+    monkeypatch.setattr(local_chain, "LocalExchange", Unreliable)
+    monkeypatch.setattr(run_steps, "PATIENCE", 0.02)
     monkeypatch.setattr(Unreliable, "patience", property(lambda self: 0.02, lambda self, value: None), raising=False)
     graph = graph_for(name, parts=4, policy="cartesian")
-    check_values(name, True, dg.run(graph, PROGRAMS[name], engine="block_descent", block_size=4))
+    check_values(name, True, dg.run(graph, PROGRAMS[name], engine=dg.BlockDescent(block_size=4)))
 
 
 class Shares(VertexProgram):
@@ -110,7 +106,7 @@ def test_mass_is_conserved_under_contention(order, block_size):
     """Threads add to inboxes that others are just taking: a lost or doubled message would change the sum."""
     graph = dg.rmat(scale=12, seed=3, parts=1)
     for _ in range(3):
-        result = dg.run(graph, Shares(), engine="block_descent", order=order, block_size=block_size)
+        result = dg.run(graph, Shares(), engine=dg.BlockDescent(order=order, block_size=block_size))
         assert abs(result.by_number("share").sum() - 1) < 1e-9
 
 
@@ -139,7 +135,7 @@ class WeightedShares(Shares):
 @pytest.mark.parametrize("policy", ["outgoing", "incoming", "cartesian"])
 def test_mass_is_conserved_across_partitions(program, policy):
     graph = dg.rmat(scale=10, seed=3, weights=(1, 9), parts=3, policy=policy)
-    result = dg.run(graph, program(), engine="block_descent", block_size=16)
+    result = dg.run(graph, program(), engine=dg.BlockDescent(block_size=16))
     assert abs(result.by_number("share").sum() - 1) < 1e-9
 
 
@@ -192,8 +188,8 @@ def test_the_heap_gives_the_least_first():
 
 def test_the_report_tells_epochs_residual_and_staleness():
     graph = dg.rmat(scale=10, seed=1, parts=1)
-    options = {"engine": "block_descent", "operator": "push", "order": "priority"}
-    report = dg.pagerank(graph, tol=1e-9, block_size=64, **options).report
+    engine = dg.BlockDescent(operator="push", order="priority", block_size=64)
+    report = dg.pagerank(graph, tol=1e-9, engine=engine).report
     assert (np.diff(report["epochs"]) > 0).all()
     assert report["residual"].iloc[-1] < 1e-3 * report["residual"].iloc[0]
     assert report["staleness"].max() <= 2 * 1024 // 64
@@ -204,22 +200,22 @@ def test_the_report_tells_epochs_residual_and_staleness():
 def test_small_changes_wait_and_are_not_forgotten(weighted):
     graph = dg.rmat(scale=10, seed=1, weights=(1, 9), parts=1)
     options = {"tol": 1e-12, "weighted": weighted}
-    how = {"engine": "block_descent", "operator": "push", **options}
     expected = dg.pagerank(graph, engine="bsp", **options).by_number("pagerank")
-    first, turns = (dg.pagerank(graph, order=order, **how) for order in ("priority", "cyclic"))
-    for result in (first, turns, dg.pagerank(graph, **how)):
+    engines = [dg.BlockDescent(operator="push", order=order) for order in ("priority", "cyclic", None)]
+    first, turns, usual = (dg.pagerank(graph, engine=engine, **options) for engine in engines)
+    for result in (first, turns, usual):
         assert np.abs(result.by_number("pagerank") - expected).sum() < 1e-8
     assert first.report["epochs"].max() < 0.9 * turns.report["epochs"].max()
 
 
 def test_a_fixed_point_without_an_end_of_its_own():
     graph = dg.rmat(scale=7, seed=2, parts=1)
-    result = dg.run(graph, Halved(), engine="block_descent", operator="push", max_rounds=None)
+    result = dg.run(graph, Halved(), engine=dg.BlockDescent(operator="push"), max_rounds=None)
     expected = dg.run(graph, Halved(), engine="gas").by_number("value")
     np.testing.assert_allclose(result.by_number("value"), expected, rtol=1e-12)
 
 
-def test_going_beyond_the_best_value_saves_epochs(monkeypatch):
+def test_over_relaxation_saves_epochs(monkeypatch):
     graph, options = dg.grid(rows=80, cols=80, seed=1, parts=1), {"engine": "block_descent", "tol": 1e-12}
     beyond = dg.pagerank(graph, **options)
     monkeypatch.setattr(Relaxation, "learn", lambda self, residual: None)
@@ -230,7 +226,7 @@ def test_going_beyond_the_best_value_saves_epochs(monkeypatch):
 
 
 @pytest.mark.parametrize("shape", ["cycle", "reversed", "two sides", "hub"])
-def test_going_beyond_it_does_no_harm(shape):
+def test_over_relaxation_changes_no_answer(shape):
     """Where residuals would grow, a vertex goes no further than to its best value."""
     n, draw = 2000, np.random.default_rng(1)
     ends = {
@@ -268,8 +264,8 @@ def test_a_relaxation_that_was_judged_too_early_is_taken_again():
 
 def test_priority_needs_fewer_epochs():
     graph = dg.grid(rows=60, cols=60, seed=1, weights=(1, 20), parts=1)
-    options = {"engine": "block_descent", "predecessors": False, "block_size": 16}
-    first, turns = (dg.sssp(graph, 0, order=order, **options) for order in ("priority", "cyclic"))
+    engines = [dg.BlockDescent(order=order, block_size=16) for order in ("priority", "cyclic")]
+    first, turns = (dg.sssp(graph, 0, predecessors=False, engine=engine) for engine in engines)
     np.testing.assert_array_equal(first.by_number("distance"), turns.by_number("distance"))
     assert first.report["epochs"].max() < 0.8 * turns.report["epochs"].max()
 
@@ -293,5 +289,70 @@ def test_operations_agree_with_other_engines(name, parts):
         "weighted katz": (dg.katz, "katz", {"alpha": 0.0001, "tol": 1e-12, "weighted": True}, {}),
         "gains": (dg.katz, "katz", {"alpha": 0.001, "tol": 1e-9}, {"operator": "push"}),
     }[name]
-    found = operation(graph, engine="block_descent", **options, **more).by_number(column)
+    found = operation(graph, engine=dg.BlockDescent(**more), **options).by_number(column)
     np.testing.assert_allclose(found, operation(graph, engine="bsp", **options).by_number(column), rtol=1e-6, atol=1e-9)
+
+
+class HalfWay(VertexProgram):
+    """Moves half way to where its message leads: a vertex goes on although its neighbours have come to rest."""
+
+    kind = "synchronous"
+    view = State(float)
+    merge = MAX
+
+    def start(id):
+        return 8.0 if id == 0 else 0.0
+
+    def send(view):
+        return view
+
+    def apply(view, message):
+        return view if message < 0 else (view + message / 2 + 1) / 2
+
+    @Global(float, MAX)
+    def moved(view, view_before):
+        return abs(view - view_before)
+
+    def stop(moved):
+        return moved < 1e-6
+
+
+class Consensus(HalfWay):
+    """Has as many fixed points as there are values: which one is reached depends on the order."""
+
+    def apply(view, message):
+        return view if message < 0 else (view + message) / 2
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_vertex_goes_on_until_its_own_state_has_settled(parts):
+    graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}, parts=parts)
+    for operator in ("pull", "pull_push"):
+        views = dg.run(graph, HalfWay(), engine=dg.BlockDescent(operator=operator)).compute()["view"]
+        assert views.tolist() == pytest.approx([8, 5, 3.5], abs=1e-4)
+
+
+class KeepsWhatPasses(VertexProgram):
+    """Notes whether a message was ever the larger. Here a vertex that is ahead of its neighbours sees what rounds do
+    not show."""
+
+    kind = "synchronous"
+    total = State(int)
+    was_less = State(bool, start=True)
+    message = Message(int, PRODUCT)
+
+    def start(id):
+        return id, False
+
+    def send(total, was_less):
+        return total + (total if was_less else 0)
+
+    def apply(total, was_less, message):
+        return min(total, message) + max(message, 5), was_less or message > total
+
+
+@pytest.mark.parametrize("program", [Consensus, KeepsWhatPasses])
+def test_several_fixed_points_are_refused(program):
+    graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+    with pytest.raises(ProgramError, match="depend on it; choose gas or bsp"):
+        dg.run(graph, program(), engine="block_descent")

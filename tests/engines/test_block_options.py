@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from cases import PROGRAMS, graph_for
-from test_block_descent import BY_BLOCK, Halved
+from cases import BY_BLOCK, PROGRAMS, graph_for
+from test_block_descent import Halved
 
 import dgraph as dg
 from dgraph.errors import OptionError
@@ -23,33 +23,31 @@ def test_a_program_that_cannot_is_refused(name):
 @pytest.mark.parametrize(
     ("name", "asked", "message"),
     [
-        ("Components", {"block_size": 0}, "block_size=0 must be a whole number"),
-        ("Components", {"order": "random"}, "order='random' is not known; choose one of priority, cyclic"),
-        ("Components", {"mode": "lazy"}, "mode='lazy' is not known; choose one of async, barrier, bsp"),
-        ("Components", {"operator": "throw"}, "operator='throw' is not known; choose one of push, pull, pull_push"),
-        ("Components", {"max_rounds": 3}, "max_rounds=3 cannot be had"),
-        ("Components", {"engine": "gas", "block_size": 8}, "block_size=8 is for engine='block_descent'"),
-        ("Katz", {"operator": "pull"}, 'choose operator="push"'),
-        ("PageRank", {"order": "priority"}, 'order="priority" finds no block before others where PageRank gathers'),
+        ("Components", {"max_rounds": 3}, "max_rounds=3 is not available with"),
+        ("Katz", {"engine": dg.BlockDescent(operator="pull")}, 'choose operator="push"'),
+        (
+            *("PageRank", {"engine": dg.BlockDescent(order="priority")}),
+            'order="priority" finds no block before others where PageRank gathers',
+        ),
     ],
 )
-def test_what_makes_no_sense_is_refused(name, asked, message):
+def test_contradictory_options_are_refused(name, asked, message):
     with pytest.raises(OptionError, match=message):
         dg.run(graph_for(name), PROGRAMS[name], **{"engine": "block_descent", **asked})
 
 
 def test_a_number_of_rounds_is_refused():
     for operation in (dg.pagerank, dg.katz):
-        with pytest.raises(OptionError, match="asks for a number of rounds"):
+        with pytest.raises(OptionError, match="needs a number of rounds"):
             operation(dg.rmat(scale=5, seed=1, parts=1), tol=None, engine="block_descent")
 
 
-def test_no_tolerance_below_what_numbers_tell():
+def test_a_tolerance_below_the_precision_of_the_type_is_refused():
     graph = dg.rmat(scale=6, seed=3, parts=2)
     for dtype, tol, least in (("float64", 1e-17, "2.2e-16"), ("float32", 1e-9, "1.2e-07")):
-        for options in ({"engine": "bulk_async"}, {"engine": "block_descent", "operator": "push"}):
-            with pytest.raises(OptionError, match=f"tol={tol!r} is less than .* {dtype} .* at least {least}"):
-                dg.pagerank(graph, tol=tol, dtype=dtype, **options)
+        for engine in ("bulk_async", dg.BlockDescent(operator="push")):
+            with pytest.raises(OptionError, match=f"tol={tol!r} is below .* {dtype}: give at least {least}"):
+                dg.pagerank(graph, tol=tol, dtype=dtype, engine=engine)
     assert dg.pagerank(graph, tol=3e-16, engine="bulk_async").compute()["pagerank"].sum() == pytest.approx(1)
 
 
@@ -89,13 +87,13 @@ class Grown(Halved):
         return np.inf if id == 0 else 1 + 0.5 * message
 
 
-def test_differences_of_what_is_infinite_are_refused():
+def test_differences_of_infinite_values_are_refused():
     frame = pd.DataFrame({"src": range(40), "dst": [*range(1, 40), 0]})
     graph = dg.Graph.from_edges(frame, parts=1)
-    pulled = dg.run(graph, Grown(), engine="block_descent", operator="pull")
+    pulled = dg.run(graph, Grown(), engine=dg.BlockDescent(operator="pull"))
     assert np.isinf(pulled.by_number("value")).all()
     with pytest.raises(OptionError, match=r"what vertices of Grown send is infinite or no number; choose .*pull"):
-        dg.run(graph, Grown(), engine="block_descent", operator="push")
+        dg.run(graph, Grown(), engine=dg.BlockDescent(operator="push"))
 
 
 class Vectors(VertexProgram):
@@ -128,49 +126,50 @@ class TwoMessages(VertexProgram):
     ("program", "why"),
     [
         (Vectors(), "holds vectors"),
-        (TwoMessages(), "sends several values at once"),
+        (TwoMessages(), "sends messages of several fields"),
     ],
 )
-def test_the_refusal_says_what_is_in_the_way(program, why):
+def test_a_refusal_names_the_option_at_fault(program, why):
     with pytest.raises(OptionError, match=why):
         dg.run(dg.rmat(scale=5, seed=1, parts=1), program, engine="block_descent")
 
 
 def test_names_of_operations_are_those_that_were_called():
     graph = dg.rmat(scale=5, seed=1, weights=(1, 5), parts=1)
-    with pytest.raises(OptionError, match="cannot run core_number, which needs whole neighbourhoods at once"):
+    with pytest.raises(OptionError, match="cannot run core_number, which merges whole neighbourhoods"):
         dg.core_number(graph, engine="block_descent")
     with pytest.raises(OptionError, match=r"and doubled is synchronous.*; choose pull or pull_push"):
-        dg.run(dg.rmat(scale=5, seed=1, parts=2), Doubled(), engine="block_descent", operator="push")
+        dg.run(dg.rmat(scale=5, seed=1, parts=2), Doubled(), engine=dg.BlockDescent(operator="push"))
 
 
 @pytest.mark.parametrize("parts", [1, 3])
 def test_the_report_tells_what_was_done(parts):
-    graph, engine = dg.rmat(scale=6, seed=1, parts=parts), {"engine": "block_descent"}
-    rounds = dg.wcc(graph, **engine, mode="bsp", order="cyclic", block_size=4, operator="pull").report.options
+    graph = dg.rmat(scale=6, seed=1, parts=parts)
+    engine = dg.BlockDescent(mode="bsp", order="cyclic", block_size=4, operator="pull")
+    rounds = dg.wcc(graph, engine=engine).report.options
     assert rounds["mode"] == "bsp"
     assert rounds["block size"] == "all vertices"
     assert not {"order", "operator"} & set(rounds)
-    mode = dg.pagerank(graph, **engine, operator="pull").report.options["mode"]
+    mode = dg.pagerank(graph, engine=dg.BlockDescent(operator="pull")).report.options["mode"]
     assert mode == ("async" if parts == 1 else "async, but partitions wait after each epoch")
-    assert dg.wcc(graph, **engine).report.options["mode"] == "async"
-    taken = dg.wcc(graph, **engine, block_size=100, order="priority").report.options
+    assert dg.wcc(graph, engine="block_descent").report.options["mode"] == "async"
+    taken = dg.wcc(graph, engine=dg.BlockDescent(block_size=100, order="priority")).report.options
     assert (taken["order"], taken["block size"]) == ("priority", 128)
 
 
 @pytest.mark.parametrize("mode", ["async", "barrier", "bsp"])
 def test_ranks_that_push_do_so_in_every_mode(mode):
     graph = dg.rmat(scale=7, seed=1, weights=(1, 9), parts=2)
-    options = {"tol": 1e-12, "weighted": True}
-    found = dg.pagerank(graph, engine="block_descent", mode=mode, operator="push", **options).by_number("pagerank")
+    options, engine = {"tol": 1e-12, "weighted": True}, dg.BlockDescent(mode=mode, operator="push")
+    found = dg.pagerank(graph, engine=engine, **options).by_number("pagerank")
     np.testing.assert_allclose(found, dg.pagerank(graph, engine="bsp", **options).by_number("pagerank"), atol=1e-11)
 
 
 @pytest.mark.parametrize("operator", ["push", "pull"])
 @pytest.mark.parametrize("asked", [{"alpha": 1}, {"tol": 0}])
 def test_ranks_without_an_end_are_refused(operator, asked):
-    with pytest.raises(OptionError, match=r"ends when ranks .* tol.*; choose one of bsp, gas"):
-        dg.pagerank(dg.rmat(scale=5, seed=1, parts=1), engine="block_descent", operator=operator, **asked)
+    with pytest.raises(OptionError, match=r"ends when the ranks .* tol.*; choose one of bsp, gas"):
+        dg.pagerank(dg.rmat(scale=5, seed=1, parts=1), engine=dg.BlockDescent(operator=operator), **asked)
 
 
 GRAPHS = {  # edges, vertices
@@ -188,15 +187,14 @@ def test_graphs_with_little_to_do(name, parts):
     frame = pd.DataFrame(edges, columns=["src", "dst"], dtype=np.int64)
     vertices = pd.DataFrame({"id": np.array(more, np.int64)})
     graph = dg.Graph.from_edges(frame, vertices=vertices, parts=parts)
-    operations = {"pagerank": [{}, {"operator": "pull"}], "wcc": [{}], "katz": [{}]}
+    operations = {"pagerank": [{}, {"engine": dg.BlockDescent(operator="pull")}], "wcc": [{}], "katz": [{}]}
     if more:
         operations |= {"bfs": [{"source": more[-1]}], "sssp": [{"source": more[-1]}]}
         operations["pagerank"] += [{"personalization": {more[-1]: 1.0}}]
     for operation, several in operations.items():
         for options in several:
-            result = getattr(dg, operation)(graph, engine="block_descent", **options)
+            result = getattr(dg, operation)(graph, **{"engine": "block_descent", **options})
             assert "round" in repr(result)
             assert len(result.report) or not graph.num_vertices
-            options.pop("operator", None)
-            expected = getattr(dg, operation)(graph, engine="bsp", **options).compute()
+            expected = getattr(dg, operation)(graph, **{**options, "engine": "bsp"}).compute()
             pd.testing.assert_frame_equal(result.compute(), expected, rtol=1e-4)

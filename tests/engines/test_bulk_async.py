@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from cases import PROGRAMS, expected, graph_for
-from test_agreement import POLICIES, by_ends, by_hash
+from cases import PROGRAMS, check_values, graph_for
+from test_agreement import by_ends, by_hash
 
 import dgraph as dg
 from dgraph.engines.free_rounds import Clock
@@ -18,33 +18,21 @@ from dgraph.errors import OptionError
 from dgraph.exchange import free_mail as free_module
 from dgraph.exchange.free_mail import FREE
 from dgraph.exchange.local import LocalExchange
-from dgraph.programs.analysis import analyse
-from dgraph.programs.suitability import engines_for
-from dgraph.supersteps import steps as steps_module
+from dgraph.partition.policies import NAMES
+from dgraph.programs.analysis import analyse, engines_for
+from dgraph.supersteps import local_chain, run_steps
 from dgraph.vertex_state.partition_state import PartitionState
 
 FREELY = [name for name, program in PROGRAMS.items() if "bulk_async" in engines_for(analyse(program))]
 IN_ROUNDS = [name for name in PROGRAMS if name not in FREELY]
 
 
-def check_values(name, directed, result):
-    """The reference's answer; where a program drops what is below its tolerance, to that tolerance."""
-    found = result.compute()
-    assert found["vertex"].tolist() == list(range(40))
-    for column, values in expected(name, directed).results().items():
-        values = np.array(values)
-        if values.dtype.kind == "f":
-            np.testing.assert_allclose(np.array(found[column].tolist(), float), values, rtol=1e-9, atol=1e-8)
-        else:
-            assert found[column].fillna(-1).astype("int64").tolist() == values.astype("int64").tolist(), column
-
-
-def test_which_programs_run_freely():
+def test_programs_that_bulk_async_accepts():
     assert set(FREELY) >= {"ShortestPaths", "BreadthFirst", "Components", "KCore", "Katz", "Residuals"}
 
 
 def sampled():
-    policies = (*POLICIES, by_hash, by_ends)
+    policies = (*NAMES, by_hash, by_ends)
     cases = list(product(FREELY, (True, False), (1, 2, 3, 8), policies))
     return cases if os.environ.get("DGRAPH_ALL") else cases[:: 2 * len(policies) - 1]
 
@@ -55,13 +43,13 @@ def test_the_answer_is_the_reference_s(name, directed, parts, policy):
     check_values(name, directed, dg.run(graph, PROGRAMS[name], engine="bulk_async"))
 
 
-def test_sums_reach_who_comes_later_before_they_fire():
+def test_sums_reach_later_vertices_in_the_same_sweep():
     """Along a chain in two partitions, of which each has a thread: a round each, and not one a vertex."""
     chain = {"src": np.arange(40), "dst": np.arange(1, 41)}
     graph = dg.Graph.from_edges(chain, policy="incoming", parts=2)
     ranks = {
-        direction: dg.pagerank(graph, tol=1e-9, engine="bulk_async", direction=direction)
-        for direction in ("auto", "push")
+        how.direction: dg.pagerank(graph, tol=1e-9, engine="bulk_async", optimisations=how)
+        for how in (dg.Optimisations(), dg.Optimisations(direction="push"))
     }
     expected = dg.pagerank(graph, tol=0, max_iter=200).compute()["pagerank"]
     for found in ranks.values():
@@ -71,7 +59,7 @@ def test_sums_reach_who_comes_later_before_they_fire():
 
 @pytest.mark.parametrize("local_rounds", [1, 2, 5])
 @pytest.mark.parametrize("name", FREELY)
-def test_however_far_a_partition_goes_by_itself(name, local_rounds):
+def test_any_number_of_local_rounds_gives_the_same_answer(name, local_rounds):
     graph = graph_for(name, parts=3, policy="hybrid")
     result = dg.run(graph, PROGRAMS[name], engine="bulk_async", local_rounds=local_rounds)
     check_values(name, True, result)
@@ -94,13 +82,13 @@ def test_a_program_that_needs_rounds_is_refused(name):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"max_rounds": 3}, "max_rounds=3 cannot be had"),
-        ({"active_only": False}, "active_only=False cannot be had"),
-        ({"local_rounds": 0}, "local_rounds=0 must be a whole number above zero"),
-        ({"engine": "gas", "local_rounds": 2}, "local_rounds=2 is for bulk_async; engine='gas' takes 1"),
+        ({"max_rounds": 3}, "max_rounds=3 is not available with"),
+        ({"optimisations": dg.Optimisations(active_only=False)}, "active_only=False is not available with"),
+        ({"local_rounds": 0}, "local_rounds=0 must be an integer >= 1"),
+        ({"engine": "gas", "local_rounds": 2}, "local_rounds=2 is not available with engine='gas'; choose bulk_async"),
     ],
 )
-def test_what_makes_no_sense_is_refused(asked, message):
+def test_contradictory_options_are_refused(asked, message):
     with pytest.raises(OptionError, match=message):
         dg.run(graph_for("Components", parts=2), PROGRAMS["Components"], **{"engine": "bulk_async", **asked})
 
@@ -131,14 +119,14 @@ class Unreliable(LocalExchange):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", ["ShortestPaths", "KCore", "Katz"])
-def test_mail_that_is_lost_late_or_twice(name, seed, monkeypatch):
+def test_mail_that_is_lost_late_or_duplicated_changes_no_answer(name, seed, monkeypatch):
     """It is sent again until it is confirmed, and counts once: the same answer, and no run goes on for ever."""
     Unreliable.draw, Unreliable.held = random.Random(seed), []
-    monkeypatch.setattr(steps_module, "LocalExchange", Unreliable)
-    monkeypatch.setattr(steps_module, "PATIENCE", 0.02)
+    monkeypatch.setattr(local_chain, "LocalExchange", Unreliable)
+    monkeypatch.setattr(run_steps, "PATIENCE", 0.02)
     monkeypatch.setattr("dgraph.engines.free_rounds.LOOK", 0.005)
     monkeypatch.setattr(Unreliable, "patience", property(lambda self: 0.02, lambda self, value: None), raising=False)
-    policy = POLICIES[seed % len(POLICIES)]
+    policy = NAMES[seed % len(NAMES)]
     graph = graph_for(name, parts=4, policy=policy)
     check_values(name, True, dg.run(graph, PROGRAMS[name], engine="bulk_async"))
 
@@ -171,7 +159,7 @@ def test_an_error_stops_all_workers(monkeypatch):
     assert threading.active_count() <= before + 2  # the pool of kernels may have been made meanwhile
 
 
-def test_the_report_tells_where_the_time_of_each_partition_went(client):
+def test_the_report_shows_how_each_partition_spent_its_time(client):
     for given in (None, client):
         graph = graph_for("Components", parts=4, policy="cartesian", client=given)
         begun = time.perf_counter()
@@ -185,7 +173,7 @@ def test_the_report_tells_where_the_time_of_each_partition_went(client):
         assert result.rounds == parts["rounds"].max()
         assert 0 < report.options["milliseconds to find the end"] < elapsed * 1e3
         least = parts["rounds"].min()
-        assert f"{least} to {result.rounds} local rounds, their end found in" in repr(result)
+        assert f"{least} to {result.rounds} local rounds, end detected in" in repr(result)
         compared = report.against(dg.run(graph, PROGRAMS["Components"], engine="bsp").report)
         assert compared.loc["edges", "this"] == report["edges"].sum()
         assert {"fewest rounds", "most rounds", "edges", "messages", "bytes", "busy", "idle"} <= set(compared.index)

@@ -32,7 +32,7 @@ def alone(name, directed):
 
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("name", SUMS)
-def test_any_number_of_partitions(name, directed, monkeypatch, client):
+def test_sums_have_the_same_bits_in_any_number_of_partitions(name, directed, monkeypatch, client):
     first = alone(name, directed)
     oracle = table(expected(name, directed).results().values())
     np.testing.assert_allclose(first, oracle, rtol=1e-5 if name == "Factorize" else 1e-9, atol=1e-9)
@@ -40,7 +40,7 @@ def test_any_number_of_partitions(name, directed, monkeypatch, client):
         {"parts": 2, "policy": "outgoing"},
         {"parts": 3, "policy": "cartesian", "engine": "gas"},
         {"parts": 8, "policy": "hybrid"},
-        {"parts": 3, "policy": "metis", "active_only": False, "changed_only": False},
+        {"parts": 3, "policy": "metis", "optimisations": dg.Optimisations(active_only=False, changed_only=False)},
         {"parts": 4, "client": client},
     ):
         assert np.array_equal(values(name, directed, **options), first), options
@@ -50,7 +50,7 @@ def test_any_number_of_partitions(name, directed, monkeypatch, client):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_a_graph_of_many_blocks(directed):
+def test_sums_have_the_same_bits_in_many_blocks(directed):
     """Sums over blocks of vertices, too, and rows whose neighbours are on other partitions."""
     ranks = []
     for parts in (1, 2, 3, 5):
@@ -61,7 +61,7 @@ def test_a_graph_of_many_blocks(directed):
     assert not np.array_equal(plain.compute().iloc[:, 1], ranks[0])  # so that the test can fail
 
 
-def test_the_order_of_the_list_does_not_matter():
+def test_sums_have_the_same_bits_in_any_order_of_edges():
     frame = pd.DataFrame(np.random.default_rng(1).integers(0, 50, (700, 2)), columns=["src", "dst"])
     one, other = (
         dg.run(dg.Graph.from_edges(f, parts=2), PROGRAMS["PageRank"], deterministic=True).compute()
@@ -73,10 +73,13 @@ def test_the_order_of_the_list_does_not_matter():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"direction": "push"}, 'direction="push" is not for deterministic'),
-        ({"engine": "bulk_async"}, "deterministic=True cannot be had"),
+        (
+            {"optimisations": dg.Optimisations(direction="push")},
+            'direction="push" and deterministic=True are mutually exclusive',
+        ),
+        ({"engine": "bulk_async"}, "deterministic=True is not available with"),
     ],
 )
-def test_what_cannot_be_had(options, message):
+def test_deterministic_with_incompatible_options_is_refused(options, message):
     with pytest.raises(OptionError, match=message):
         dg.run(graph_for("Katz", parts=2), PROGRAMS["Katz"], deterministic=True, **options)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgraph.engines.exact_sums import ExactSum
+from dgraph.engines.global_values import ExactSum
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -38,6 +38,6 @@ def test_what_has_no_finite_sum(values, expected):
     assert float(ExactSum(values)) == expected
 
 
-def test_nothing_sensible_is_nan():
+def test_sums_without_a_value_are_nan():
     assert math.isnan(float(ExactSum([math.inf, -math.inf])))
     assert math.isnan(float(ExactSum([1.0, math.nan])))

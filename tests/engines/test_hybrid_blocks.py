@@ -6,9 +6,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from cases import PROGRAMS, graph_for, has_order
-from test_block_descent import BY_BLOCK, STATES, SYNCHRONOUS, Shares, WeightedShares
-from test_bulk_async import check_values
+from cases import BY_BLOCK, PROGRAMS, STATES, SYNCHRONOUS, check_values, graph_for, has_order
+from test_block_descent import Shares, WeightedShares
 
 import dgraph as dg
 from dgraph.agents.daemon import CpuDaemon
@@ -44,9 +43,9 @@ def ways():
 def test_the_answer_is_the_reference_s(what, order, mode, parts, directed, who):
     name, operator = what
     graph = graph_for(name, directed, parts=parts, policy="cartesian")
-    options = {"operator": operator, "order": order, "mode": mode, "block_size": 4}
+    engine = dg.BlockDescent(operator=operator, order=order, mode=mode, block_size=4)
     daemons = BESIDE if who == "beside" else ALONE
-    check_values(name, directed, dg.run(graph, PROGRAMS[name], engine="block_descent", daemons=daemons, **options))
+    check_values(name, directed, dg.run(graph, PROGRAMS[name], engine=engine, daemons=daemons))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +60,8 @@ def expected():
 def test_both_kinds_take_blocks(name, mode, order, expected):
     """Where all wait for each other after a block, each takes one; else as many as it can."""
     run, options = OPERATIONS[name]
-    result = run(GRAPH, engine="block_descent", daemons=BESIDE, mode=mode, order=order, block_size=16, **options)
+    engine = dg.BlockDescent(mode=mode, order=order, block_size=16)
+    result = run(GRAPH, engine=engine, daemons=BESIDE, **options)
     column = expected[name].columns[1]
     np.testing.assert_allclose(result.by_number(column), expected[name][column], rtol=1e-6, atol=1e-9)
     report = result.report
@@ -78,7 +78,7 @@ def test_both_kinds_take_blocks(name, mode, order, expected):
 def test_mass_is_conserved(program, parts, mode):
     """A daemon merges messages by itself, and they are added to what threads are adding to."""
     graph = dg.rmat(scale=10, seed=3, weights=(1, 9), parts=parts, policy="cartesian")
-    result = dg.run(graph, program(), engine="block_descent", block_size=16, mode=mode, daemons=BESIDE)
+    result = dg.run(graph, program(), engine=dg.BlockDescent(block_size=16, mode=mode), daemons=BESIDE)
     assert abs(result.by_number("share").sum() - 1) < 1e-9
 
 
@@ -105,20 +105,33 @@ class RunsFull(DaemonKind):
     [("async", [RunsFull(), RunsFull()]), ("barrier", [RunsFull(), "in process", RunsFull()])],
 )
 @pytest.mark.parametrize("operator", ["push", "pull"])
-def test_who_fails_ends_the_run(operator, mode, daemons):
+def test_a_failed_daemon_ends_the_run(operator, mode, daemons):
     """Nobody is left waiting. Where all wait for each other, every daemon gets to its third block."""
     with pytest.raises(DeviceError, match="no room"):
-        dg.wcc(GRAPH, engine="block_descent", operator=operator, mode=mode, daemons=daemons, block_size=1)
+        dg.wcc(GRAPH, engine=dg.BlockDescent(operator=operator, mode=mode, block_size=1), daemons=daemons)
 
 
 @pytest.mark.parametrize(
     ("run", "options", "message"),
     [
-        (dg.wcc, {"operator": "pull_push"}, 'operator="pull_push" keeps its slots here.*choose "pull"'),
-        (dg.pagerank, {"operator": "push"}, 'operator="push" of .* choose "pull"'),
-        (dg.wcc, {"pipeline_block": 64}, "pipeline_block=64 is not for engine='block_descent': choose block_size="),
+        (
+            dg.wcc,
+            {"engine": dg.BlockDescent(operator="pull_push")},
+            'operator="pull_push" keeps its slots here.*choose "pull"',
+        ),
+        (dg.pagerank, {"engine": dg.BlockDescent(operator="push")}, 'operator="push" of .* choose "pull"'),
+        (
+            dg.wcc,
+            {"pipeline_block": 64},
+            "pipeline_block=64 is not available with engine='block_descent'; choose block_size=",
+        ),
+        (
+            dg.wcc,
+            {"daemons": dg.Daemons(BESIDE, block=64)},
+            "block=64 is not available with engine='block_descent'; choose block_size=",
+        ),
     ],
 )
 def test_what_daemons_cannot_do_is_refused(run, options, message):
     with pytest.raises(OptionError, match=message):
-        run(GRAPH, engine="block_descent", daemons=BESIDE, **options)
+        run(GRAPH, **{"engine": "block_descent", "daemons": BESIDE, **options})

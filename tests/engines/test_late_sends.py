@@ -59,7 +59,7 @@ class Fountain(dg.VertexProgram):
 @pytest.mark.parametrize("policy", ["outgoing", "cartesian"])
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("program", [Tolls, Dice, Fountain])
-def test_late_sends(program, parts, policy, engine):
+def test_sends_that_read_values_of_their_round_agree_with_the_reference(program, parts, policy, engine):
     graph = dg.Graph.from_edges({"src": EDGES[:, 0], "dst": EDGES[:, 1]}, vertices=30, parts=parts, policy=policy)
     (name,) = (field.name for field in program().of(dg.State) if not isinstance(field, dg.Delta))
     expected = reference.run(program(), [(int(u), int(v)) for u, v in EDGES], 30).results()[name]

@@ -6,11 +6,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from test_agreement import POLICIES, by_ends, by_hash
+from test_agreement import by_ends, by_hash
 
 import dgraph as dg
 from dgraph.engines.local_methods import free_local_rounds
 from dgraph.errors import OptionError
+from dgraph.partition.policies import NAMES
 from dgraph.solvers.paths import local_levels, shortest_paths
 
 OPERATIONS = {
@@ -44,7 +45,7 @@ def whole(name: str, kind: str, directed: bool) -> pd.DataFrame:
 
 
 # A fifth of them, in which every policy and number of partitions comes with both engines of single steps.
-CASES = list(product(("random", "path"), (True, False), (2, 3, 8), (*POLICIES, by_hash, by_ends)))[::5]
+CASES = list(product(("random", "path"), (True, False), (2, 3, 8), (*NAMES, by_hash, by_ends)))[::5]
 STEPPED = [(*case, ("gas", "bsp")[i % 2]) for i, case in enumerate(CASES)]
 
 
@@ -86,7 +87,7 @@ def test_paths_that_pause_for_others(limit, monkeypatch):
             assert found.report.options["local rounds"] == SETTLED or engine == "bulk_async"
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", NAMES)
 @pytest.mark.parametrize("engine", ["gas", "bulk_async"])
 def test_predecessors_come_with_the_distances(engine, policy):
     """Many paths are equally short, and their last edges lie on several partitions."""
@@ -168,9 +169,12 @@ def test_cores_of_a_grid_take_few_rounds():
     assert dg.core_number(graph).rounds < 10 < dg.core_number(graph, local_rounds=1).rounds
 
 
-def test_what_counts_rounds_takes_single_steps():
+def test_programs_that_count_rounds_take_single_steps():
     graph = graph_of("random", parts=2)
-    for options in ({"max_rounds": 2}, {"active_only": False}, {"direction": "push"}, {"deterministic": True}):
+    optimisations = [
+        {"optimisations": dg.Optimisations(**how)} for how in ({"active_only": False}, {"direction": "push"})
+    ]
+    for options in ({"max_rounds": 2}, {"deterministic": True}, *optimisations):
         assert dg.wcc(graph, **options).report.options["local rounds"] == 1
-    with pytest.raises(OptionError, match="local_rounds=3 is for bulk_async; engine='gas' takes 1"):
+    with pytest.raises(OptionError, match="local_rounds=3 is not available with engine='gas'; choose bulk_async"):
         dg.wcc(graph, engine="gas", local_rounds=3)

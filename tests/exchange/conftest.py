@@ -1,14 +1,7 @@
-"""One cluster for all tests of the exchange; tests that kill workers start their own."""
+"""Tests of the exchange look at all that a client leaves on a cluster: each has a client of its own."""
 
 import pytest
-from clusters import worker_processes
 from distributed import Client
-
-
-@pytest.fixture(scope="session")
-def cluster():
-    with worker_processes() as client:
-        yield client.cluster
 
 
 @pytest.fixture

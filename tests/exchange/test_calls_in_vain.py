@@ -9,6 +9,7 @@ from mixing import registry, wait_until
 import dgraph as dg
 from dgraph.checkpoint.piece import PieceLabel
 from dgraph.cluster import scheduler_calls as questions
+from dgraph.cluster.waits import run_coroutine
 from dgraph.devices.probe import CUDF
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.mail import Route
@@ -35,32 +36,32 @@ def left(monkeypatch):
         yield client, leave, called
 
 
-def test_by_whoever_knows_workers_of_a_moment_ago(left, monkeypatch):
+def test_a_stale_list_of_workers_makes_no_calls_to_a_worker_that_left(left, monkeypatch):
     client, leave, called = left
     monkeypatch.setattr(questions, "A_MOMENT", 600.0)
     graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
-    assert len(graph.workers.abilities.lacking({})) == 2
+    assert len(graph.workers.capabilities.lacking({})) == 2
     gone = leave()
-    assert len(graph.workers.abilities.lacking(CUDF)) == 1
+    assert len(graph.workers.capabilities.lacking(CUDF)) == 1
     assert called and gone not in called
 
 
-def test_by_a_run_that_begins(left):
+def test_a_starting_run_makes_no_calls_to_a_worker_that_left(left):
     client, leave, called = left
     questions.install(client)
     everybody = tuple(questions.workers_of(client))
     gone = leave()
     with pytest.raises(LostError, match=rf"{gone} cannot take part \('not in the cluster'\)"):
-        questions.begin_run(client, Route("a run", everybody, (0, 1)))
+        questions.begin_run(client, Route("a run", everybody, (0, 1)), run_coroutine)
     assert gone not in called and not registry(client.cluster).runs
 
 
-def test_by_a_run_that_is_over(left):
+def test_a_finished_run_makes_no_calls_to_a_worker_that_left(left):
     """Its thread would be missing for what comes next."""
     client, leave, _ = left
     questions.install(client)
     everybody = tuple(questions.workers_of(client))
-    questions.begin_run(client, Route("a run", everybody, (0, 1)))
+    questions.begin_run(client, Route("a run", everybody, (0, 1)), run_coroutine)
     ends = {one.address: one.plugins[NAME].ends["a run"] for one in client.cluster.workers.values()}
     gone = leave()
     (end,) = (end for address, end in ends.items() if address != gone)

@@ -1,6 +1,7 @@
 """A client that is closed while results are on their way is an error that says so, and never a wait without end."""
 
 import asyncio
+import re
 import threading
 
 import dask.dataframe as dd
@@ -82,10 +83,31 @@ def test_a_graph_of_a_frame_whose_client_was_closed(cluster):
     graph = dg.Graph.from_edges(edges, client=gone)
     rows, found = graph.edges, dg.wcc(graph).frame
     gone.close()
-    with pytest.raises(InputError, match=r"data that a cluster has.*pass client=.*make the frame again"):
+    with pytest.raises(InputError, match=r"cluster at tcp.*client is closed; make the graph and the frame again"):
         _ = dg.Graph.from_edges(rows, client=None).num_edges
-    with pytest.raises(InputError, match=r"data that a cluster has"):
+    with pytest.raises(InputError, match=r"client is closed"):
         _ = dg.Graph.from_edges(edges, vertices=found[["vertex"]]).num_vertices
+
+
+def test_frames_are_computed_on_the_cluster_that_has_them(client, caplog):
+    """Another current client is told where to compute them; without one, they are fetched."""
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1, 5], "dst": [1, 2, 6]}), client=client)
+    component = dg.wcc(graph).frame["component"]
+    for frame in (graph.edges["src"], graph.vertices["id"], component):
+        assert len(frame.compute()) == len(client.compute(frame).result())
+    address = re.escape(client.scheduler.address)
+    with (
+        Client(processes=False, n_workers=1, dashboard_address=":0", set_as_default=False) as other,
+        other.as_current(),
+    ):
+        assert component.nunique().compute(scheduler=client) == 2
+        for frame in (graph.edges, graph.vertices, component.nunique()):
+            with pytest.raises(InputError, match=rf"{address}.*compute it there: frame.compute\(scheduler=client\)"):
+                frame.compute()
+        with pytest.raises(InputError, match="compute it there"):
+            _ = dg.Graph.from_edges(graph.edges, client=other).num_edges
+        assert len(client.compute(graph.edges).result()) == 3, "the current client does not matter if one is named"
+    assert "different `run_spec`" not in caplog.text
 
 
 def test_a_graph_of_a_frame_that_another_cluster_has(cluster, monkeypatch):
@@ -96,5 +118,5 @@ def test_a_graph_of_a_frame_that_another_cluster_has(cluster, monkeypatch):
         Client(processes=False, n_workers=1, dashboard_address=":0", set_as_default=False) as other,
     ):
         rows = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1], "dst": [1, 2]}), client=other).edges
-        with pytest.raises(RunError, match=r"is to be taken again; one of another cluster cannot be read"):
+        with pytest.raises(RunError, match=r"get its lazy frames .* again; frames of another cluster cannot be read"):
             _ = dg.Graph.from_edges(rows, client=client).num_edges

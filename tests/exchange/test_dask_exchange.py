@@ -13,7 +13,8 @@ from dgraph.cluster.homes import homes_of
 from dgraph.cluster.scheduler_calls import install, workers_of
 from dgraph.errors import RunError
 from dgraph.exchange.run_registry import NAME
-from dgraph.supersteps.steps import Steps, run_steps
+from dgraph.supersteps.run_steps import run_steps
+from dgraph.supersteps.steps import Steps
 
 PARTS = 4
 

@@ -8,7 +8,7 @@ from mixing import check, mixing, start
 
 from dgraph.errors import RunError
 from dgraph.exchange.dask import DaskExchange
-from dgraph.supersteps.steps import run_steps
+from dgraph.supersteps.run_steps import run_steps
 
 PARTS, LAST = 4, 3
 PATIENCE = {"lose": 0.1, "reorder": 0.1}  # seconds; elsewhere nothing is missing
@@ -90,9 +90,9 @@ def counts(client) -> list[int]:
 
 
 @pytest.mark.parametrize(("fault", "fuse"), CASES)
-def test_every_message(faulty, fault, fuse, monkeypatch):
+def test_every_lost_message_is_an_error_or_harmless(faulty, fault, fuse, monkeypatch):
     def run(patience=30.0):
-        monkeypatch.setattr("dgraph.supersteps.steps.PATIENCE", patience)
+        monkeypatch.setattr("dgraph.supersteps.run_steps.PATIENCE", patience)
         return run_steps(mixing(LAST), start(PARTS), client=faulty, fuse=fuse)
 
     for worker in (0, 1):

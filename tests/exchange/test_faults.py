@@ -7,7 +7,7 @@ from mixing import check, mixing, start
 
 from dgraph.errors import RunError
 from dgraph.exchange.local import LocalExchange
-from dgraph.supersteps import steps as steps_module
+from dgraph.supersteps import local_chain, run_steps
 
 PARTS, WORKERS, LAST = 4, 2, 3
 
@@ -41,13 +41,13 @@ class Faulty(LocalExchange):
 def run(fault, k, patience=0.06):
     Faulty.fault, Faulty.k, Faulty.count, Faulty.held = fault, k, 0, []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(steps_module, "PATIENCE", patience)
-        return steps_module.run_steps(mixing(LAST), start(PARTS), threads=WORKERS)
+        patched.setattr(run_steps, "PATIENCE", patience)
+        return run_steps.run_steps(mixing(LAST), start(PARTS), threads=WORKERS)
 
 
 @pytest.fixture(autouse=True)
 def transport(monkeypatch):
-    monkeypatch.setattr(steps_module, "LocalExchange", Faulty)
+    monkeypatch.setattr(local_chain, "LocalExchange", Faulty)
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +55,13 @@ def messages():
     return WORKERS * (WORKERS - 1) * LAST
 
 
-def test_count(messages):
+def test_a_run_sends_the_expected_number_of_messages(messages):
     check(run("none", -1).results, PARTS, LAST)
     assert Faulty.count == messages
 
 
 @pytest.mark.parametrize("fault", ["lose", "repeat", "reorder", "delay"])
-def test_every_message(fault, messages):
+def test_every_faulty_message_is_an_error_or_harmless(fault, messages):
     outcomes = []
     for k in range(messages):
         try:

@@ -9,7 +9,7 @@ from clusters import worker_processes
 from mixing import busy, check, ends_on_workers, mixing, registry, results, start, wait_until
 
 from dgraph.errors import RunError
-from dgraph.supersteps.steps import run_steps
+from dgraph.supersteps.run_steps import run_steps
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def frail():
 @pytest.mark.parametrize("how", ["restart", "kill", "kill fused", "kill graph", "retire"])
 def test_a_worker_that_leaves_ends_the_run(frail, how, monkeypatch):
     cluster, client = frail
-    monkeypatch.setattr("dgraph.supersteps.steps.PATIENCE", 600.0)  # for mail: nobody waits for so long
+    monkeypatch.setattr("dgraph.supersteps.run_steps.PATIENCE", 600.0)  # for mail: nobody waits for so long
     failed = []
 
     def run():

@@ -51,7 +51,7 @@ def test_one_message_a_pair_of_workers():
 
 
 def test_a_buffer_in_part_is_an_error():
-    with pytest.raises(RunError, match="in part"):
+    with pytest.raises(RunError, match="incomplete"):
         join([mail.Fragment(0, 1, 1, 10, 0, np.zeros(4, np.uint8))])
 
 

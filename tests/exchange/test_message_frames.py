@@ -5,9 +5,8 @@ import pytest
 from distributed.protocol import dumps, loads
 
 from dgraph.errors import RunError
-from dgraph.exchange.dask import SendWindow
+from dgraph.exchange.dask import SMALL, SendWindow, pack, unpack
 from dgraph.exchange.mail import Fragment, Packet, Token
-from dgraph.exchange.wire_format import SMALL, pack, unpack
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [3, SMALL - 1], [SMALL], [5, SMALL, 0, 2 * SMALL, 7]])

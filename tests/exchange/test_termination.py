@@ -91,7 +91,7 @@ class Run:
     [[[0]], [[], []], [[2], []], [[3], [1]], [[1, 1], []], [[1], [], []], [[2], [], []], [[], [1], [0]]],
     ids=str,
 )
-def test_every_order_of_events(hops):
+def test_every_order_of_events_terminates_correctly(hops):
     """That the search ends shows that no run goes on for ever; that no state is stuck, that each one ends."""
     first = Run(len(hops), hops)
     seen, waiting, ends = {first.key()}, [first], 0
@@ -113,7 +113,7 @@ def test_every_order_of_events(hops):
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("held", ["", "mail", "receipt", "note", "rest", "work"])
-def test_random_schedules(workers, held):
+def test_random_schedules_terminate_correctly(workers, held):
     """All that is under way is delayed and reordered, and one kind of it as long as anything else can happen; `make
     termination` plays millions."""
     for seed in range(40):
@@ -142,7 +142,7 @@ def test_a_snapshot_costs_two_notes_a_worker(workers):
     assert course.steps == 2 * max(0, 2 * workers.bit_length() - 3)  # up one of two full trees, across, and down
 
 
-def test_states_in_turn():
+def test_a_worker_passes_through_the_states_in_order():
     one, other = Termination(0, 2), Termination(1, 2)
     assert one.rest() == [(1, Note(1, 0, False))]
     assert one.status is Status.READY1
@@ -171,7 +171,7 @@ def test_work_between_two_votes():
     assert other.status is Status.READY2
 
 
-def test_below_the_roots():
+def test_notes_travel_along_a_tree_below_the_roots():
     root, leaf = Termination(1, 5), Termination(4, 5)
     assert (root.above, list(root.children), leaf.above) == ([0], [4], [1])
     assert root.rest() == []

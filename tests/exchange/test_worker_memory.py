@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dgraph.exchange.worker_memory import OF_NANNIES, SETTING
+from dgraph.exchange.dask import NANNY_DEFAULT, TRIM_SETTING
 
 LINUX = sys.platform == "linux"
 PAGES = 100 * 256  # of the arrays below, 4 KB each
@@ -15,7 +15,7 @@ FAULTS = """
 import resource, sys
 from threading import Thread
 import numpy as np
-from dgraph.exchange.worker_memory import Heap
+from dgraph.exchange.dask import Heap
 
 def faults():
     for _ in range(5):
@@ -41,7 +41,7 @@ print(kept, last())
 def faults(setting: str) -> tuple[int, int]:
     """How many pages of arrays of freed memory have to come from the system while a heap keeps that, and when it has
     given it back."""
-    environment = {**os.environ, SETTING: setting}
+    environment = {**os.environ, TRIM_SETTING: setting}
     done = subprocess.run([sys.executable, "-c", FAULTS], env=environment, capture_output=True, text=True, check=True)
     kept, after = done.stdout.split()
     return int(kept), int(after)
@@ -49,7 +49,7 @@ def faults(setting: str) -> tuple[int, int]:
 
 @pytest.mark.skipif(not (LINUX and hasattr(ctypes.CDLL(None), "mallopt")), reason="this library of C has no mallopt")
 def test_freed_memory_is_used_again_under_the_setting_of_nannies():
-    kept, after = faults(OF_NANNIES)
+    kept, after = faults(NANNY_DEFAULT)
     assert kept < PAGES // 10 < after
 
 

@@ -11,7 +11,7 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
 import dgraph as dg
-from dgraph.building.gpu_build import GpuEdges
+from dgraph.building.gpu_build import DeviceEdges
 from dgraph.devices import probe
 from dgraph.errors import DeviceError, IdError, OptionError, WeightError
 from dgraph.io import lazy_edges
@@ -49,9 +49,9 @@ def test_files_are_read_by_cudf_and_results_go_back_to_it(kind, tmp_path, cudf, 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_alone_in_its_process_a_gpu_builds_what_it_has_read(kind, tmp_path, cudf, monkeypatch):
-    built, adjacency = [], GpuEdges.adjacency
+    built, adjacency = [], DeviceEdges.adjacency
     monkeypatch.setattr(
-        GpuEdges, "adjacency", lambda *given, **how: built.append(adjacency(*given, **how)) or built[-1]
+        DeviceEdges, "adjacency", lambda *given, **how: built.append(adjacency(*given, **how)) or built[-1]
     )
     path, blocks = written(tmp_path, kind), {} if kind == "parquet" else {"block_size": 16}
     graph, expected = (dg.read_edges(path, weight=2, **how) for how in ({"device": "cuda", **blocks}, {}))
@@ -76,7 +76,7 @@ def test_frames_of_cudf_and_dask_cudf(cudf):
         assert len(graph.edges.compute()) == len(FRAME)
 
 
-def test_results_of_any_kind_go_there(cudf):
+def test_any_result_becomes_a_cudf_frame(cudf):
     names = [uuid.UUID(int=number) for number in range(4)]
     graph = dg.Graph.from_edges({"src": names[:3], "dst": [names[1], names[1], names[3]]})
     for result in (dg.bfs(graph, names[0]), dg.pagerank(graph, personalization=[{names[0]: 1}, {names[2]: 1}])):
@@ -108,7 +108,7 @@ def test_on_a_cluster_workers_with_a_gpu_read_and_sort(tmp_path, cudf, monkeypat
         ("1,2,3\n4,5,heavy\n", WeightError, "line 2"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_as_ever(lines, error, says, tmp_path, cudf):
+def test_errors_in_a_file_are_those_of_the_cpu_reader(lines, error, says, tmp_path, cudf):
     (tmp_path / "bad.csv").write_text(lines)
     with pytest.raises(error, match=says):
         dg.read_edges(tmp_path / "bad.csv", weight=2, id_type="int64", device="cuda").num_edges  # noqa: B018
@@ -117,13 +117,13 @@ def test_what_is_wrong_in_a_file_is_told_as_ever(lines, error, says, tmp_path, c
 @pytest.mark.parametrize(
     "lines", ["1,2\n# a remark\n3,4\n", "1,2\n3,04\n", "1  2\n 3 4\n", "1 2\n3\t4\n", "1\t2\n3\t4 \n"]
 )
-def test_comments_and_numbers_written_in_another_way_are_read_as_ever(lines, tmp_path, cudf):
+def test_comments_and_unusual_numbers_are_read_as_by_the_cpu_reader(lines, tmp_path, cudf):
     (tmp_path / "odd.csv").write_text(lines)
     found, expected = (dg.read_edges(tmp_path / "odd.csv", device=device) for device in ("cuda", "cpu"))
     assert dg.degrees(found, device="cpu").compute().equals(dg.degrees(expected, device="cpu").compute())
 
 
-def test_what_cannot_be_had(tmp_path, monkeypatch):
+def test_reading_on_a_gpu_without_cudf_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(probe, "gpus", lambda: ())
     monkeypatch.setattr(probe, "_installed", lambda module: False)
     path = written(tmp_path, "parquet")
@@ -131,16 +131,16 @@ def test_what_cannot_be_had(tmp_path, monkeypatch):
         dg.read_edges(path, device="cuda")
     with pytest.raises(DeviceError, match=r'GPU; or choose device="cpu"$'):  # there is no device="auto" of readers
         dg.read_edges(path, device="cuda")
-    with pytest.raises(DeviceError, match="a result as a frame of cuDF cannot be had"):
+    with pytest.raises(DeviceError, match="a result as a cuDF frame is not available here"):
         dg.wcc(dg.read_edges(path)).to_cudf()
-    with pytest.raises(OptionError, match="device='gpu' is not known; choose one of cpu, cuda"):
+    with pytest.raises(OptionError, match="device='gpu' is not known; did you mean cuda\\? choose one of cpu, cuda"):
         dg.read_edges(path, device="gpu")
     for options in ({"device": "cuda", "lazy": False}, {"device": "cuda", "format": "metis"}):
         with pytest.raises(OptionError, match="device="):
             dg.read_edges(path, **options)
 
 
-def test_neither_an_import_nor_a_run_on_cpus_imports_any_of_it():
+def test_imports_and_runs_on_cpus_do_not_import_cudf():
     text = "import sys, dgraph as dg; dg.wcc(dg.grid(rows=3, cols=3, parts=2), device='auto').compute()"
     text += "; there = {'numba.cuda', 'cupy', 'cudf', 'dask_cudf', 'pylibcugraph', 'rmm'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", f"{text}; assert not there, there"], check=True, timeout=100)

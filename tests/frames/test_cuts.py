@@ -48,12 +48,12 @@ def test_a_function_of_both_ends_places_edges(directed):
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda ids, parts: np.full(len(ids), parts), "placed one of the vertices on partition 2; there are 2"),
+        (lambda ids, parts: np.full(len(ids), parts), "placed some vertices on partition 2; there are 2"),
         (lambda ids, parts: np.full(len(ids), -1), "partition -1"),
         (lambda ids, parts: 0, "shape .* for 5 vertices"),
         (lambda ids, parts: np.zeros(len(ids)), "float64 values"),
         (lambda ids, parts: None, "policy function returned"),
-        (lambda source, destination, parts: source, "partitions are whole numbers"),
+        (lambda source, destination, parts: source, "partitions must be whole numbers"),
         (lambda source, destination, parts: np.zeros(1, int), r"shape \(1,\) for 6 edges"),
     ],
 )

@@ -7,18 +7,29 @@ import hashlib
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-HANG = 5  # seconds
-MEMORY = 1 << 30  # bytes, beside what the process has before the first input
+HANG, BUSY = 30, 10  # seconds that an input may take, and seconds of one processor
+MEMORY = 2 << 30  # bytes, beside what the process has before the first input
 HERE = Path(__file__).parent
 # Numba compiles no function that atheris has changed.
-KERNELS = ["dgraph.partition.build_kernels", "dgraph.native", "dgraph.tables", "dgraph.pipeline", "dgraph.solvers"]
-KERNELS += ["dgraph.agents", "dgraph.codegen", "dgraph.engines.local_methods", "dgraph.io.generate"]
+KERNELS = [
+    "dgraph.partition.build_kernels",
+    "dgraph.partition.ids.id_kernels",
+    "dgraph.native",
+    "dgraph.tables",
+    "dgraph.pipeline",
+    "dgraph.solvers",
+    "dgraph.agents",
+    "dgraph.codegen",
+    "dgraph.engines.local_methods",
+    "dgraph.io.generate",
+]
 KERNELS += ["dgraph.checkpoint.fingerprint", "dgraph.programs.random_draws"]
 FOUND = Path(tempfile.gettempdir()) / "dgraph-fuzz"
 
@@ -40,7 +51,6 @@ def main() -> None:
     if given.child:
         search(given.targets[0], given.inputs, given.seconds, seed, given.plain)
         return
-    sys.path[:0] = [str(HERE), str(HERE.parent)]
     import records
     from targets import TARGETS
 
@@ -67,7 +77,6 @@ def main() -> None:
 
 def search(name: str, count: int, seconds: int, seed: int, plain: bool) -> None:
     """In a child: inputs until one fails."""
-    sys.path.insert(0, str(HERE))
     FOUND.mkdir(exist_ok=True)
     atheris = None if plain else coverage_guided()
     import mutation
@@ -90,10 +99,13 @@ def search(name: str, count: int, seconds: int, seed: int, plain: bool) -> None:
     if atheris is None:
         room = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (room, room))
+        faulthandler.register(signal.SIGXCPU, chain=True)
         begun, done = time.monotonic(), 0
         for data in mutation.inputs(known, count, seed):
             (FOUND / f"{name}.last").write_bytes(data)
             faulthandler.dump_traceback_later(HANG, exit=True)
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + BUSY + 1, -1))
             run(data)
             done += 1
             if seconds and time.monotonic() - begun > seconds:

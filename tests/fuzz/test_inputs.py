@@ -15,6 +15,11 @@ from dgraph.exchange.encoding import HEADER, Encoding, decode
 
 FEW = 25
 
+LETTERS = (
+    b"\x93NUMPY\x01\0v\0{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }".ljust(127) + b"\n\xff\xff\xff\xff"
+)
+ODD_LETTERS = seeds.BETWEEN.join([b"source:" + LETTERS, b"destination:" + LETTERS])
+
 # what a search has found, by target: each was a crash once
 FOUND = {
     "message": [
@@ -31,12 +36,14 @@ FOUND = {
         f"{how}.parquet": [path.read_bytes() for path in sorted((Path(__file__).parent / "found").glob("*.parquet"))]
         for how in ("file", "lazy")
     },
+    "file": [b"1" * (1 << 18)],  # a number, or not
+    "arrays.npz": [ODD_LETTERS],
     "block": [b"\0" + b"\x93NUMPY\x01\0v\0{'descr': (" + b" " * 110],
 }
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_changed_inputs(name):
+def test_mutated_inputs_are_read_or_refused(name):
     known = TARGETS[name][1]()
     assert any(try_one(name, one) for one in known), "the sound inputs are taken"
     for data in mutation.inputs(known, len(known) + FEW, seed=7):
@@ -44,7 +51,7 @@ def test_changed_inputs(name):
 
 
 @pytest.mark.parametrize(("name", "data"), [(name, data) for name, found in FOUND.items() for data in found])
-def test_what_was_found(name, data):
+def test_inputs_that_once_failed_are_read_or_refused(name, data):
     assert not try_one(name, data)
 
 
@@ -62,6 +69,7 @@ def test_what_was_found(name, data):
         ("orders", ["__class__"]),
         ("id_type", ["string", "float64", 1]),
         ("weight", 7),
+        ("possible_weights", [7]),
     ],
 )
 def test_a_manifest_that_lies_is_refused(tmp_path, name, value):

@@ -87,8 +87,8 @@ def table(vertices, values):
     [
         (table([1, 2, 3], [1, 1, 3]), ""),
         (table([3, 1, 2], [7, 5, 5]), ""),
-        (table([1, 2, 3], [1, 1, 1]), "vertex 3 has 1, expected 3"),
-        (table([1, 2, 3], [1, 2, 3]), "vertex 2 has 2"),
+        (table([1, 2, 3], [1, 1, 1]), "vertex 3: expected 3, got 1"),
+        (table([1, 2, 3], [1, 2, 3]), "vertex 2: expected 1, got 2"),
         (table([1, 2], [1, 1]), "vertex 3 has no value"),
         (table([1, 2, 3, 4], [1, 1, 3, 4]), "vertex 4 is not a vertex of the graph"),
         (table([1, 2, 3, 3], [1, 1, 3, 3]), "vertex 3 is listed more than once"),
@@ -161,9 +161,9 @@ def test_vertices_may_have_values(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "code", "told"),
-    [("--algorithm NOPE", 2, "'NOPE' is not one of"), ("--algorithm WCC", 2, "holds no saved graph")],
+    [("--algorithm NOPE", 2, "'NOPE' is not one of"), ("--algorithm WCC", 2, "is not a saved graph")],
 )
-def test_what_the_harness_cannot_have_is_told_in_a_line(tmp_path, options, code, told):
+def test_unsupported_requests_of_the_harness_are_errors_in_one_line(tmp_path, options, code, told):
     line = f"execute-job --job-id 1 --log-path {tmp_path} --input-path {tmp_path}/none --output-path out {options}"
     done = CliRunner().invoke(driver, line.split())
     assert (done.exit_code, told in done.output.splitlines()[-1]) == (code, True), done.output
@@ -178,18 +178,18 @@ def test_references_may_be_compressed(tmp_path):
 def test_a_data_set_that_is_for_other_algorithms(tmp_path):
     run(f"generate uniform --vertices 40 --edges 99 -o {tmp_path}/tiny.properties")
     done = run(f"graphalytics {tmp_path} --algorithm bfs")
-    assert (done.exit_code, "has data for lcc, wcc, and not for bfs" in done.output) == (2, True)
+    assert (done.exit_code, "has data for lcc, wcc, but not for bfs" in done.output) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ("bfs.source-vertex = first", "bfs.source-vertex = 'first' is no whole number (correct this entry)"),
-        ("pr.damping-factor = high\ngraph.tiny.pr.num-iterations = 3", "pr.damping-factor = 'high' is no number"),
-        ("cdlp.max-iterations = 5.5", "cdlp.max-iterations = '5.5' is no whole number"),
+        ("bfs.source-vertex = first", "bfs.source-vertex = 'first' is not an integer (correct this entry)"),
+        ("pr.damping-factor = high\ngraph.tiny.pr.num-iterations = 3", "pr.damping-factor = 'high' is not a number"),
+        ("cdlp.max-iterations = 5.5", "cdlp.max-iterations = '5.5' is not an integer"),
     ],
 )
-def test_parameters_that_are_no_numbers(tmp_path, entry, told):
+def test_parameters_that_are_not_numbers_are_refused(tmp_path, entry, told):
     run(f"generate uniform --vertices 40 --edges 99 -o {tmp_path}/tiny.properties")
     with (tmp_path / "tiny.properties").open("a") as file:
         file.write(f"graph.tiny.{entry}\n")
@@ -200,26 +200,26 @@ def test_parameters_that_are_no_numbers(tmp_path, entry, told):
 @pytest.mark.parametrize(
     ("text", "line", "told"),
     [
-        ("1 0\n\n2 x\n", 3, "'x' is no whole number of 64 bits (correct this line)"),
-        ("1 0\na 1\n", 2, "'a' is no whole number of 64 bits"),
-        ("1 0\n2 99999999999999999999\n", 2, "'99999999999999999999' is no whole number of 64 bits"),
-        ("\n1 0\n2\n", 3, "a line is not `vertex value` (write a vertex and its value"),
-        ("1 0\n2 \xff\n", 2, "is no whole number"),
+        ("1 0\n\n2 x\n", 3, "'x' is not a 64-bit integer (correct this line)"),
+        ("1 0\na 1\n", 2, "'a' is not a 64-bit integer"),
+        ("1 0\n2 99999999999999999999\n", 2, "'99999999999999999999' is not a 64-bit integer"),
+        ("\n1 0\n2\n", 3, "expected `vertex value` (write a vertex and its value"),
+        ("1 0\n2 \xff\n", 2, "is not a 64-bit integer"),
     ],
 )
-def test_a_reference_that_is_none_is_told_with_its_line(tmp_path, text, line, told):
+def test_an_invalid_reference_is_reported_with_its_line(tmp_path, text, line, told):
     (tmp_path / "a-BFS").write_bytes(text.encode("latin-1"))
     with pytest.raises(FileError, match=f"a-BFS, line {line}: ") as refused:
         read_values(tmp_path / "a-BFS", whole=True)
     assert told in str(refused.value)
 
 
-def test_vertices_that_are_no_numbers_are_told_with_their_line(tmp_path):
+def test_vertices_that_are_not_numbers_are_reported_with_their_line(tmp_path):
     (tmp_path / "g.v").write_text("1\n\nann\n")
     given = f"--input-vertex-path {tmp_path}/g.v --input-edge-path {tmp_path}/g.e --output-path {tmp_path}/g.dgraph"
     line = f"load-graph --graph-name g {given} --directed true --weighted false"
     done = CliRunner().invoke(driver, line.split())
-    assert (done.exit_code, "g.v, line 3: 'ann' is no id of a vertex" in done.output) == (2, True), done.output
+    assert (done.exit_code, "g.v, line 3: 'ann' is not a vertex id" in done.output) == (2, True), done.output
 
 
 def test_a_folder_without_data_sets(tmp_path):

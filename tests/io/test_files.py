@@ -22,10 +22,10 @@ def test_compressed(tmp_path, compression):
     whole = (tmp_path / f"a.csv{compression}").read_bytes()
     if compression:
         (tmp_path / f"a.csv{compression}").write_bytes(whole[:-9])
-        with pytest.raises(FileError, match="corrupt or cut short"):
+        with pytest.raises(FileError, match="corrupt or truncated"):
             read_edge_list(path)
         (tmp_path / "b.csv").write_bytes(whole)
-        with pytest.raises(FileError, match=f"let its name end in {compression}"):
+        with pytest.raises(FileError, match=f"rename it to end in {compression}"):
             read_edge_list(str(tmp_path / "b.csv"))
 
 
@@ -37,12 +37,6 @@ def test_missing_files_are_named(tmp_path):
         read_edge_list(tmp_path, format="csv")
     with pytest.raises(FileError, match="protocol"):
         read_edge_list("nowhere://a.csv")
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".mtx", ".graph", ".gr", ".konect", ".npz", ".parquet", ".xyz"])
-def test_empty_files(put, suffix):
-    with pytest.raises(FileError, match="empty"):
-        read_edge_list(put("a" + suffix, b""))
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):
@@ -72,14 +66,14 @@ def test_formats_by_name_and_content(put, tmp_path):
     assert read_edge_list(put("a.xyz", "1 2\n3 4\n")).edges.num_rows == 2
     assert read_edge_list(put("out.net", "% sym unweighted\n1 2\n")).directed is False
     assert read_edge_list(put("b.xyz", "c about\np sp 2 1\na 1 2 3\n")).weight == "weight"
-    with pytest.raises(FileError, match="format= is one of"):
+    with pytest.raises(FileError, match="set format= to one of"):
         read_edge_list(put("c.xyz", "one two three\nfour\n"))
     with pytest.raises(OptionError, match="choices are"):
         read_edge_list(put("a.csv", "1,2\n"), format="doc")
     write_edge_list(EDGES, tmp_path / "a.out", format="csv")
     assert (tmp_path / "a.out").read_bytes().startswith(b'"source","destination"\n0,1\n')
     assert read_edge_list(put("w.out", "1 2 3\n"), format="wel").weight == "weight"
-    with pytest.raises(OptionError, match="tells no format"):
+    with pytest.raises(OptionError, match="no format has the suffix"):
         write_edge_list(EDGES, tmp_path / "a.doc")
 
 
@@ -123,9 +117,9 @@ def test_whole_numbers_beyond_signed_ones_and_zeros_below_zero_come_back_from_te
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".el", ".e"])
-def test_strings_that_text_would_make_numbers_are_told(tmp_path, suffix):
+def test_warns_of_string_ids_that_look_like_integers(tmp_path, suffix):
     graph = dg.Graph.from_edges({"src": ["1", "2"], "dst": ["2", "10"]})
-    with pytest.warns(UserWarning, match="ids are strings, all whole numbers, as '1' is.*id_type=\"string\""):
+    with pytest.warns(UserWarning, match="all ids are strings .*integers, such as '1'.*id_type=\"string\""):
         dg.write_edges(graph, tmp_path / f"a{suffix}")
     back = dg.read_edges(tmp_path / f"a{suffix}", id_type="string")
     assert back.vertices.compute()["id"].tolist() == ["1", "10", "2"]
@@ -140,6 +134,6 @@ def test_columns_that_no_file_can_hold_are_refused(tmp_path, values):
     with pytest.raises(ColumnError, match="has no Arrow type"):
         dg.write_edges(dg.Graph.from_edges(frame.assign(x=values)), tmp_path / "a.csv")
     graph = dg.Graph.from_edges(frame, vertices=pd.DataFrame({"id": [1, 2], "x": values}))
-    with pytest.raises(ColumnError, match=r"a column of vertices cannot be saved.*leave it out"):
+    with pytest.raises(ColumnError, match=r"cannot be saved.*leave it out"):
         graph.save(tmp_path / "g")
     assert not list(tmp_path.iterdir())

@@ -5,11 +5,12 @@ import uuid
 import igraph
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
 import dgraph as dg
-from dgraph.errors import IdError, WeightError
+from dgraph.errors import ColumnError, IdError, UnweightedWarning, WeightError
 from dgraph.io import (
     from_igraph,
     from_networkx,
@@ -41,12 +42,25 @@ def test_networkx(kind, text):
 
 
 def test_networkx_weights():
-    g = nx.Graph([(1, 2, {"weight": 3}), (2, 3)])
-    assert from_networkx(g).edges["weight"].tolist() == [3, 1]
-    g = nx.Graph([(1, 2, {"weight": "heavy"})])
-    with pytest.raises(WeightError, match="heavy"):
-        from_networkx(g)
+    g = nx.Graph([(1, 2, {"weight": 3}), (2, 3, {"weight": 0.5})])
+    assert from_networkx(g).edges["weight"].tolist() == [3, 0.5]
+    for weight in ("auto", "weight"):
+        with pytest.raises(WeightError, match=r"from 'b' to 'a': the attribute 'weight' is missing \(give every edge"):
+            from_networkx(nx.Graph([("b", "a"), ("a", "c", {"weight": 2.5})]), weight)
+    with pytest.raises(ColumnError, match="weight='km' must be the name of an edge attribute; there are 'weight'"):
+        from_networkx(g, "km")
     assert from_networkx(nx.Graph([(1, 2)])).weight is None
+    assert from_networkx(nx.Graph([(1, 2, {"weight": 3})]), None).weight is None
+
+
+def test_networkx_weights_that_are_not_numbers():
+    g = nx.Graph([(1, 2, {"weight": "heavy", "km": 3})])
+    with pytest.raises(WeightError, match="from 1 to 2: weight 'heavy' is not a number"):
+        from_networkx(g, "weight")
+    with pytest.warns(UnweightedWarning, match="attribute 'weight' is not numeric"):
+        graph = dg.from_networkx(g)
+    with pytest.warns(UnweightedWarning, match="column 'km' is numeric: make the graph with weight='km'"):
+        dg.sssp(graph, 1)
 
 
 @pytest.mark.parametrize("nodes", [[(1, 2)], [1, "a"], [None], [1.5], [True], [2**64], [-1, 2**63]])
@@ -100,12 +114,12 @@ def test_igraph(directed):
 def test_scipy(tmp_path):
     matrix = scipy.sparse.random_array((6, 6), density=0.4, rng=1, format="csr")
     edges = from_scipy(matrix)
-    back, ids = to_scipy(edges.edges, edges.vertices, weight="weight")
+    back, ids = to_scipy(edges.edges, pd.DataFrame({"id": edges.vertices}), weight="weight")
     assert ids.tolist() == list(range(6))
     assert abs(back - matrix).max() == 0
     both = matrix + matrix.T
     once = from_scipy(both, directed=False)
-    back, _ = to_scipy(once.edges, once.vertices, weight="weight", directed=False)
+    back, _ = to_scipy(once.edges, pd.DataFrame({"id": once.vertices}), weight="weight", directed=False)
     assert abs(back - both).max() == 0
     for other in (matrix, matrix[:, :3], matrix != 0):
         with pytest.raises(WeightError, match="symmetric"):

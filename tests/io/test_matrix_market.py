@@ -19,7 +19,10 @@ BAD = {f"mangled{k}": "" for k in range(1, 17)} | {
     "complex": "complex",
     "mangled_format": "array",
     "mangled_skew": "unsigned",
-    **{f"mangled_{kind}": "no " + kind for kind in ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32")},
+    **{
+        f"mangled_{kind}": f"not of type {kind}"
+        for kind in ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32")
+    },
 }
 BAD |= {
     "mangled1": "'mangled'",
@@ -30,10 +33,10 @@ BAD |= {
 BAD |= {
     "mangled10": "announces 3",
     "mangled11": "line 5: 'zero'",
-    "mangled12": "line 5: 2 fields",
+    "mangled12": "line 5: .* got 2",
     "mangled14": "twice",
 }
-BAD |= {"mangled13": "column 9999 of 4", "mangled7": "gunk", "mangled5": "hermitian", "mangled15": "complex"}
+BAD |= {"mangled13": "column 9999 ", "mangled7": "gunk", "mangled5": "hermitian", "mangled15": "complex"}
 
 
 def test_the_lists_are_those_of_lagraph(data):

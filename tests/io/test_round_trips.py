@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 
 from dgraph.errors import DgraphError
 from dgraph.io import EdgeList, read_edge_list, write_edge_list
+from dgraph.io.formats import FORMATS, counts_from_one
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # random text may have what looks like a header
 
+SUFFIXES = [module.SUFFIXES[0] for module in FORMATS.values()]
+OTHERS = [".tsv", ".txt", ".wel", ".e", ".properties"]  # which are read in another way than the first of their format
+COUNTED = [suffix for suffix in SUFFIXES if counts_from_one(f"a{suffix}")]
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 INTEGERS = st.one_of(
     st.integers(-(2**63), 2**63 - 1), st.integers(-9, 9), st.sampled_from([-(2**63), 2**63 - 1, -(2**31), 2**32])
@@ -90,11 +94,7 @@ def key(u, v, w, directed):
 
 
 @FEW
-@given(
-    small(st.integers(1, 99)),
-    st.booleans(),
-    st.sampled_from([".mtx", ".graph", ".gr", ".konect", ".e", ".npz", ".parquet"]),
-)
+@given(small(st.integers(1, 99)), st.booleans(), st.sampled_from([*COUNTED, ".e", ".npz", ".parquet"]))
 def test_numbered_vertices(rows, directed, suffix):
     if suffix == ".mtx" and not directed:
         rows = list({(min(u, v), max(u, v)): (u, v, w) for u, v, w in rows}.values())
@@ -124,10 +124,11 @@ HEADS = [
 BODIES = st.one_of(
     st.binary(max_size=80), st.text(st.sampled_from('0123 \n\t,.-eaxn%#"c'), max_size=80).map(str.encode)
 )
-SUFFIXES = [".csv", ".tsv", ".txt", ".wel", ".mtx", ".graph", ".gr", ".konect", ".e", ".properties", ".npz", ".parquet"]
 
 
-@pytest.mark.parametrize("suffix", [*SUFFIXES, ".gz", ".csv.zst", ".mtx.xz", ".unknown"])
+@pytest.mark.parametrize(
+    "suffix", [*SUFFIXES, ".tsv", ".txt", ".wel", ".e", ".properties", ".gz", ".csv.zst", ".mtx.xz", ".unknown"]
+)
 def test_hostile_bytes(suffix, tmp_path):
     path = tmp_path / f"a{suffix}"
 

@@ -7,7 +7,8 @@ from mixing import start
 
 from dgraph.native.hosts import own_cores, pin_to_cores, share_of_cores
 from dgraph.native.threads import cores
-from dgraph.supersteps.steps import Steps, run_steps
+from dgraph.supersteps.run_steps import run_steps
+from dgraph.supersteps.steps import Steps
 
 HERE = [f"tcp://10.0.0.1:{port}" for port in range(4)]
 bound = pytest.mark.skipif(
@@ -16,7 +17,7 @@ bound = pytest.mark.skipif(
 )
 
 
-def test_each_has_as_many():
+def test_workers_of_a_host_share_its_cores_equally():
     assert [share_of_cores(HERE, worker, range(8)) for worker in range(4)] == [{0, 1}, {2, 3}, {4, 5}, {6, 7}]
     assert [share_of_cores(HERE[:2], worker, [3, 7]) for worker in range(2)] == [{3}, {7}]
 

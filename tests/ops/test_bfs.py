@@ -23,6 +23,8 @@ from dgraph.solvers.solver import Problem
 from dgraph.tables.edge_tables import EdgeTables
 from dgraph.testing.strategies import small_graphs
 
+pytestmark = pytest.mark.usefixtures("several_threads")
+
 OFTEN, NEVER = 10**6, 0
 SIZES = {  # so that small graphs meet every turn that large ones take
     "pushed by all": Sizes(alpha=NEVER, alone=0, taken=1),
@@ -45,7 +47,7 @@ def solve(graph, sources, threads, *, target=NONE, depth_limit=UNREACHED):
     others = np.zeros(graph.num_vertices, bool)
     others[sources] = True
     values = {"source": sources[0], "depth_limit": depth_limit, "target": target}
-    return bfs._solve(Problem(tables(graph, threads), values, {"others": others}, threads)).values
+    return bfs.BreadthFirst.solver.solve(Problem(tables(graph, threads), values, {"others": others}, threads)).values
 
 
 def plain(pairs, n, sources):
@@ -97,7 +99,7 @@ def expected(drawn):
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 @settings(max_examples=25)
 @given(drawn=searches(), patience=st.sampled_from([-1, 10]))
-def test_whatever_turns_are_taken(sizes, drawn, patience):
+def test_every_mix_of_push_and_pull_gives_the_same_tree(sizes, drawn, patience):
     frame, options, _, _, sources, target, depth_limit = drawn
     limits = {"target": NONE if target is None else target}
     limits["depth_limit"] = UNREACHED if depth_limit is None else depth_limit
@@ -164,9 +166,7 @@ def test_rows_out_of_order_are_noticed():
     [
         bfs.BreadthFirst(source=0),
         bfs.BreadthFirst(source=0, depth_limit=2),
-        bfs.FromSeveral(source=1),
         bfs.LevelsUpTo(source=0, target=2),
-        bfs.FromSeveralUpTo(source=0, target=2),
     ],
     ids=lambda program: type(program).__name__,
 )

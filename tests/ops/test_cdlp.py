@@ -13,6 +13,8 @@ from dgraph import errors
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import Edges, verify
 
+pytestmark = pytest.mark.usefixtures("several_threads")
+
 
 def by_the_definition(edges: Edges, max_iter: int) -> list[int]:
     """An arc is a vote each way, an undirected edge too; an undirected self loop is one vote."""

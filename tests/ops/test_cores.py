@@ -20,6 +20,8 @@ from dgraph.solvers.subgraphs.neighbours import is_simple
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
+pytestmark = pytest.mark.usefixtures("several_threads")
+
 WAYS = [
     ({}, {}),
     ({}, {"engine": "bsp"}),
@@ -61,7 +63,7 @@ def test_k_cores_are_networkx_s(drawn, way, k):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_two_threads_peel_all(directed):
+def test_two_threads_find_all_core_numbers(directed):
     graph = dg.rmat(scale=16, directed=directed)
     verify("core_number", graph, core_number(graph, engine="local"))
     verify("k_core", graph, k_core(graph, 20, engine="local"), k=20)
@@ -127,7 +129,7 @@ def test_one_repeat_or_loop_in_the_last_row_is_found(last):
     verify("core_number", graph, core_number(graph))
 
 
-def test_levels_of_nobody_are_left_out(monkeypatch):
+def test_empty_levels_are_skipped(monkeypatch):
     """Threads meet as often as there are levels, not cores."""
     signals = np.zeros(32, np.int64)
     monkeypatch.setattr(team, "signals_here", lambda: signals)

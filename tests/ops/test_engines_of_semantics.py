@@ -1,4 +1,4 @@
-"""docs/semantics.md: what `tol` bounds by engine, and which engine takes which option, each cell tried."""
+"""docs/semantics.md: when PageRank stops on each engine, and which engine supports which option, each cell tried."""
 
 import importlib
 import re
@@ -36,7 +36,7 @@ def graph_for(engine):
     return dg.rmat(scale=6, seed=1, parts=1 if engine == "local" else 2)
 
 
-@pytest.mark.parametrize(("engine", "row"), table("What engines take"))
+@pytest.mark.parametrize(("engine", "row"), table("Options by engine"))
 def test_what_engines_take(engine, row, tmp_path):
     assert {"`engine=`", *TRIED} == set(row)
     for option, ask in TRIED.items():
@@ -47,30 +47,30 @@ def test_what_engines_take(engine, row, tmp_path):
             assert len(ask(graph_for(engine), tmp_path / "run", engine=engine).compute()) == 64
 
 
-@pytest.mark.parametrize(("engine", "row"), table("What engines take"))
+@pytest.mark.parametrize(("engine", "row"), table("Options by engine"))
 def test_runs_of_several_personalizations(engine, row, monkeypatch):
     begun = []
-    for where, name in ((pagerank, "run"), (pagerank.residuals, "ranks")):
+    for where, name in ((pagerank, "execute"), (pagerank.residuals, "ranks")):
         work = getattr(where, name)
         monkeypatch.setattr(where, name, lambda *given, work=work, **how: begun.append(work) or work(*given, **how))
     said = row["several personalizations"]
     if said != "no":
         TRIED["several personalizations"](graph_for(engine), None, engine=engine)
-        assert len(begun) == {"in one run": 1, "a run for each": 2}[said]
+        assert len(begun) == {"one run": 1, "one run each": 2}[said]
 
 
-@pytest.mark.parametrize(("engine", "row"), table("What `tol` bounds in `pagerank`"))
+@pytest.mark.parametrize(("engine", "row"), table("When `pagerank` stops"))
 def test_what_tol_bounds(engine, row):
     graph, tol = graph_for(engine), 1e-4
     closest = dg.pagerank(graph, tol=0, max_iter=1000).compute()["pagerank"]
     for operator in re.findall(r"`(\w+)`", row["`operator=`"]) or [None]:
-        how = {"engine": engine} | ({"operator": operator} if operator else {})
+        how = {"engine": dg.BlockDescent(operator=operator) if operator else engine}
         found = dg.pagerank(graph, tol=tol, **how)
         if "fixed point" in row["ends when"]:
             assert np.abs(found.compute()["pagerank"] - closest).sum() <= tol
         else:
             assert found.totals["change"] < tol * (1 - 0.85) / 0.85
-        limits = row["`max_iter=`"] != "no matter"
+        limits = row["`max_iter=`"] != "no effect"
         with pytest.warns(UnsettledWarning, match="max_iter=3") if limits else nullcontext():
             limited = dg.pagerank(graph, tol=1e-12, max_iter=3, **how)
         assert (limited.rounds == 3) == limits

@@ -15,6 +15,8 @@ from dgraph.solvers.ranks import gather
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
+pytestmark = pytest.mark.usefixtures("several_threads")
+
 WAYS = [
     ({}, {"engine": "local"}),
     ({}, {"engine": "bsp"}),
@@ -85,7 +87,7 @@ def test_weighted_scores_are_networkx_s(name, way):
 
 @pytest.mark.parametrize("operation", [hits, dg.katz])
 @pytest.mark.parametrize(("weight", "words"), [(-1.0, "the weight -1"), (np.inf, "the weight inf")])
-def test_weights_that_make_no_sum(operation, weight, words):
+def test_weights_without_a_finite_sum(operation, weight, words):
     frame = pd.DataFrame({"src": [0, 1], "dst": [1, 2], "weight": [1.0, weight]})
     with pytest.raises(errors.WeightError, match=words):
         operation(dg.Graph.from_edges(frame, weight="weight", parts=2), weighted=True)
@@ -102,7 +104,7 @@ def test_weights_whose_sums_no_float_holds(way):
         dg.katz(large, weighted=True, **way[1])
     assert dg.katz(large, weighted=True, normalized=False, **way[1]).compute()["katz"][1] == pytest.approx(2e159)
     huge = dg.Graph.from_edges(frame.assign(weight=[1e300, 1e300, 2e300]), weight="weight", **way[0])
-    with pytest.raises(errors.WeightError, match=r"weights of up to 2e\+300: .* divide all weights by the largest"):
+    with pytest.raises(errors.WeightError, match=r"weights of up to 2e\+300, .* divide all weights by the largest"):
         hits(huge, weighted=True, **way[1])
 
 
@@ -118,14 +120,14 @@ def test_threads_change_no_bit(monkeypatch):
 
 
 @pytest.mark.parametrize(("options", "words"), [({"max_iter": 0}, "max_iter=0"), ({"tol": "small"}, "tol='small'")])
-def test_what_cannot_be_asked_for(options, words):
+def test_invalid_options_are_refused(options, words):
     graph = dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1]}))
     with pytest.raises(errors.OptionError, match=words):
         hits(graph, **options)
 
 
 @pytest.mark.parametrize("engine", ["local", "gas"])
-def test_scores_that_have_not_settled_are_said_to(engine):
+def test_unconverged_scores_give_a_warning(engine):
     """Along a line they hardly do."""
     line = dg.Graph.from_edges({"src": range(100), "dst": range(1, 101)}, directed=False)
     with pytest.warns(errors.UnsettledWarning, match=r"max_iter=7 .* tol=1e-08"):

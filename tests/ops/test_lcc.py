@@ -15,6 +15,8 @@ from dgraph.ops.lcc import lcc
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
+pytestmark = pytest.mark.usefixtures("several_threads")
+
 
 def by_definition(vertices, arcs: set) -> list[float]:
     near = {v: {a for a, b in arcs if b == v} | {b for a, b in arcs if a == v} for v in vertices}
@@ -53,7 +55,7 @@ def test_skewed_graphs(directed, place):
     verify("lcc", graph, lcc(graph))
 
 
-def test_two_threads_find_all():
+def test_two_threads_find_all_coefficients():
     graph = dg.rmat(scale=15)
     verify("lcc", graph, lcc(graph))
 

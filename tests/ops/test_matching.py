@@ -18,9 +18,11 @@ from dgraph.programs.random_draws import mix
 from dgraph.solvers.compiled_draws import unmix
 from dgraph.testing.verify import Edges, verify
 
+pytestmark = pytest.mark.usefixtures("several_threads")
+
 
 @given(st.integers(0, 2**64 - 1))
-def test_a_lot_tells_whose_it_is(word):
+def test_a_random_draw_can_be_inverted(word):
     assert int(unmix(np.uint64(mix(word)))) == word
 
 
@@ -111,7 +113,7 @@ FRAME = pd.DataFrame({"src": ["a", "c", "d"], "dst": ["b", "b", "c"]})  # b and 
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-def test_who_is_on_the_left(parts):
+def test_the_left_side_as_ids_or_as_a_column(parts):
     table = pd.DataFrame({"id": list("abcde"), "is buyer": [True, False, True, False, None]})
     graph = dg.Graph.from_edges(FRAME, vertices=table, parts=parts)
     for left in (["a", "c"], "is buyer", {"b", "d"}):
@@ -122,7 +124,7 @@ def test_who_is_on_the_left(parts):
 
 
 @pytest.mark.parametrize("policy", ["outgoing", "metis"])
-def test_who_has_no_row_is_on_the_right(policy):
+def test_vertices_without_attributes_are_on_the_right(policy):
     table = pd.DataFrame({"id": ["c", "a"], "is buyer": [True, True]})
     graph = dg.Graph.from_edges(FRAME, vertices=table, parts=2, policy=policy)
     by_ids, by_column = (matching(graph, left=left).by_number("mate").tolist() for left in (["a", "c"], "is buyer"))
@@ -137,11 +139,11 @@ def test_the_default_is_the_sources():
 @pytest.mark.parametrize(
     ("left", "error", "words"),
     [
-        (None, errors.InputError, "vertex 'c' is the destination of the edge from 'd', and the source"),
+        (None, errors.InputError, "vertex 'c' is the destination of the edge from 'd' and the source"),
         (["a"], errors.InputError, "from 'c' to 'b' joins two vertices on the right"),
         (["a", "c", "d"], errors.InputError, "from 'd' to 'c' joins two vertices on the left"),
         (["a", "nobody"], errors.IdError, "no vertex 'nobody'"),
-        ("kind", errors.ColumnError, "no such column"),
+        ("kind", errors.ColumnError, "no such vertex column"),
     ],
 )
 @pytest.mark.parametrize("parts", [1, 3])

@@ -10,9 +10,13 @@ import pytest
 
 import dgraph as dg
 from dgraph import errors
+from dgraph.codegen.descent.descent_kernel import OPERATORS
+from dgraph.devices.probe import DEVICES
+from dgraph.engines.descent.block_options import MODES, ORDERS
 from dgraph.ops import bfs, k_core, sssp, wcc
 from dgraph.programs import laws
-from dgraph.runs.run_keywords import WORDS
+from dgraph.runs.option_values import DIRECTIONS, EXCHANGES
+from dgraph.runs.run_options import NAMES_OF_ENGINES
 
 ROWS = [
     ("a", "b", 0.0),
@@ -46,7 +50,7 @@ def test_k_core_s_messages_add_up():
 
 
 def test_edges_of_length_zero_lead_home(graph):
-    """Predecessors end at the source even where edges of length 0 go in circles."""
+    """Predecessors end at the source even where edges of length 0 form a cycle."""
     found = dg.sssp(graph, "a").compute().set_index("vertex")
     assert found["distance"].to_dict() == {
         "a": 0, "alone": np.inf, "b": 0, "c": 0, "d": 2, "e": 2, "x": np.inf, "y": np.inf
@@ -70,17 +74,26 @@ def test_without_weights_an_edge_is_one_step():
 
 
 @pytest.mark.parametrize("value", [FRAME, np.array(["gas", "bsp"]), pd.NA], ids=["frame", "array", "NA"])
-def test_what_is_no_word_is_refused_with_its_type_and_the_choices(value):
+def test_frames_and_arrays_as_options_are_refused_with_their_type_and_the_choices(value):
     """Before anybody asks whether it is "auto", which such a value answers with an error of its own."""
     graph = dg.Graph.from_edges(FRAME)
-    words = {name: choices[-1] for name, choices in WORDS.items()}
-    words |= {"daemons": "'cuda'", "pipeline_block": '"auto"', "vertex_cache": '"auto"', "deterministic": "False"}
+    words = {"engine": NAMES_OF_ENGINES[-1], "device": DEVICES[-1], "optimisations": "dgraph.Optimisations"}
+    words |= {"daemons": "'cuda'", "pipeline_block": '"auto"', "deterministic": "False"}
     for operation, name in product((dg.wcc, dg.pagerank, dg.lcc), ("engine", "device")):
         with pytest.raises(errors.OptionError, match=f"{name}=<{type(value).__name__}> .*{words[name]}"):
             operation(graph, **{name: value})
     for name, choice in words.items():
         with pytest.raises(errors.OptionError, match=f"{name}=<{type(value).__name__}> .*{choice}"):
             dg.sssp(graph, "a", **{name: value})
+    parts = {
+        dg.BlockDescent: {"order": ORDERS[-1], "mode": MODES[-1], "operator": OPERATORS[-1]},
+        dg.Optimisations: {"direction": DIRECTIONS[-1], "exchange": EXCHANGES[-1]},
+        partial(dg.Daemons, "own process"): {"block": '"auto"', "cache": '"auto"'},
+    }
+    for option, choices in parts.items():
+        for name, choice in choices.items():
+            with pytest.raises(errors.OptionError, match=f"{name}=<{type(value).__name__}> .*{choice}"):
+                option(**{name: value})
     for name in ("policy", "repeats"):
         with pytest.raises(errors.OptionError, match=f"{name}=<{type(value).__name__}> is not known; choose one of"):
             dg.Graph.from_edges(FRAME, **{name: value})
@@ -88,7 +101,7 @@ def test_what_is_no_word_is_refused_with_its_type_and_the_choices(value):
 
 def test_a_negative_cycle_is_refused():
     graph = dg.Graph.from_edges(FRAME.assign(weight=[1, 2, -3, 1, 1, 1, 1]), weight="weight", parts=2)
-    with pytest.raises(errors.WeightError, match="add up to less than zero"):
+    with pytest.raises(errors.WeightError, match="sum to less than 0"):
         dg.sssp(graph, "a")
 
 
@@ -128,12 +141,12 @@ def test_columns_are_those_of_the_contract(graph):
     [
         (lambda g: dg.pagerank(g, alpha=2), "alpha=2"),
         (lambda g: dg.pagerank(g, max_iter=0), "max_iter=0"),
-        (lambda g: dg.pagerank(g, personalization={"a": 0}), "above zero"),
+        (lambda g: dg.pagerank(g, personalization={"a": 0}), "must be finite and non-negative"),
         (lambda g: dg.cdlp(g, max_iter=0), "max_iter=0"),
         (lambda g: dg.k_core(g, -1), "k=-1"),
         (lambda g: dg.bfs(g, "nobody"), "no vertex 'nobody'"),
         (lambda g: dg.sssp(g, ["a", "nobody"]), "no vertex 'nobody'"),
-        (lambda g: dg.sssp(g, [["a"]]), r"lists \['a'\], which is no vertex"),
+        (lambda g: dg.sssp(g, [["a"]]), r"contains \['a'\], which is not a vertex"),
         (lambda g: dg.cdlp(g, max_iter=10**30), "max_iter=10+: expected an int64"),
     ],
 )
@@ -149,3 +162,12 @@ def test_ids_are_whole_numbers(vertex):
         given = () if isinstance(call, partial) else (vertex,)
         with pytest.raises(errors.InputError, match=r"expected a vertex|is not an id of this graph"):
             call(graph, *given)
+
+
+def test_every_program_of_an_operation_bears_its_name():  # so that no attribute of the vertices enters it
+    pending = [dg.VertexProgram]
+    while pending:
+        pending += (subclasses := pending.pop().__subclasses__())
+        for program in subclasses:
+            if program.__module__.startswith("dgraph.ops."):
+                assert program.operation in dg.OPERATIONS, program

@@ -17,6 +17,8 @@ from dgraph.solvers.ranks import gather
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
+pytestmark = pytest.mark.usefixtures("several_threads")
+
 WAYS = [
     ({}, {"engine": "local"}),
     ({}, {"engine": "bsp"}),
@@ -165,7 +167,7 @@ def test_the_fixed_point_is_as_near_as_asked(alpha, options):
 
 
 @pytest.mark.parametrize("options", [{}, {"personalization": {7: 1}}, {"dangling": "none"}, {"weighted": True}])
-def test_without_rounds_it_goes_on_from_what_was_found(monkeypatch, options):
+def test_without_rounds_a_run_starts_from_the_previous_ranks(monkeypatch, options):
     """In as many runs as large graphs take, and then with far fewer looks at the edges than in two."""
     graphs = [dg.rmat(scale=10, seed=3, weights=(1, 9), parts=parts, policy="incoming") for parts in (2, 3)]
     in_two = dg.pagerank(graphs[0], engine="bulk_async", tol=1e-7, **options)
@@ -180,11 +182,11 @@ def test_without_rounds_it_goes_on_from_what_was_found(monkeypatch, options):
         assert found[0].report["edges"].sum() < in_two.report["edges"].sum() / 2
 
 
-def test_what_rounds_leave_is_no_wrong_answer():
+def test_unconverged_ranks_are_verified_to_their_reported_error():
     """With alpha near 1 a hundred rounds do not settle."""
     graph = dg.grid(rows=30, cols=30)
     for alpha in (0.95, 0.99):
-        with pytest.warns(errors.UnsettledWarning, match=r"max_iter=100 ended them: .* changed them by") as told:
+        with pytest.warns(errors.UnsettledWarning, match=r"max_iter=100 iterations: .* changed them by") as told:
             found = dg.pagerank(graph, alpha=alpha)
         assert told[0].filename == __file__
         assert found.rounds == 100
@@ -274,20 +276,20 @@ def test_weights_that_cannot_be_followed_are_refused(parts):
         ({"personalization": {3: -1, 4: 2}}, "personalization={3: -1, 4: 2}"),
         ({"personalization": {3: "a"}}, "the weight of 3 is 'a'"),
         ({"dangling": {3: None}}, "the weight of 3 is None"),
-        ({"personalization": {}}, "above zero"),
+        ({"personalization": {}}, "must be finite and non-negative"),
         ({"personalization": {3: 1, 4: np.nan}}, "finite"),
-        ({"weighted": "no"}, "weighted='no' is a switch"),
+        ({"weighted": "no"}, "weighted='no' must be True or False"),
         ({"personalization": []}, "at least one"),
         ({"personalization": [{3: 1}, 4]}, "personalization=4"),
         ({"personalization": 7}, "personalization=7"),
         ({"personalization": {1000: 1}}, "no vertex 1000"),
         ({"dangling": "anywhere"}, "dangling='anywhere'"),
         ({"dangling": {3: 0}}, "dangling={3: 0}"),
-        ({"dangling": "personalization"}, "needs one"),
+        ({"dangling": "personalization"}, "needs personalization="),
         ({"dangling": {1000: 1}}, "no vertex 1000"),
     ],
 )
-def test_what_cannot_be_asked_for(options, words):
+def test_invalid_options_are_refused(options, words):
     with pytest.raises(errors.InputError, match=words):
         dg.pagerank(graph_of()[0], **options)
 
@@ -296,3 +298,13 @@ def test_only_the_proportion_of_weights_counts():
     graph = graph_of()[0]
     large, small = (dg.pagerank(graph, personalization={3: w, 4: w}).compute() for w in (1e308, 1.0))
     pd.testing.assert_frame_equal(large, small)
+
+
+@pytest.mark.parametrize("engine", ["local", "gas", "bulk_async"])
+def test_attributes_of_the_vertices_do_not_matter(engine):
+    edges = pd.DataFrame({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 3]})
+    names = ["restart", "spread", "known", "left", "strength"]
+    vertices = pd.DataFrame({"id": range(4), **dict.fromkeys(names, np.inf)})
+    bare, dressed = (dg.Graph.from_edges(edges, vertices=given, parts=1) for given in (None, vertices))
+    found, expected = (dg.pagerank(graph, engine=engine).compute()["pagerank"] for graph in (dressed, bare))
+    assert found.tolist() == expected.tolist()

@@ -10,6 +10,8 @@ from test_sssp import IDS, arcs, check_tree
 import dgraph as dg
 from dgraph.testing.strategies import edge_frames
 
+pytestmark = pytest.mark.usefixtures("several_threads")
+
 NOTHING = st.sampled_from([0.0, 0.0, 1e-300, 1e300, 0.25, np.inf])  # or next to it, beside others
 PLACES = [
     ("gas", 2, "outgoing"),
@@ -24,10 +26,10 @@ PLACES = [
     st.booleans(),
     st.sets(st.sampled_from(IDS), min_size=1, max_size=3),
     st.sampled_from(PLACES),
-    st.sampled_from([{}, {"direction": "pull"}, {"direction": "push"}]),
+    st.sampled_from([{}, *({"optimisations": dg.Optimisations(direction=way)} for way in ("pull", "push"))]),
 )
 @settings(max_examples=20)
-def test_edges_that_add_nothing(frame, directed, sources, place, options):
+def test_trees_with_edges_of_length_zero_are_the_same_everywhere(frame, directed, sources, place, options):
     """The same tree everywhere, whose paths end at a source and are as long as their distances say."""
     engine, parts, policy = place
     graphs = [

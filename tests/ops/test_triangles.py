@@ -17,6 +17,8 @@ from dgraph.solvers.subgraphs.triangles import are_short, of_short_rows
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
+pytestmark = pytest.mark.usefixtures("several_threads")
+
 
 def simple_matrix(source, destination, n: int) -> csr_array:
     keep = np.asarray(source) != np.asarray(destination)
@@ -55,7 +57,7 @@ def test_skewed_graphs(directed, place):
     assert result.frame.compute().sort_values("vertex")["triangles"].tolist() == expected.tolist()
 
 
-def test_two_threads_find_all():
+def test_two_threads_find_all_triangles():
     graph = dg.rmat(scale=16, edge_factor=8, directed=False)
     verify("triangles", graph, triangles(graph))
 
@@ -108,8 +110,8 @@ def test_no_vertices_and_no_edges():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"engine": "gas"}, "no engine"),
-        ({"engine": "local"}, 'take "auto"'),
+        ({"engine": "gas"}, "no vertex program runs"),
+        ({"engine": "local"}, 'choose "auto"'),
         ({"device": "toaster"}, "'toaster'"),
         ({"max_rounds": 3}, "max_rounds="),
     ],

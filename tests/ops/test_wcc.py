@@ -11,7 +11,8 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 import dgraph as dg
-from dgraph.engines.local_methods.contraction import ContractionState
+from dgraph.engines.local_methods.contraction import ContractState
+from dgraph.partition.policies import NAMES
 from dgraph.solvers.subgraphs import components
 from dgraph.solvers.subgraphs.components import local_components
 from dgraph.tables.edge_tables import EdgeTables
@@ -19,7 +20,7 @@ from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 from dgraph.vertex_state.partition_state import PartitionState
 
-POLICIES = ("outgoing", "incoming", "cartesian", "hybrid", "metis")
+pytestmark = pytest.mark.usefixtures("several_threads")
 
 
 class Stopped(Exception):
@@ -72,7 +73,7 @@ def test_communities_whose_own_edges_are_listed_first():
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 8])
 @settings(max_examples=25)
-@given(drawn=small_graphs(weights=None, max_vertices=12), policy=st.sampled_from(POLICIES))
+@given(drawn=small_graphs(weights=None, max_vertices=12), policy=st.sampled_from(NAMES))
 def test_engines_agree(parts, drawn, policy):
     frame, options = drawn
     graph = dg.Graph.from_edges(frame, parts=parts, policy=policy, **options)
@@ -86,7 +87,7 @@ def test_engines_agree(parts, drawn, policy):
 
 @pytest.mark.parametrize("parts", [2, 3, 8])
 @pytest.mark.parametrize("engine", ["bsp", "gas", "bulk_async"])
-def test_as_few_exchanges_as_partitions_need(engine, parts):
+def test_components_need_no_more_exchanges_than_partitions_require(engine, parts):
     """Each edge of the path is likely to lead to another partition."""
     order = np.random.default_rng(parts).permutation(3000)
     cut = order[1234]
@@ -114,7 +115,7 @@ def test_a_checkpoint_is_of_labels(tmp_path, monkeypatch, ways, parts):
         raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr(ContractionState, "hear", lambda state, *given: stop() if state.awaited else None)
+        patch.setattr(ContractState, "hear", lambda state, *given: stop() if state.awaited else None)
         patch.setattr(PartitionState, "receive", lambda state, *given: stop() if state.values["round"] else None)
         with pytest.raises(Stopped):
             dg.wcc(graph, checkpoint=option, **ways[0])

@@ -26,7 +26,7 @@ DANGLING = pd.DataFrame({"vertex": [5, 1], "weight": [1, 2]})
     ],
     ids=["frame", "Series", "Arrow", "Dask"],
 )
-def test_frames_are_as_dicts(kind):
+def test_personalization_as_a_frame_equals_that_as_a_dict(kind):
     G = dg.Graph.from_edges(EDGES)
     meant = {"personalization": {3: 1.0, 4: 3.0}, "dangling": {5: 1, 1: 2}}
     expected = dg.pagerank(G, **meant).compute()
@@ -35,16 +35,16 @@ def test_frames_are_as_dicts(kind):
     verify("pagerank", G, expected, **given)
 
 
-def test_a_result_is_one():
+def test_the_frame_of_a_result_is_a_personalization():
     G = dg.Graph.from_edges(EDGES)
     first = dg.pagerank(G)
     ranks = dg.pagerank(G, personalization=first.frame).compute()
     assert ranks.equals(dg.pagerank(G, personalization=dict(first.compute().itertuples(index=False))).compute())
 
 
-def test_what_is_unclear_is_refused():
+def test_ambiguous_personalizations_are_refused():
     G = dg.Graph.from_edges(EDGES)
-    with pytest.raises(OptionError, match="personalization= lists vertex 3 twice"):
+    with pytest.raises(OptionError, match="personalization= lists vertex 3 more than once"):
         dg.pagerank(G, personalization=pd.concat([JUMPS, JUMPS]))
     with pytest.raises(OptionError, match=r"dangling= is a table with the columns \['src', 'dst', 'n'\]: give two"):
         dg.pagerank(G, dangling=EDGES.assign(n=1))

@@ -106,7 +106,7 @@ def test_ids_are_read_through_ranks(dtype, workers):
     ranks = Ranks.of_bitmap(low, bitmap(list(ids), low, high))
     assert not ranks.is_dense or ranks.size == high - low + 1
     check([EdgeSlice(ids[0], ids[1], {}, ranks, skip_loops=True)], ranks.size, workers)
-    offset = Ranks.dense(low, high - low + 1)
+    offset = Ranks(low, high - low + 1)
     check([EdgeSlice(ids[0], ids[1], {}, offset)], offset.size, workers)
 
 

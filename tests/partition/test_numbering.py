@@ -83,7 +83,7 @@ def test_ids_of_every_kind(name, pieces):
     np.testing.assert_array_equal(np.concatenate([one.destinations for one in numbered]), ends[1])
 
 
-def test_which_way_ids_are_numbered():
+def test_dense_integers_need_no_table_of_ids():
     """Integers close together need no table, however far from zero; others do."""
     assert number([chunk([MOST - 1, MOST], [0], [1])])[0].ranks.is_dense
     assert not number([chunk([0, 2, 3], [0, 1], [1, 2])])[0].ranks.is_dense
@@ -95,7 +95,7 @@ def test_a_find_names_the_value_and_an_example():
     known, _ = number([chunk(["alice", "bob"], [0], [1])])
     with pytest.raises(IdError, match="no vertex 'carol'; it has 2 vertices, the first is 'alice'"):
         known.find("carol")
-    with pytest.raises(IdError, match="7 is not an id of this graph, whose ids are of kind string"):
+    with pytest.raises(IdError, match="7 is not an id of this graph, which has ids of kind string"):
         known.find(7)
 
 
@@ -159,7 +159,7 @@ def test_buckets_are_the_one_table_cut(data, kind, buckets):
     pieces = [id_tables.split(one, cuts) for one in encoded]
     merged = [id_tables.merge([piece[b] for piece in pieces]) for b in range(len(cuts) + 1)]
     starts = np.concatenate([[0], np.cumsum([len(table) for table, _ in merged])]).tolist()
-    known = Numbering(id_type, starts[-1], tables=tuple(table for table, _ in merged))
+    known = Numbering(id_type, tables=[table for table, _ in merged])
     assert list(id_type.restore(known.ids())) == ids
     assert [known.find(value) for value in ids] == list(range(len(ids)))
     for c, (one, code) in enumerate(zip(chunks, encoded, strict=True)):
@@ -175,12 +175,12 @@ def test_chunks_wait_in_little_room():
         for ids in (np.array(["a", "bc"] * 50, object), np.arange(100), np.arange(100) + 2**32)
     )
     for alone in (False, True):
-        survey, waits = numbering_tasks.survey_chunk(text, alone)
+        survey, waits = numbering_tasks.survey_and_pack(text, alone)
         assert (survey.rows, survey.edges) == (100, 100)
         assert [waits.distinct[code].as_py() for code in waits.codes[0]] == ["a", "bc"] * 50
-        assert numbering_tasks.survey_chunk(large, alone)[1] is large
-    assert numbering_tasks.survey_chunk(small, alone=False)[1] is small
-    survey, waits = numbering_tasks.survey_chunk(small, alone=True)
+        assert numbering_tasks.survey_and_pack(large, alone)[1] is large
+    assert numbering_tasks.survey_and_pack(small, alone=False)[1] is small
+    survey, waits = numbering_tasks.survey_and_pack(small, alone=True)
     assert (survey.low, survey.high, survey.id_type.dtype) == (0, 99, "int64")
     assert waits.id_type == small.id_type
     assert waits.sources.dtype == waits.destinations.dtype == np.uint32

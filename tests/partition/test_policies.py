@@ -1,12 +1,16 @@
 """Choosing masters and placing edges, on plain arrays."""
 
 import os
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dgraph as dg
+from dgraph.cli import graph_argument as cli
 from dgraph.errors import OptionError
 from dgraph.partition import metis, policies
 from dgraph.partition.adjacency import EdgeSlice, build
@@ -68,6 +72,36 @@ def test_functions():
 
 
 @pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        (dg.Policy("incoming", owners=lambda ids, parts: ids % parts), "a policy called .incoming. already"),
+        (dg.Policy("auto"), "a policy called .auto."),
+        (dg.Policy(3), "name=3 of a policy must be a string"),
+        (dg.Policy("mine", rule=9), "rule=9 must"),
+        (dg.Policy("mine", rule="hybrid"), "rule=.hybrid. must"),
+        (dg.Policy("mine", owners=[0, 1]), r"owners=\[0, 1\] must be a function of \(ids, parts\)"),
+        (dg.Policy("mine", edges="outgoing"), "edges='outgoing' must be a function"),
+    ],
+)
+def test_invalid_policies_are_refused(policy, said):
+    with pytest.raises(OptionError, match=said):
+        dg.Graph.from_edges({"src": [0], "dst": [1]}, policy=policy)
+
+
+def test_a_policy_is_registered_everywhere():
+    root = Path(__file__).parents[2]
+    table = (root / "docs/graphs.md").read_text().split("## Policies")[1].split("\n## ")[0]
+    found = {
+        "dgraph/cli/graph_argument.py: POLICIES": cli.POLICIES,
+        "dgraph/graph.py: the docstring of from_edges": re.findall(r"``\"(\w+)\"``", dg.Graph.from_edges.__doc__),
+        "docs/graphs.md: a row in the table of policies": re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE),
+    }
+    for name in (*policies.NAMES, "auto"):
+        lacking = [where for where, names in found.items() if name not in names]
+        assert not lacking, f"the policy {name} is missing in:\n  " + "\n  ".join(lacking)
+
+
+@pytest.mark.parametrize(
     ("returned", "said"),
     [
         ([0, 1], r"shape \(2,\) for 3 edges"),
@@ -75,12 +109,12 @@ def test_functions():
         (1, r"shape \(\)"),
         ([0, 1, 2], "partition 2; there are 2"),
         ([0, -1, 0], "partition -1; there are 2"),
-        ([0.0, 1.0, 0.0], "float64 values; partitions are whole numbers"),
+        ([0.0, 1.0, 0.0], "float64 values; partitions must be whole numbers"),
         ([True, False, True], "bool values"),
-        (["a", "b", "c"], "partitions are whole numbers"),
+        (["a", "b", "c"], "partitions must be whole numbers"),
     ],
 )
-def test_what_a_function_must_not_return(returned, said):
+def test_invalid_returns_of_a_policy_function_are_refused(returned, said):
     with pytest.raises(OptionError, match=said):
         policies.checked_places(returned, 3, 2, "edges")
 
@@ -91,10 +125,10 @@ def test_metis_separates_communities_in_proportion():
     pairs += [(29, 30), (30, 29)]
     sources, destinations = np.array(pairs, np.uint32).T
     graph = build([EdgeSlice(sources, destinations)], 40)
-    owners = metis.owners(graph, 2, [900, 100])
+    owners = metis.owners(graph, [900, 100])
     assert owners.dtype == np.uint16
     assert (owners == [0] * 30 + [1] * 10).all()
-    assert not metis.owners(graph, 1, [1.0]).any()
+    assert not metis.owners(graph, [1.0]).any()
 
 
 def star(leaves):
@@ -102,16 +136,16 @@ def star(leaves):
     return build([EdgeSlice(centre, others), EdgeSlice(others, centre)], leaves + 1)
 
 
-@pytest.mark.parametrize(("leaves", "parts"), [(16, 16), (2, 8), (39, 33)])
+@pytest.mark.parametrize(("leaves", "parts"), [(16, 16), (39, 33)])
 def test_metis_prints_nothing_where_parts_stay_empty(leaves, parts, capfd):
-    owners = metis.owners(star(leaves), parts, [1.0] * parts)
+    owners = metis.owners(star(leaves), [1.0] * parts)
     assert owners.shape == (leaves + 1,) and owners.max() < parts
     os.write(1, b"heard again")
     assert capfd.readouterr().out == "heard again"
 
 
-def test_metis_says_what_it_cannot_count(monkeypatch):
+def test_metis_refuses_graphs_beyond_32_bits(monkeypatch):
     monkeypatch.setattr(metis, "MOST", 47)
-    assert len(metis.owners(star(15), 2, [1, 1])) == 16  # 16 vertices and 30 arcs
+    assert len(metis.owners(star(15), [1, 1])) == 16  # 16 vertices and 30 arcs
     with pytest.raises(OptionError, match=r"17 vertices and 32 arcs.*choose outgoing"):
-        metis.owners(star(16), 2, [1, 1])
+        metis.owners(star(16), [1, 1])

@@ -54,7 +54,7 @@ def test_more_ids_than_one_thread_takes():
 
 
 def test_dense_ranges_need_no_bitmap():
-    ranks = Ranks.dense(-3, 5)
+    ranks = Ranks(-3, 5)
     assert ranks.is_dense
     assert ranks.members().tolist() == [-3, -2, -1, 0, 1]
     assert ranks.number(np.array([1, -3])).tolist() == [4, 0]

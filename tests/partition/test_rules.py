@@ -60,13 +60,13 @@ def test_reverses_of_reverses(edges):
 
 
 def test_ids_that_are_read_through_ranks():
-    chunk = NumberedChunk(np.array([7, 5]), np.array([6, 5]), {}, Ranks.dense(5, 3))
+    chunk = NumberedChunk(np.array([7, 5]), np.array([6, 5]), {}, Ranks(5, 3))
     assert rules.reverses(chunk).sources.tolist() == [1]
     assert rules.piece_of(chunk).sources.tolist() == [2, 0]
     assert chunk.dtype == np.uint32
 
 
 @pytest.mark.parametrize(("loops", "repeats"), [("discard", "keep"), (None, "keep"), ("keep", "mean"), ("drop", True)])
-def test_options(loops, repeats):
+def test_invalid_rules_are_refused(loops, repeats):
     with pytest.raises(OptionError, match="is not known; choose one of keep"):
         rules.check(loops, repeats)

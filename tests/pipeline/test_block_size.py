@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dgraph.pipeline.block_size import FEWEST, FIRST, BlockTimings, Cost, best_blocks, block_size, size_for
+from dgraph.pipeline.block_size import FEWEST, FIRST, Cost, CostFit, best_blocks, block_size, size_for
 from dgraph.pipeline.blocks import cut
 
 PUBLISHED = {
@@ -23,7 +23,7 @@ def all_times(cost: Cost, edges: int) -> np.ndarray:
     return times
 
 
-def test_no_number_of_blocks_is_better_for_thousands_of_costs():
+def test_the_chosen_number_of_blocks_is_the_best_for_random_costs():
     rng = np.random.default_rng(1)
     for _ in range(3000):
         k1, k2, k3 = rng.exponential(1, 3) * rng.choice([0, 1e-3, 1, 30], 3, p=[0.1, 0.2, 0.5, 0.2])
@@ -47,7 +47,7 @@ def test_the_published_coefficients(name):
     assert abs(best_blocks(cost, edges) - edges / q) <= 1
 
 
-def test_equal_coefficients_and_nothing_at_all_divide_by_nothing():
+def test_equal_or_zero_costs_do_not_divide_by_zero():
     assert best_blocks(Cost(1, 1, 1, 0), 100) == 100
     assert best_blocks(Cost(0, 1, 0, 5), 100) == 1
     assert best_blocks(Cost(0, 0, 0, 0), 100) == 1
@@ -64,7 +64,7 @@ def test_blocks_of_the_chosen_size_hold_all_edges(edges):
 
 def test_the_fit_finds_the_costs_behind_noisy_times():
     rng, true = np.random.default_rng(2), Cost(2e-9, 5e-9, 1e-9, 1e-4)
-    measured = BlockTimings()
+    measured = CostFit()
     for edges in rng.integers(1000, 200_000, 600).tolist():
         noise = rng.normal(1, 0.02, 3)
         measured.add(
@@ -76,8 +76,8 @@ def test_the_fit_finds_the_costs_behind_noisy_times():
     assert found.a == pytest.approx(true.a, rel=0.2)
 
 
-def test_blocks_of_one_size_tell_no_overhead():
-    measured = BlockTimings()
+def test_blocks_of_equal_size_give_a_fit_without_overhead():
+    measured = CostFit()
     for _ in range(6):
         assert measured.fit() is None
         measured.add(1000, 1.0, 3.0, 2.0)
@@ -97,7 +97,7 @@ class Rounds:
     """Rounds on a simulated clock: each stage of a block takes what `cost` says, and a little by chance."""
 
     def __init__(self, cost: Cost, edges: int):
-        self.cost, self.ends, self.measured = cost, np.arange(0, edges + 1, 16), BlockTimings()
+        self.cost, self.ends, self.measured = cost, np.arange(0, edges + 1, 16), CostFit()
         self.rng = np.random.default_rng(5)
 
     def run(self, size: int) -> None:
@@ -126,7 +126,7 @@ def test_rounds_settle_on_the_best_block(name):
     assert rounds.worse(rounds.chosen()) < 1.02
 
 
-def test_thousands_of_short_blocks_are_left_again():
+def test_block_size_recovers_from_thousands_of_short_blocks():
     rounds = Rounds(*SETTLING["equal stages"])
     rounds.run(FEWEST)
     assert rounds.worse(FEWEST) > 1.5
@@ -135,15 +135,15 @@ def test_thousands_of_short_blocks_are_left_again():
     assert rounds.worse(rounds.chosen()) < 1.02
 
 
-def test_what_tells_a_call_from_its_edges_outlasts_blocks_of_one_length():
-    measured = BlockTimings()
+def test_the_fit_remembers_a_block_of_another_length_after_many_equal_ones():
+    measured = CostFit()
     for edges in [100] + [1000] * 1000:
         measured.add(edges, 1 + edges, 2 + 3 * edges, 4 + edges)
     found = measured.fit()
     assert [found.k1, found.k2, found.k3, found.a1, found.a, found.a3] == pytest.approx([1, 3, 1, 1, 2, 4])
 
 
-def test_who_shares_cores_with_little_to_gain_gets_one_block():
+def test_one_block_is_chosen_where_daemons_share_cores_and_pipelining_gains_little():
     dear, cheap = Cost(1e-10, 4e-9, 1e-11, 5e-4), Cost(4e-9, 4e-9, 4e-9, 1e-5)
     assert size_for("auto", 1 << 20, [dear]) == 1 << 20
     assert size_for("auto", 1 << 20, [cheap]) == block_size(cheap, 1 << 20) < 1 << 18

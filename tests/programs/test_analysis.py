@@ -9,8 +9,8 @@ import programs
 import pytest
 from numpy import float64, inf, int64
 
+import dgraph as dg
 from dgraph.codegen.compiler import load
-from dgraph.codegen.explanation import explain
 from dgraph.codegen.kernel_source import example_of, generate
 from dgraph.codegen.recipe import recipe_of
 from dgraph.errors import OptionError, ProgramError
@@ -55,7 +55,7 @@ def test_other_values_of_parameters_need_no_new_kernels():
     ids=lambda program: program.__name__,
 )
 def test_explain(program):
-    text = explain(program)
+    text = dg.explain(program, kernels=True)
     assert "messages" in text and "def pull(" in text.replace("pull_ask", "pull")
     compile(generate(program).text, "kernels", "exec")
 
@@ -69,10 +69,22 @@ def test_kernels_travel_without_the_class():
 
 
 def test_explain_says_what_is_chosen():
-    assert "no function reads one" in explain(programs.BreadthFirst)
-    assert "an incoming cut" in explain(programs.CommunityDetection)
+    assert "no function reads one" in dg.explain(programs.BreadthFirst)
+    assert "an incoming cut" in dg.explain(programs.CommunityDetection)
+    assert "merged    message by MIN; at proxies, then at the master" in dg.explain("wcc")
+    assert dg.explain("label-propagation") == dg.explain("label_propagation")
+    with pytest.raises(
+        OptionError, match=r"program='louvain' is not known; dgraph does not have louvain; .*to_networkx"
+    ):
+        dg.explain("louvain")
     with pytest.raises(OptionError, match="abacus"):
-        explain(programs.PageRank, target="abacus")
+        dg.explain(programs.PageRank, target="abacus")
+
+
+def test_explain_prints_kernels_on_request():
+    assert "def pull(" not in dg.explain(programs.PageRank) + dg.explain(programs.PageRank, target="cpu", kernels=False)
+    for options in ({"target": "cpu"}, {"kernels": True}):
+        assert "def pull(" in dg.explain(programs.PageRank, **options)
 
 
 def spoiled(**functions):
@@ -134,21 +146,21 @@ def keyword_send(dist, weight):
     ("functions", "expression", "remedy"),
     [
         ({"send": numpy_send}, "np.sqrt", "math"),
-        ({"send": list_send}, "sum", "Allowed are"),
-        ({"send": index_send}, r"dist\[0\]", "of edges an EdgeColumn"),
-        ({"send": text_send}, "print", "Allowed are"),
+        ({"send": list_send}, "sum", "Allowed: "),
+        ({"send": index_send}, r"dist\[0\]", "an EdgeColumn for those of edges"),
+        ({"send": text_send}, "print", "Allowed: "),
         ({"send": unknown_send}, "length", "dist, weight"),
         ({"send": undeclared_send}, "colour", "weight"),
         ({"send": nothing_send}, "returns nothing", "return"),
-        ({"send": two_send}, "2 of 1", "message"),
+        ({"send": two_send}, "got 2", "message"),
         ({"send": defaults_send}, "plain names", "dist, weight"),
         ({"seed": state_seed}, "target_dist", "source"),
-        ({"send": state_send}, "a State of its target", "Leave the test to `apply`"),
-        ({"send": keyword_send}, "keyword", "Allowed are"),
+        ({"send": state_send}, "a State of its target", "Test it in `apply`"),
+        ({"send": keyword_send}, "keyword", "Allowed: "),
         ({"send": lambda dist, weight: dist + weight}, "lambda", "def"),
     ],
 )
-def test_refused(functions, expression, remedy):
+def test_invalid_programs_are_refused(functions, expression, remedy):
     with pytest.raises(ProgramError, match=expression) as caught:
         found(spoiled(**functions))
     assert remedy in str(caught.value) and "test_analysis.py, line" in str(caught.value)
@@ -217,9 +229,9 @@ def test_a_merge_of_ones_own():
         ({"dist": None}, "declares no State"),
         ({"kind": "eager"}, "accumulative"),
         ({"along": "up"}, '"out", "in" or "both"'),
-        ({"merge": CHOOSE}, "merges whole numbers"),
-        ({"message": State(bool)}, "'message' is a message and a field"),
-        ({"kind": "synchronous"}, "say `start`, not `seed`"),
+        ({"merge": CHOOSE}, "merges integers"),
+        ({"message": State(bool)}, "'message' is both a message and a field"),
+        ({"kind": "synchronous"}, "write `start`, not `seed`"),
         ({"Step": type("Step", (Phase,), {"send": double, "apply": double})}, "several phases"),
     ],
 )
@@ -229,7 +241,7 @@ def test_incomplete_programs(members, problem):
 
 
 def test_a_program_without_seed_or_send():
-    with pytest.raises(ProgramError, match="has no seed"):
+    with pytest.raises(ProgramError, match="has no `seed`"):
 
         class Seedless(VertexProgram):
             level = State(int64)
@@ -268,11 +280,11 @@ def test_parameters(values, problem):
 
 
 def test_types():
-    with pytest.raises(ProgramError, match="no type"):
+    with pytest.raises(ProgramError, match="'uint64' is not a type"):
         State("uint64")
-    with pytest.raises(ProgramError, match="no type for a EdgeColumn: take bool"):
+    with pytest.raises(ProgramError, match="is not a type for EdgeColumn; choose one of bool"):
         EdgeColumn(vertex)
-    with pytest.raises(ProgramError, match="no merge"):
+    with pytest.raises(ProgramError, match="expected a merge"):
         Message(float64, min)
     with pytest.raises(ProgramError, match="cannot fold"):
         Global(float64, CHOOSE)

@@ -6,10 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy import float64, inf
 
-from dgraph.errors import ProgramError
+import dgraph as dg
+from dgraph.errors import OptionError, ProgramError
 from dgraph.programs import laws
+from dgraph.programs.analysis import analyse
+from dgraph.programs.law_trials import try_laws
 from dgraph.programs.monoid import MAX, MIN, MONOIDS, NEIGHBOURHOODS, SUM, Monoid
 from dgraph.programs.program import Delta, Message, State, VertexProgram
+from dgraph.runs import law_checks
 
 ACCUMULATIVE = [
     programs.ShortestPaths(source=3),
@@ -159,3 +163,118 @@ def test_bad_merges_fail(merge, identity):
     assert merge.identity(float) == identity
     with pytest.raises(ProgramError, match=f"{merge}"):
         laws.check_program(Bad())
+
+
+class Threshold(VertexProgram):
+    """Infects its neighbours once, when it has heard of two. That it is told so once is what its laws rely on."""
+
+    heard = State(int)
+    infected = State(bool)
+    message = Message(int, SUM)
+
+    def seed(id):
+        return 2 if id == 0 else 0
+
+    def send(infected):
+        return 1 if infected else 0
+
+    def apply(heard, message):
+        return heard + message, heard + message >= 2
+
+
+class Toggles(Threshold):
+    def seed():
+        return 1
+
+    def apply(heard, message):
+        return heard + message, (heard + message) % 2 == 1
+
+
+class SendsLittle(VertexProgram):
+    """Nothing above 2, so that it matters whether messages come one by one."""
+
+    total = State(int)
+    new = Delta(int)
+    merge = SUM
+
+    def seed():
+        return 1
+
+    def send(new):
+        return new if new < 3 else 0
+
+    def apply(total, message):
+        return total + message, message
+
+
+class KeepsTheLast(VertexProgram):
+    level = State(int, start=99)
+    merge = MIN
+
+    def seed(id):
+        return id
+
+    def send(level):
+        return level + 1
+
+    def apply(level, message):
+        return message
+
+
+class SendsMostAtTwo(VertexProgram):
+    """What a vertex sends on its way is lost if it goes there at once: only one order of two messages shows it."""
+
+    level = State(int)
+    merge = MAX
+
+    def seed(id):
+        return id
+
+    def send(level):
+        return 4 if level == 2 else 3
+
+    def apply(level, message):
+        return max(level, message)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [*ACCUMULATIVE, programs.Katz(tol=1e-3), Threshold(), programs.PageRank()],
+    ids=lambda p: type(p).__name__,
+)
+def test_good_programs_pass_the_trial(program):
+    try_laws(program, analyse(program))
+
+
+@pytest.mark.parametrize("program", [Toggles, SendsLittle, SendsMostAtTwo, KeepsTheLast, CountsFirings, AnswersSilence])
+def test_run_refuses_what_breaks_a_law(program):
+    graph = dg.Graph.from_edges({"src": [0, 0, 1], "dst": [1, 2, 2]})
+    with pytest.raises(ProgramError, match=f"{program.__name__}: .*would depend on the engine.*check_laws=False"):
+        dg.run(graph, program())
+    assert dg.run(graph, program(), check_laws=False).rounds
+
+
+def test_the_counter_example_says_what_differs():
+    with pytest.raises(
+        ProgramError, match=r"firing on message=1 and then on message=2 leaves total=4 and sends .*=3, but"
+    ):
+        try_laws(program := SendsLittle(), analyse(program))
+
+
+def test_laws_are_tried_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path))
+    monkeypatch.setattr(law_checks, "_passed", set())
+    tried = []
+    monkeypatch.setattr(law_checks, "_try", tried.append)
+    for _ in range(2):
+        law_checks.try_once(Threshold(), one_by_one=False)
+    monkeypatch.setattr(law_checks, "_passed", set())  # as in another process
+    law_checks.try_once(Threshold(), one_by_one=False)
+    assert len(tried) == 1
+    law_checks.try_once(programs.ShortestPaths(source=3), one_by_one=False)
+    assert len(tried) == 2
+
+
+def test_operations_do_not_take_the_option():
+    with pytest.raises(OptionError, match="wcc has no such option"):
+        dg.wcc(dg.Graph.from_edges({"src": [0], "dst": [1]}), check_laws=False)

@@ -5,11 +5,13 @@ from itertools import pairwise
 import numpy as np
 import programs
 import pytest
+from numpy import int32, int64
 from small_graphs import FILES, SmallGraph
 
 from dgraph.errors import OptionError
 from dgraph.programs import reference
-from dgraph.programs.monoid import NONE, UNREACHED
+from dgraph.programs.monoid import NONE, SUM, UNREACHED
+from dgraph.programs.program import State, VertexProgram
 
 
 @pytest.fixture(scope="module", params=sorted(FILES))
@@ -126,3 +128,22 @@ def test_no_edges_and_no_vertices():
     assert reference.run(programs.Components(), [], 0).results() == {"component": []}
     with pytest.raises(OptionError, match="sideways"):
         reference.run(programs.Components(), [], 3, order="sideways")
+
+
+def test_whole_numbers_wrap():
+    class Doubles(VertexProgram):
+        value = State(int64)
+        small = State(int32)
+        merge = SUM
+
+        def seed():
+            return 1
+
+        def send(value):
+            return 0
+
+        def apply(value, small, message):
+            return value + 2**62 + 2**62, small - 2**31 - 1
+
+    run = reference.run(Doubles(), [], 1)
+    assert run.results() == {"value": [-(2**63)], "small": [2**31 - 1]}

@@ -14,8 +14,9 @@ import dgraph as dg
 from dgraph.codegen.kernel_source import generate
 from dgraph.errors import OptionError, ProgramError
 from dgraph.programs import reference
-from dgraph.programs.monoid import MIN, SUM, Monoid
-from dgraph.programs.program import Message, Parameter, Phase, State, VertexProgram, vertex
+from dgraph.programs.analysis import analyse, engines_for
+from dgraph.programs.monoid import MIN, PRODUCT, SUM, Monoid
+from dgraph.programs.program import Delta, Message, Parameter, Phase, State, VertexProgram, vertex
 
 SETTINGS = types.SimpleNamespace(step=1)
 
@@ -131,56 +132,56 @@ def of_an_object(self, level):
 @pytest.mark.parametrize(
     ("send", "problem"),
     [
-        (unset, "`found`: 'found' may have no value here. Assign to it before"),
+        (unset, "`found`: 'found' may have no value here. Assign to it first"),
         (maybe_unset, "'last' may have no value here"),
-        (endless, "the loop never ends. Leave it by a break or a return"),
-        (too_large, "whole numbers have 64 bits. Write a float"),
-        (decorated, "of the function's own text, without its decorator"),
+        (endless, "the loop never ends. Add a break or a return"),
+        (too_large, "integers have 64 bits. Write a float"),
+        (decorated, "from a function without its decorator"),
         (attribute, "numbers have no attributes"),
         (absent, "there is no 'stride'"),
-        (nothing, "None is no number. Say what the merge's identity is"),
-        (where, "Take `a if condition else b`"),
-        (too_few, r"`sum_of_two\(level\)`: 1 values for 2 parameters. It takes a, b"),
-        (two_of_a_helper, "returns 2 of 1 values. It must return message"),
+        (nothing, "None is not a number. Write the merge's identity"),
+        (where, "Write `a if condition else b`"),
+        (too_few, r"`sum_of_two\(level\)`: expected 2 arguments, got 1. Its parameters: a, b"),
+        (two_of_a_helper, "expected 1 returned value, got 2. It must return message"),
         (remembering, "without its decorator"),
         (positional, r"without defaults, \* or /. Write \(level\)"),
-        (later, "written as a function with def"),
-        (lost, r"`level \+ 1`: its value goes nowhere. Return it"),
-        (one_tuple, "a tuple of one value. Leave out the comma"),
-        (same_object, "`is` tells objects apart, not numbers. Take =="),
-        (largest_of_one, "of two values or more"),
+        (later, "a function written with def"),
+        (lost, r"`level \+ 1`: its value is not used. Return it"),
+        (one_tuple, "a tuple of one value. Remove the comma"),
+        (same_object, "`is` compares objects, not numbers. Write =="),
+        (largest_of_one, "at least two arguments"),
         (of_an_object, "Functions of a program take no self"),
-        (functools.partial(nothing), "which is no function: write it with def"),
+        (functools.partial(nothing), "expected a function written with def, got"),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )
-def test_what_python_would_find_out_when_it_runs_is_refused(send, problem):
+def test_errors_that_python_finds_only_at_run_time_are_refused(send, problem):
     with pytest.raises(ProgramError, match=problem):
         generate(type("Levels", (programs.LargestNearby,), {"level": State(int64), "send": send}))
 
 
 def test_names_that_would_hide_something():
-    with pytest.raises(ProgramError, match="the column 'vertex' of the answer"):
+    with pytest.raises(ProgramError, match="the column 'vertex' of the result"):
         type("Named", (programs.ShortestPaths,), {"vertex": State(float64)})
-    with pytest.raises(ProgramError, match="'message' is a message and a field"):
+    with pytest.raises(ProgramError, match="'message' is both a message and a field"):
         type("Named", (programs.ShortestPaths,), {"message": State(float64)})
     with pytest.raises(ProgramError, match="'name' is an attribute of every Phase"):
         type("Step", (Phase,), {"name": Message(float64, SUM)})
     steps = {name: type(name, (Phase,), {"send": unset, "apply": unset}) for name in ("Ask", "A_SK")}
-    with pytest.raises(ProgramError, match="two phases are 'ask'"):
+    with pytest.raises(ProgramError, match="two phases are named 'ask'"):
         type("Named", (VertexProgram,), {"kind": "synchronous", "low": State(float64), "merge": MIN, **steps})
-    with pytest.raises(ProgramError, match=r"a bool holds no SUM: say Message\(int, SUM\)"):
+    with pytest.raises(ProgramError, match=r"SUM needs numbers, not bool: write Message\(int, SUM\)"):
         type("Alive", (programs.ShortestPaths,), {"dist": State(bool), "merge": SUM})
-    with pytest.raises(ProgramError, match=r"OR is of bools, not of int64"):
+    with pytest.raises(ProgramError, match=r"OR needs bool, not int64"):
         type("Alive", (programs.ShortestPaths,), {"dist": State(int64), "merge": dg.OR})
-    with pytest.raises(ProgramError, match="'flaot' is no type for a State"):
+    with pytest.raises(ProgramError, match="'flaot' is not a type for State"):
         State("flaot")
 
 
 def test_a_field_has_one_name_and_vectors_a_length():
-    with pytest.raises(ProgramError, match="'near' is declared already, as 'largest'"):
+    with pytest.raises(ProgramError, match="'near' is already declared as 'largest'"):
         type("Named", (programs.LargestNearby,), {"near": next(iter(programs.LargestNearby.fields.values()))})
-    with pytest.raises(OptionError, match="Long: the length of level=True must be a whole number above zero"):
+    with pytest.raises(OptionError, match="Long: the length of level=True must be an integer >= 1"):
         type("Long", (programs.LargestNearby,), {"level": State(int64, shape=True)})()
 
 
@@ -195,7 +196,7 @@ def test_a_program_with_an_init_of_its_own():
 
 @pytest.mark.parametrize("identity_of", [0, lambda dtype: "none", lambda dtype: 2.0**70])
 def test_a_merge_without_identity(identity_of):
-    with pytest.raises(ProgramError, match="SMALLER has no identity of int64"):
+    with pytest.raises(ProgramError, match="SMALLER has no identity for int64"):
         Message(int64, Monoid("SMALLER", sum_of_two, identity_of))
 
 
@@ -203,7 +204,7 @@ def test_a_merge_of_one_value():
     class Strange(programs.LargestNearby):
         message = Message(int64, Monoid("STRANGE", attribute_free, lambda dtype: 0))
 
-    with pytest.raises(ProgramError, match=r"in the merge STRANGE: a merge makes one value of two"):
+    with pytest.raises(ProgramError, match=r"in the merge STRANGE: a merge takes two values and returns one"):
         generate(Strange)
 
 
@@ -250,6 +251,39 @@ def test_a_phase_without_its_functions_says_what_to_write():
         type("P", (VertexProgram,), {"level": State(int64), "merge": MIN})
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "meant"),
+    [
+        ("sotp", lambda round: True, "stop"),
+        ("seeds", lambda: 1, "seed"),
+        ("knid", "synchronous", "kind"),
+        ("alnog", "in", "along"),
+        ("mrege", SUM, "merge"),
+    ],
+)
+@pytest.mark.parametrize("base", [programs.ShortestPaths, Phase])
+def test_misspelt_functions_and_options_are_refused(base, name, value, meant):
+    with pytest.raises(ProgramError, match=f"P: a program reads no {name!r}; did you mean {meant!r}"):
+        type("P", (base,), {name: value})
+
+
+def test_functions_and_constants_of_other_names_stay():
+    program = type("P", (programs.ShortestPaths,), {"describe": lambda self: "text", "unit": "km", "_sned": len})
+    assert program(source=0).describe() == "text"
+
+
+def test_a_global_without_its_function():
+    with pytest.raises(
+        ProgramError, match=r"P: total is computed by a function; write @Global\(\.\.\.\) above its def"
+    ):
+        type("P", (programs.ShortestPaths,), {"total": dg.Global(int, SUM)})
+
+
+def test_a_class_in_place_of_a_program():
+    with pytest.raises(OptionError, match=r"make an instance: ShortestPaths\(\.\.\.\)"):
+        dg.run(dg.grid(rows=2, cols=2), programs.ShortestPaths)
+
+
 def test_vectors_are_as_long_as_declared():
     class Pair(VertexProgram):
         level = State(int64, shape=2)
@@ -267,5 +301,98 @@ def test_vectors_are_as_long_as_declared():
 
     assert Pair(source=[3, 5]).vector_length == 2
     for source in ([3], [3, 5, 7], ["a", "b", "c"]):
-        with pytest.raises(OptionError, match=f"one length, not .*'source=': {len(source)}"):
+        with pytest.raises(OptionError, match=f"have one length, not .*'source=': {len(source)}"):
             Pair(source=source)
+
+
+class CountsPaths(VertexProgram):
+    """The number of paths that end at a vertex."""
+
+    paths = State(int64)
+    new = Delta(int64)
+    merge = SUM
+
+    def seed():
+        return 1
+
+    def send(new):
+        return new
+
+    def apply(paths, message):
+        return paths + message, message
+
+
+def all_of(paths):
+    return paths
+
+
+def all_under_another_name(new, paths):
+    share = new
+    share = share + paths
+    return share
+
+
+def in_a_condition(new, paths):
+    return new if paths < 3 else 0
+
+
+def the_same(id):
+    return 1
+
+
+@pytest.mark.parametrize("send", [all_of, all_under_another_name, in_a_condition, the_same])
+@pytest.mark.parametrize("merge", [SUM, PRODUCT])
+def test_what_counts_twice_may_not_be_sent_again(merge, send):
+    program = type("Bad", (CountsPaths,), {"merge": merge, "send": send})()
+    with pytest.raises(ProgramError, match=r"(SUM|PRODUCT) would count it again.*new = Delta\(int\).*synchronous"):
+        analyse(program)
+
+
+def test_the_refusal_shows_messages_that_count_twice():
+    program = type("Bad", (CountsPaths,), {"send": all_of})()
+    told = (
+        r"firing on message=1 and then on message=3 leaves paths=5 and sends message=7, but .* sends message=5\. Send"
+    )
+    with pytest.raises(ProgramError, match=told):
+        analyse(program)
+
+
+def test_what_no_message_changes_may_be_sent_with_a_delta():
+    class Weighted(CountsPaths):
+        factor = State(int64)
+
+        def start(id):
+            return 0, id
+
+        def send(new, factor):
+            return new * factor
+
+        def apply(paths, factor, message):
+            if message < 0:
+                return paths, message, factor
+            return paths + message, message, factor
+
+    class OfTwo(CountsPaths):
+        nearest = State(int64, start=dg.UNREACHED)
+        low = Message(int64, MIN)
+        many = Message(int64, SUM)
+
+        def seed(id):
+            return id, 1
+
+        def send(new, nearest):
+            return nearest, new
+
+        def apply(paths, nearest, low, many):
+            return paths + many, many, min(nearest, low)
+
+    for program in Weighted(), OfTwo():
+        assert "bulk_async" in engines_for(analyse(program))
+
+
+def test_what_is_sent_again_is_counted_where_rounds_are_common():
+    class InRounds(CountsPaths):
+        def send(paths, round):
+            return paths
+
+    assert engines_for(analyse(InRounds())) == ("bsp", "gas")

@@ -1,7 +1,9 @@
-"""Options of `run` together: the answer is the reference's, or an error names an option that is in the way, and what to
-choose instead. Beside the engine two are not as usual at a time; with DGRAPH_ALL=1 any number of them."""
+"""Options of `run` together: exactly the combinations that REFUSED lists raise an error, which names an option that is
+in the way and what to choose instead; all others run, and their answer is the reference's. Beside the engine, up to two
+options differ from their defaults at a time; with DGRAPH_ALL=1 any number of them."""
 
 import os
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -17,7 +19,7 @@ from dgraph.programs.reference import Reference
 PROGRAMS = {"accumulative": Components(), "of sums": Katz(alpha=0.02), "synchronous": PageRank(alpha=0.3, tol=1e-11)}
 ENGINES = ("gas", "bsp", "bulk_async", "block_descent", "local")
 ROUNDS = 3
-VALUES = {  # the first is as usual
+VALUES = {  # the first is the default
     "daemons": ["in process", "own process"],
     "checkpoint": [None, "a folder"],
     "rebalance": [False, True],
@@ -26,6 +28,24 @@ VALUES = {  # the first is as usual
     "direction": ["auto", "push", "pull"],
     "max_rounds": [None, ROUNDS],
 }
+
+OPTIMISATIONS = ("skip_exchange", "direction")  # are given as one value
+
+# What is refused on every engine, and besides on each: all combinations that contain one of these.
+EVERYWHERE = [{"deterministic": True, "direction": "push"}, {"checkpoint": "a folder", "daemons": "own process"}]
+WITHOUT_COMMON_ROUNDS = [{"max_rounds": ROUNDS}, {"deterministic": True}, {"skip_exchange": False}]
+REFUSED = {
+    "gas": [],
+    "bsp": [],
+    "bulk_async": [*WITHOUT_COMMON_ROUNDS, {"rebalance": True}],
+    "block_descent": [*WITHOUT_COMMON_ROUNDS, {"rebalance": True}, {"direction": "push"}, {"direction": "pull"}],
+    "local": [
+        *WITHOUT_COMMON_ROUNDS,
+        *({"direction": "push"}, {"direction": "pull"}, {"checkpoint": "a folder"}, {"daemons": "own process"}),
+    ],
+}
+# Programs that an engine cannot run, whatever the options.
+NEVER = {("bulk_async", "synchronous"), ("local", "of sums"), ("local", "synchronous")}
 
 
 def combinations():
@@ -48,23 +68,38 @@ def meant(program, rounds):
     return reference.results()
 
 
+def is_refused(engine, kind, asked):
+    """Whether the lists above say that a run raises an OptionError."""
+    listed = any(one.items() <= asked.items() for one in [*EVERYWHERE, *REFUSED[engine]])
+    return (engine, kind) in NEVER or listed
+
+
+def options_of(asked, folder):
+    """What is asked, as `run` takes it."""
+    values = {name: value for name, value in asked.items() if name not in OPTIMISATIONS}
+    if "checkpoint" in asked:
+        values["checkpoint"] = dg.Checkpoint(folder, every=2)
+    how = {name: asked[name] for name in OPTIMISATIONS if name in asked}
+    return {**values, "optimisations": dg.Optimisations(**how)}
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", PROGRAMS)
-def test_right_or_refused(kind, engine, tmp_path, monkeypatch):
+def test_options_together_give_the_right_answer_or_are_refused(kind, engine, tmp_path, monkeypatch):
     for name, value in {"WARM": 0, "WORTH": -9.0}.items():  # edges move whatever that costs
         monkeypatch.setattr(rebalance_decision, name, value)
     monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: -1e9)
     program, graph = PROGRAMS[kind], graph_for("any", parts=1 if engine == "local" else 3)
     expected = {rounds: meant(program, rounds) for rounds in (None, ROUNDS)}
-    never = (engine == "local" and program.solver is None) or (engine, kind) == ("bulk_async", "synchronous")
     for number, asked in enumerate(combinations()):
-        given = {"checkpoint": dg.Checkpoint(tmp_path / str(number), every=2)} if "checkpoint" in asked else {}
-        try:
-            found = dg.run(graph, program, engine=engine, random_seed=SEED, **{**asked, **given})
-        except OptionError as error:
-            said = str(error)
-            assert any(f"{name}=" in said for name in ["engine"] * never + [*asked]), f"{asked}: {said}"
-            assert "choose " in said or " is for " in said, f"{asked}: {said}"
-            continue
-        for column, values in expected[asked.get("max_rounds")].items():
-            np.testing.assert_allclose(found.by_number(column), values, rtol=1e-9, err_msg=str(asked))
+        run = partial(dg.run, graph, program, engine=engine, random_seed=SEED)
+        options = options_of(asked, tmp_path / str(number))
+        if is_refused(engine, kind, asked):
+            with pytest.raises(OptionError, match="choose ") as refused:
+                run(**options)
+            named = ["engine", *asked] if (engine, kind) in NEVER else asked
+            assert any(f"{name}=" in str(refused.value) for name in named), f"{asked}: {refused.value}"
+        else:
+            found = run(**options)
+            for column, values in expected[asked.get("max_rounds")].items():
+                np.testing.assert_allclose(found.by_number(column), values, rtol=1e-9, err_msg=str(asked))

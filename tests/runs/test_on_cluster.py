@@ -10,6 +10,7 @@ from distributed import Client, LocalCluster
 
 import dgraph as dg
 from dgraph.cluster.workers import threads_of_worker
+from dgraph.errors import SumError
 from dgraph.native.threads import cores
 
 CASES = [
@@ -41,6 +42,29 @@ def test_kernels_take_the_threads_of_their_worker(client):
         check(
             "PageRank", True, dg.run(graph_for("PageRank", parts=1, client=other), PROGRAMS["PageRank"], engine="bsp")
         )
+
+
+class Load(dg.VertexProgram):
+    kind = "synchronous"
+    load = dg.State(int)
+    merge = dg.SUM
+
+    def send(weight):
+        return weight
+
+    def apply(message):
+        return message
+
+    def stop(round):
+        return round == 1
+
+
+@pytest.mark.parametrize("policy", ["outgoing", "incoming"])
+def test_a_sum_that_does_not_fit_is_named_by_its_vertex(client, policy):
+    edges = {"src": ["b", "c", "d"], "dst": ["a", "a", "c"], "weight": [5 * 10**18, 5 * 10**18, 1]}
+    graph = dg.Graph.from_edges(edges, parts=2, policy=policy, client=client)
+    with pytest.raises(SumError, match="Load: the sum of the messages to vertex 'a' does not fit"):
+        dg.run(graph, Load())
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(client):

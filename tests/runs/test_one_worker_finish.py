@@ -26,8 +26,7 @@ def path(**options) -> dg.Graph:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_path_anywhere_is_followed_on_one_worker(name, monkeypatch):
-    monkeypatch.setattr(one_worker_finish, "STEPS", 20)
+def test_a_path_anywhere_is_followed_on_one_worker(name):
     graph, run = path(parts=3), getattr(dg, name)
     found = run(graph, **RUNS[name])
     verify(name, graph, found, **RUNS[name])
@@ -37,13 +36,12 @@ def test_a_path_anywhere_is_followed_on_one_worker(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["bfs", "core_number", "k_core"])
-def test_vertices_without_edges_of_a_graph_that_was_saved(name, monkeypatch, tmp_path):
+def test_vertices_without_edges_of_a_graph_that_was_saved(name, tmp_path):
     """No frame lists them: they were left out of graphs that are made of another, brought together or simple."""
     order = np.random.default_rng(3).permutation(N)
     frame = pd.DataFrame({"src": order[:-1], "dst": order[1:]})
     dg.Graph.from_edges(frame, directed=False, vertices=range(-10, N)).save(tmp_path / "g")
     graph, run = dg.open_graph(tmp_path / "g", parts=3), getattr(dg, name)
-    monkeypatch.setattr(one_worker_finish, "STEPS", 20)
     found = run(graph, **RUNS[name])
     assert found.report.options["gathered"]
     verify(name, graph, found, **RUNS[name])
@@ -51,7 +49,7 @@ def test_vertices_without_edges_of_a_graph_that_was_saved(name, monkeypatch, tmp
     pd.testing.assert_frame_equal(found.compute(), expected)
 
 
-def test_edges_that_are_looked_at_again_and_again_are_brought_together(monkeypatch):
+def test_a_run_that_reads_edges_many_times_is_gathered(monkeypatch):
     monkeypatch.setattr(one_worker_finish, "STEPS", 10**6)
     graph = path(parts=3)
     assert "gathered" not in dg.bfs(graph, 3).report.options  # looks at every edge once
@@ -61,7 +59,7 @@ def test_edges_that_are_looked_at_again_and_again_are_brought_together(monkeypat
     verify("core_number", graph, found)
 
 
-def test_a_graph_that_was_brought_together_is_taken_sooner(monkeypatch):
+def test_a_graph_that_was_gathered_before_is_gathered_sooner(monkeypatch):
     asked, look = [], one_worker_finish.OneWorkerFinish.look
 
     def noted(self, steps, tokens):
@@ -83,35 +81,32 @@ def test_a_graph_that_was_brought_together_is_taken_sooner(monkeypatch):
 
 
 @pytest.mark.parametrize("small", [0, one_worker_finish.SMALL])
-def test_rounds_of_a_large_graph_are_shared_however_many(small, monkeypatch):
+def test_a_large_graph_is_never_gathered(small, monkeypatch):
     monkeypatch.setattr(one_worker_finish, "SMALL", small)
     found, expected = (dg.hits(path(parts=parts), max_iter=60, tol=None) for parts in (3, 1))
     assert ("gathered" in found.report.options) == (small > 0)
     np.testing.assert_allclose(found.compute()["hub"], expected.compute()["hub"], atol=1e-9)
 
 
-def test_who_asks_for_rounds_gets_them(monkeypatch):
-    monkeypatch.setattr(one_worker_finish, "STEPS", 20)
+def test_options_that_need_rounds_prevent_gathering():
     graph = path(parts=3)
     for asked in ({"engine": "gas"}, {"local_rounds": 1}):
         found = dg.k_core(graph, k=2, **asked)
-        assert found.rounds > 20
+        assert found.rounds > one_worker_finish.STEPS
         verify("k_core", graph, found, k=2)
 
 
-def test_on_a_cluster(client, monkeypatch):
-    monkeypatch.setattr(one_worker_finish, "STEPS", 20)
+def test_on_a_cluster(client):
     graph = path(client=client)
     found = dg.bfs(graph, 3)
     assert found.report.options["gathered"]
     verify("bfs", graph, found, source=3)
 
 
-def test_not_where_one_worker_has_no_room(monkeypatch):
+def test_a_graph_too_large_for_one_worker_is_not_gathered(monkeypatch):
     def refuse(*_):
         raise dg.errors.RoomError("too large")
 
-    monkeypatch.setattr(one_worker_finish, "STEPS", 20)
     monkeypatch.setattr(one_worker_finish, "check_build_memory", refuse)
     graph = path(parts=3)
     found = dg.k_core(graph, k=2)

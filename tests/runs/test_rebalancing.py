@@ -48,7 +48,7 @@ def test_every_program(name, engine, restless):
 def test_policies_and_local_fixed_points(policy, restless):
     graph = dg.grid(rows=15, cols=15, parts=4, policy=policy)
     expected = dg.wcc(graph).compute()
-    for how in ({}, {"local_rounds": 1}, {"active_only": False}):
+    for how in ({}, {"local_rounds": 1}, {"optimisations": dg.Optimisations(active_only=False)}):
         assert dg.wcc(graph, rebalance=True, **how).compute().equals(expected)
 
 
@@ -77,7 +77,7 @@ def test_two_unequal_workers_end_in_the_best_split(unequal):
     assert found.report.options["rebalanced"].count("after superstep") == 1
 
 
-def test_where_it_does_not_pay_nothing_moves():
+def test_nothing_moves_where_it_does_not_pay():
     graph = dg.rmat(scale=8, edge_factor=8, seed=3, parts=2)
     assert dg.pagerank(graph, max_iter=5, tol=0, **UNEQUAL).report.options["rebalanced"] == "no"
 
@@ -94,11 +94,11 @@ def test_on_a_cluster_with_checkpoints(client, tmp_path, monkeypatch):
         assert how is not slow or "after superstep" in found.report.options["rebalanced"]
 
 
-def test_what_cannot_be_moved():
+def test_rebalance_is_refused_where_edges_cannot_move():
     graph = dg.grid(rows=5, cols=5, parts=2)
     with pytest.raises(OptionError, match=r"bulk_async.*choose gas or bsp"):
         dg.wcc(graph, engine="bulk_async", rebalance=True)
     owned = dg.grid(rows=5, cols=5, parts=2, policy=lambda ids, parts: ids % parts)
-    with pytest.raises(OptionError, match="says who has which vertices"):
+    with pytest.raises(OptionError, match="decides who owns a vertex"):
         dg.wcc(owned, rebalance=True)
     assert len(dg.wcc(dg.grid(rows=5, cols=5), rebalance=True).compute()) == 25

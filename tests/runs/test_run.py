@@ -7,8 +7,10 @@ import uuid
 import warnings
 import weakref
 from copy import copy
+from operator import attrgetter
 
 import dask
+import networkx
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -18,10 +20,10 @@ from cases import PROGRAMS, graph_for, programs
 import dgraph as dg
 from dgraph import errors
 from dgraph.options import OF_GRAPHS
-from dgraph.phrases import ELSEWHERE, nearest
+from dgraph.phrases.suggestions import ABSENT, ELSEWHERE, nearest
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, State, VertexProgram
-from dgraph.runs.run_keywords import RunKeywords
+from dgraph.runs.run_options import RunOptions
 
 LETTERS = pd.DataFrame({"src": ["b", "a", "c", "x"], "dst": ["c", "b", "d", "y"], "weight": [1, 2, 3, 4]})
 
@@ -60,7 +62,7 @@ def test_uuids_in_a_frame_of_dask_name_their_vertices():
     assert names == [str(one) for one in ids]
     assert found.compute()["vertex"].tolist() == ids
     assert dg.bfs(graph, names[1]).compute().equals(dg.bfs(graph, ids[1]).compute())
-    with pytest.raises(errors.IdError, match="ids are of kind uuid"):
+    with pytest.raises(errors.IdError, match="has ids of kind uuid"):
         dg.bfs(graph, "no UUID")
     with dask.config.set({"dataframe.convert-string": False}):
         assert found.frame["vertex"].compute().tolist() == ids
@@ -102,15 +104,22 @@ def test_a_limit_of_rounds():
     assert dg.run(graph_for("PageRank", parts=2), PROGRAMS["PageRank"], max_rounds=4).rounds == 4
 
 
-def test_progress(capsys):
+def test_progress_is_shown_while_a_run_goes_on(capsys, monkeypatch):
+    """Not in a pipe, unless the user asks for it; a function gets the counts so far instead."""
+    monkeypatch.setattr("dgraph.runs.progress.EVERY", 0)
     seen = []
     graph = graph_for("PageRank", parts=2)
     dg.run(graph, PROGRAMS["PageRank"])
     assert capsys.readouterr() == ("", "")  # a pipe
-    dg.run(graph, PROGRAMS["PageRank"], progress=lambda done: seen.append(done))
+    result = dg.run(graph, PROGRAMS["PageRank"], progress=seen.append)
+    assert capsys.readouterr() == ("", "")
+    assert seen and all(done.keys() == {"superstep", "fired", "edges", "bytes", "seconds"} for done in seen)
+    supersteps = [done["superstep"] for done in seen]
+    assert supersteps == sorted(supersteps) and {*range(1, result.rounds + 1)} <= {*supersteps}
+    assert [done["fired"] for done in seen] == [40 * one for one in supersteps]  # all vertices in each
     dg.run(graph, PROGRAMS["PageRank"], progress=True)
-    assert capsys.readouterr().out == ""
-    assert all({"superstep", "fired", "edges", "bytes", "seconds"} <= set(done) for done in seen)
+    out, shown = capsys.readouterr()
+    assert out == "" and shown.count("superstep ") == len(seen) and "fired" in shown
 
 
 def test_progress_is_gone_from_a_terminal_in_the_end(monkeypatch):
@@ -129,15 +138,16 @@ def test_progress_is_gone_from_a_terminal_in_the_end(monkeypatch):
         ({"engine": "asp"}, "engine='asp'.*bsp"),
         ({"device": "tpu"}, "device='tpu'.*cpu"),
         ({"max_rounds": 0}, "max_rounds=0"),
-        ({"direction": "up"}, "direction='up'.*push"),
-        ({"engine": "block_descent", "direction": "pull"}, "direction='pull'.*operator"),
-        ({"engine": "block_descent", "drop_weights": False}, "drop_weights=False"),
+        (
+            {"engine": "block_descent", "optimisations": dg.Optimisations(direction="pull")},
+            "direction='pull'.*operator",
+        ),
+        ({"engine": "block_descent", "optimisations": dg.Optimisations(drop_weights=False)}, "drop_weights=False"),
         ({"progress": "x"}, "progress='x'"),
-        ({"exchange": "post"}, "exchange='post'.*graph"),
-        ({"columns": ["x"]}, "columns is a list; give"),
-        ({"columns": pd.DataFrame({"x": [1]})}, "columns is a DataFrame; give"),
+        ({"columns": ["x"]}, "columns is a list; expected a mapping"),
+        ({"columns": pd.DataFrame({"x": [1]})}, "columns is a DataFrame; expected a mapping"),
         ({"random_seed": "x"}, "random_seed='x'"),
-        *(({name: "no"}, f"{name}='no' is a switch") for name in SWITCHES),
+        *(({name: "no"}, f"{name}='no' must be True or False") for name in SWITCHES),
         ({"enginee": "gas"}, "enginee='gas'.*did you mean engine="),
     ],
 )
@@ -146,12 +156,12 @@ def test_options_are_checked(options, words):
         dg.run(graph_for("PageRank"), PROGRAMS["PageRank"], **options)
 
 
-def test_what_is_asked_is_what_run_takes():
+def test_run_options_are_the_parameters_of_run():
     takes = list(inspect.signature(dg.run).parameters.values())[2:]
-    assert {one.name: one.default for one in takes} == vars(RunKeywords())
+    assert {one.name: one.default for one in takes if one.name != "check_laws"} == vars(RunOptions())
 
 
-def test_switches_of_numpy_count():
+def test_numpy_booleans_are_accepted():
     for name in SWITCHES:
         asked = {name: np.bool_(inspect.signature(dg.run).parameters[name].default)}
         assert dg.run(graph_for("PageRank"), PROGRAMS["PageRank"], **asked).rounds
@@ -162,7 +172,7 @@ def test_an_operation_names_the_option_that_is_nearest(name):
     call = getattr(dg, name)
     with pytest.raises(errors.OptionError, match=f"enginee='x': {name} has no such option; did you mean engine="):
         call(graph_for("PageRank"), enginee="x")
-    with pytest.raises(errors.OptionError, match=f"xyz=1: {name} has no such option; it has .*engine, "):
+    with pytest.raises(errors.OptionError, match=f"xyz=1: {name} has no such option; its options are .*engine, "):
         call(graph_for("PageRank"), xyz=1)
 
 
@@ -170,7 +180,8 @@ def test_names_of_other_libraries_lead_to_ours():
     options = {
         name for one in (*dg.OPERATIONS, "from_edges") for name in inspect.signature(operation_of(one)).parameters
     }
-    assert ELSEWHERE.keys() <= {*dg.OPERATIONS, *options, *dir(dg), *dir(dg.Graph), "source_vertex", "Graph.from_edges"}
+    values = {"source_vertex", "Graph.from_edges", "cuda"}
+    assert ELSEWHERE.keys() <= {*dg.OPERATIONS, *options, *dir(dg), *dir(dg.Graph), *values}
     for ours, words in ELSEWHERE.items():
         assert {nearest(word, ["xyzzy", ours]) for word in words} == {ours}
     with pytest.raises(errors.OptionError, match=r"damping=.*: pagerank has no such option; did you mean alpha="):
@@ -183,16 +194,82 @@ def test_names_of_other_libraries_lead_to_ours():
         dg.xyzzy  # noqa: B018
 
 
+@pytest.mark.parametrize("name", [name for _, names, _ in ABSENT for name in names.split() if not hasattr(dg, name)])
+def test_an_operation_that_does_not_exist_leads_to_what_does(name):
+    words = rf"dgraph does not have {name}; .*use .*dgraph\.to_(networkx|igraph)\(G\)"
+    with pytest.raises(AttributeError, match=words):
+        getattr(dg, name)
+    with pytest.raises(AttributeError, match=words):
+        getattr(graph_for("PageRank"), name)
+    with pytest.raises(errors.OptionError, match=words):
+        dg.run(graph_for("PageRank"), name)
+    with pytest.raises(errors.OptionError, match=words):
+        graph_for("PageRank").estimate(name)
+
+
+def test_the_functions_that_replace_them_exist():
+    for call, _, _ in ABSENT:
+        if not call.startswith("igraph."):
+            assert callable(attrgetter(call.partition("(")[0])(networkx))
+
+
+@pytest.mark.parametrize(
+    ("word", "ours"),
+    [
+        *(("connected_components", "wcc"), ("shortest_path", "sssp"), ("kcore", "k_core"), ("PageRank", "pagerank")),
+        *(("coreness", "core_number"), ("dijkstra", "sssp"), ("clustering", "lcc")),
+    ],
+)
+def test_names_of_other_libraries_lead_to_operations_everywhere(word, ours):
+    with pytest.raises(AttributeError, match=rf"did you mean {ours}\?"):
+        getattr(dg, word)
+    with pytest.raises(errors.OptionError, match=rf"did you mean dgraph\.{ours}\(G\)\?"):
+        dg.run(graph_for("PageRank"), word)
+    for call in (dg.explain, graph_for("PageRank").estimate):
+        with pytest.raises(errors.OptionError, match=rf"did you mean {ours}\?"):
+            call(word)
+
+
+def test_something_that_is_not_a_program_is_answered_with_what_to_write():
+    with pytest.raises(errors.OptionError, match=r"did you mean dgraph\.wcc\(G\)\?"):
+        dg.run(graph_for("PageRank"), dg.wcc)
+    with pytest.raises(errors.OptionError, match=r"make an instance: BreadthFirst\(\.\.\.\)"):
+        dg.run(graph_for("PageRank"), programs.BreadthFirst)
+
+
+@pytest.mark.parametrize(
+    ("call", "near"),
+    [
+        (lambda: dg.wcc(graph_for("PageRank"), seed=1), "random_seed="),
+        (lambda: dg.wcc(graph_for("PageRank"), rounds=1), "max_rounds="),
+        (lambda: dg.rmat(scale=3, random_seed=1), "seed="),
+        (lambda: dg.BlockDescent(blocksize=8), "block_size="),
+        (lambda: dg.Daemons("cpu", blocks=8), "block="),
+        (lambda: dg.Optimisations(directions="pull"), "direction="),
+        (lambda: dg.Checkpoint("x", evry=8), "every="),
+        (lambda: dg.capacities(worker=1), "workers="),
+        (lambda: graph_for("PageRank").estimate("wcc", worker=2), "workers="),
+        (lambda: graph_for("PageRank").save("x", overwrit=True), "overwrite="),
+        (lambda: dg.explain("wcc", targt="cpu"), "target="),
+        (lambda: dg.run(graph_for("PageRank"), PROGRAMS["PageRank"], engine="blockdescent"), "block_descent"),
+        (lambda: programs.PageRank(alfa=0.5), "alpha"),
+    ],
+)
+def test_a_misspelt_option_suggests_the_right_one(call, near):
+    with pytest.raises(errors.OptionError, match=rf"did you mean {near}\?"):
+        call()
+
+
 @pytest.mark.parametrize("name", OF_GRAPHS)
-def test_what_is_said_of_a_graph_is_said_when_it_is_made(name):
+def test_an_option_of_the_graph_is_refused_with_the_way_to_set_it(name):
     assert name in inspect.signature(dg.Graph.from_edges).parameters
     with pytest.raises(
-        errors.OptionError, match=rf"wcc has no such option; .*made: Graph\.from_edges\(frame, {name}=\.\.\."
+        errors.OptionError, match=rf"wcc has no such option; .*graph: Graph\.from_edges\(frame, {name}=\.\.\."
     ):
         dg.wcc(graph_for("PageRank"), **{name: 1})
 
 
-def test_a_weight_is_a_switch_where_there_is_one():
+def test_weight_suggests_weighted_where_that_exists():
     with pytest.raises(errors.OptionError, match="did you mean weighted="):
         dg.pagerank(graph_for("PageRank"), weight="weight")
 
@@ -207,7 +284,7 @@ def test_a_weight_is_a_switch_where_there_is_one():
         ("connected_components", "it is a function, dgraph.wcc(G)"),
     ],
 )
-def test_a_graph_names_what_is_meant(name, said):
+def test_an_unknown_attribute_of_a_graph_suggests_the_right_one(name, said):
     graph = graph_for("PageRank")
     with pytest.raises(AttributeError) as caught:
         getattr(graph, name)
@@ -229,7 +306,7 @@ def test_errors_name_the_remedy():
         dg.run(bare, programs.Factorize())
     with pytest.raises(errors.ColumnError, match="weight="):
         dg.run(dg.Graph.from_edges(LETTERS[["src", "dst"]]), programs.ShortestPaths(source="a"))
-    with pytest.raises(errors.OptionError, match="derived from"):
+    with pytest.raises(errors.OptionError, match="expected an instance of"):
         dg.run(bare, programs.Components)
 
 
@@ -287,7 +364,7 @@ def test_a_result_does_not_keep_its_graph(engine, parts):
 
 def test_a_result_that_is_taken_for_a_frame_names_the_frame():
     result = dg.pagerank(dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}))
-    with pytest.raises(errors.InputError, match=r"result\['pagerank'\].*result\.compute\(\) is one of pandas"):
+    with pytest.raises(errors.InputError, match=r"result\['pagerank'\].*result\.compute\(\) is a pandas frame"):
         result["pagerank"]
     with pytest.raises(errors.InputError, match=r"result\.compute\(\)"):
         list(result)

@@ -11,6 +11,8 @@ from dgraph.native import team
 from dgraph.solvers.paths import delta_stepping, distance_slots, edge_relaxation
 from dgraph.solvers.paths.distance_slots import free, fresh, number_of
 
+pytestmark = pytest.mark.usefixtures("several_threads")
+
 
 def rows_of(graph, sources):
     """A graph's rows, and distances that begin at `sources`."""
@@ -51,10 +53,7 @@ def test_threads_widths_and_little_room_change_nothing(name):
     expected = scipy_distances(rows)
     for threads, factor, room in ((1, 1, None), (2, 1, None), (3, 20, None), (2, 0.1, None), (2, 1, 0)):
         one = delta_stepping.rows_of(*rows[:3], rows.dist.copy(), tree=True)
-        width, waiting = (
-            delta_stepping.width(*one[:3]) * factor,
-            distance_slots.WaitingVertices(len(one.dist), threads, room),
-        )
+        width, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.WaitList(len(one.dist), threads, room)
         delta_stepping.relax(one, np.array([5], np.uint32), delta=width, threads=threads, waiting=waiting)
         assert np.array_equal(one.dist, expected)
         assert np.array_equal(np.flatnonzero(one.improved), np.flatnonzero(one.dist < np.inf))
@@ -70,19 +69,16 @@ def test_words_hold_the_same_distances_and_predecessors(name):
         words = edge_relaxation.words_of(len(rows.dist), largest)
         words.known[source] = edge_relaxation.FAR
         one = delta_stepping.rows_of(*rows[:3], words.dist)
-        width, waiting = (
-            delta_stepping.width(*one[:3]) * factor,
-            distance_slots.WaitingVertices(len(one.dist), threads, room),
-        )
+        width, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.WaitList(len(one.dist), threads, room)
         found = delta_stepping.relax(one, source, delta=width, threads=threads, waiting=waiting, words=words)
         assert not found.beyond and not found.flat
-        dist, parent = words.apart(threads)
+        dist, parent = words.split(threads)
         assert np.array_equal(dist, expected)
         assert np.array_equal(parent, smallest_nearer(rows))
 
 
 @pytest.mark.parametrize("step", [0, 1, 2**30, 2**31, 2**32 - 2, 2**32 - 1, 2**40, 0.5, np.inf])
-def test_words_or_not_distances_are_right(step):
+def test_distances_are_right_with_and_without_packed_words(step):
     """Around what a word holds, and with weights that none does."""
     edges = pd.DataFrame({"src": [0, 0, 1, 2, 3, 4], "dst": [1, 2, 3, 3, 4, 1], "weight": [7.0, 3, 0, 4, step, 1]})
     found = dg.sssp(dg.Graph.from_edges(edges, weight="weight", vertices=6), 0)
@@ -125,9 +121,9 @@ def test_a_search_that_pauses_and_hears_of_better_ways_ends_like_one_that_knew_a
     for threads, factor in ((1, 1), (2, 1), (2, 0.001)):
         one = delta_stepping.rows_of(*rows[:3], np.full(len(rows.dist), np.inf))
         one.dist[start] = 0
-        delta, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.WaitingVertices(len(one.dist), threads)
+        delta, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.WaitList(len(one.dist), threads)
         frontier, heard, pauses = np.array([start], np.uint32), {start: 0.0}, 0
-        while len(frontier) or waiting.any_waiting:
+        while len(frontier) or not waiting.empty:
             limit = max(1000, len(rows.neighbours) // 10)
             delta_stepping.relax(one, frontier, delta=delta, threads=threads, limit=limit, waiting=waiting)
             one.improved[:] = False
@@ -173,13 +169,13 @@ def test_threads_seldom_meet_where_little_waits_in_many_windows(name, monkeypatc
     assert signals[team.ROUND] < 100
 
 
-def test_hardly_an_edge_is_looked_at_twice_whatever_the_weights():
+def test_few_edges_are_relaxed_twice_for_any_weights():
     rng, n, m = np.random.default_rng(3), 3000, 30_000
     ends = rng.integers(0, n, (m, 2))
     for weight in (10.0 ** rng.uniform(-6, 6, m), rng.exponential(1.0, m), np.full(m, 7.0), rng.integers(1, 256, m)):
         frame = pd.DataFrame({"src": ends[:, 0], "dst": ends[:, 1], "weight": weight})
         rows = rows_of(dg.Graph.from_edges(frame, weight="weight", vertices=n), [5])
-        assert delta_stepping.relax(rows, np.array([5], np.uint32)).looked < 1.3 * m
+        assert delta_stepping.relax(rows, np.array([5], np.uint32)).edges < 1.3 * m
 
 
 def test_no_distance_is_too_far_to_be_told_from_others():
@@ -204,7 +200,7 @@ def passed_on(taker, giver, times):
 
 def test_a_chunk_that_another_thread_gives_back_is_not_lost():
     """Else a search of many windows found no room for those who wait, and began anew for ever."""
-    waiting = distance_slots.WaitingVertices(64, 2)
+    waiting = distance_slots.WaitList(64, 2)
     lists = waiting.tails, waiting.marks, waiting.spare
     one, other = (
         distance_slots.SlotLists(*(each[r] for each in lists), waiting.pool, waiting.chained, waiting.shared)

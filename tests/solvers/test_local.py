@@ -1,6 +1,7 @@
 """The door to local solvers: when they are taken, and what they are given."""
 
 import _thread
+import importlib
 import threading
 from functools import partial
 
@@ -9,7 +10,6 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph import native
 from dgraph.errors import OptionError
 from dgraph.native.interruptible_calls import InterruptibleCall, call_interruptibly
 from dgraph.native.team import (
@@ -23,10 +23,12 @@ from dgraph.native.team import (
     team,
     worthwhile_threads,
 )
+from dgraph.native.threads import cores
 from dgraph.runs import solver_run
 from dgraph.solvers.paths import breadth_first
 from dgraph.solvers.solver import Solution, Solver
 
+TEAM = importlib.import_module("dgraph.native.team")  # the module, not the function of the same name
 EDGES = pd.DataFrame({"src": ["b", "a", "c", "e"], "dst": ["a", "b", "b", "c"], "weight": [1.0, 2.0, 3.0, 4.0]})
 seen = []
 
@@ -81,9 +83,15 @@ def test_a_solver_s_answer_is_the_program_s(options):
 
 
 @pytest.mark.parametrize(
-    "asked", [{"max_rounds": 3}, {"direction": "pull"}, {"active_only": False}, {"progress": lambda done: None}]
+    "asked",
+    [
+        {"max_rounds": 3},
+        {"optimisations": dg.Optimisations(direction="pull")},
+        {"optimisations": dg.Optimisations(active_only=False)},
+        {"progress": lambda done: None},
+    ],
 )
-def test_what_only_rounds_can_give_is_run_in_rounds(asked):
+def test_options_that_need_rounds_are_run_in_rounds(asked):
     G = dg.Graph.from_edges(EDGES, weight="weight")
     assert dg.run(G, Heaviest(whom="a"), **asked).report.options["engine"] == "gas"
 
@@ -148,7 +156,7 @@ def test_a_team_shares_memory(threads):
 )
 @pytest.mark.parametrize("looks", [1, 1 << 40])  # on several threads, and on one
 def test_ctrl_c_ends_a_kernel_that_would_go_on_for_years(operation, looks, monkeypatch):
-    monkeypatch.setattr(native.team, "LOOKS", looks)
+    monkeypatch.setattr(TEAM, "LOOKS", looks)
     graph = dg.rmat(scale=6, seed=1)
     operation(graph, max_iter=1, tol=0.0)  # compiles
     timer = threading.Timer(0.3, _thread.interrupt_main)
@@ -166,15 +174,16 @@ def test_ctrl_c_ends_a_kernel_that_would_go_on_for_years(operation, looks, monke
     ("max_iter", "vertices", "looks", "sent"),
     [(100, 5, 1 << 40, False), (10**9, 5, 1 << 40, True), (100, 10**5, 1 << 40, True), (100, 5, 1, True)],
 )
-def test_another_thread_is_sent_only_for_what_may_take_long_or_several(monkeypatch, max_iter, vertices, looks, sent):
+def test_a_solver_leaves_the_main_thread_only_for_long_or_parallel_work(monkeypatch, max_iter, vertices, looks, sent):
     calls = []
     monkeypatch.setattr(solver_run, "call_interruptibly", lambda call: calls.append(call) or call_interruptibly(call))
-    monkeypatch.setattr(native.team, "LOOKS", looks)
+    monkeypatch.setattr(TEAM, "LOOKS", looks)
     graph = dg.Graph.from_edges({"src": np.array([0, 1, 2]), "dst": np.array([1, 2, 3])}, vertices=vertices)
     dg.pagerank(graph, max_iter=max_iter)
     assert bool(calls) == sent
 
 
+@pytest.mark.usefixtures("several_threads")
 @pytest.mark.parametrize("operation", [dg.core_number, dg.wcc, dg.triangles])
 def test_ctrl_c_at_any_moment_leaves_no_thread_waiting(operation, monkeypatch):
     """Here, as soon as a team has met."""
@@ -201,31 +210,42 @@ def test_no_thread_is_started_for_too_little(monkeypatch):
 
 
 ANSWERS = {
-    **{name: getattr(dg, name) for name in ("pagerank", "hits", "wcc", "core_number", "triangles", "lcc", "cdlp")},
+    **{name: getattr(dg, name) for name in dg.OPERATIONS},
     "bfs": partial(dg.bfs, source=0),
     "sssp": partial(dg.sssp, source=0),
+    "katz": partial(dg.katz, alpha=0.001),
     "several sources": partial(dg.sssp, source=[0, 1, 2], per_source=True),
+    "several personalizations": partial(dg.pagerank, personalization=[{0: 1}, {1: 1}]),
+}
+
+
+GRAPHS = {
+    "matching": partial(dg.ratings, users=40, items=30, ratings=300, seed=3),
+    **{name: partial(dg.rmat, scale=6, seed=3, directed=False) for name in ("core_number", "k_core")},
 }
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_one_thread_finds_what_several_do(name, monkeypatch):
-    """Other tests have several, whatever the size of the graph."""
-    graph, found = dg.rmat(scale=7, seed=3, directed=name != "core_number"), []
-    for looks in (1, 1 << 40):
-        monkeypatch.setattr(native.team, "LOOKS", looks)
-        found.append(ANSWERS[name](graph).compute())
-    pd.testing.assert_frame_equal(*found)
+def test_a_small_graph_gets_one_thread_which_finds_what_several_do(name, monkeypatch):
+    graph = GRAPHS.get(name, partial(dg.rmat, scale=6, seed=3, weights=(1, 9)))()
+    sizes, barrier = [], threading.Barrier
+    monkeypatch.setattr(threading, "Barrier", lambda size: sizes.append(size) or barrier(size))
+    alone = ANSWERS[name](graph).compute()
+    assert sizes == []
+    monkeypatch.setattr(TEAM, "LOOKS", 1)
+    together = ANSWERS[name](graph).compute()
+    pd.testing.assert_frame_equal(alone, together)
+    assert bool(sizes) == (cores() > 1 and name != "degrees"), "degrees are only read"
 
 
-def test_a_search_from_each_of_several_sources_starts_threads_that_are_worth_it(monkeypatch):
+def test_each_of_several_searches_starts_only_the_threads_it_is_worth(monkeypatch):
     threads = []
     monkeypatch.setattr(
         breadth_first, "team", lambda kernel, count, *rest: threads.append(count) or team(kernel, count, *rest)
     )
     graph = dg.rmat(scale=7, seed=3)
     arcs = graph.num_vertices + graph.num_edges
-    monkeypatch.setattr(native.team, "LOOKS", arcs + 1)  # one search is less, all together are more
+    monkeypatch.setattr(TEAM, "LOOKS", arcs + 1)  # one search is less, all together are more
     dg.sssp(graph, list(range(8)), per_source=True)
     assert set(threads) == {1}
 

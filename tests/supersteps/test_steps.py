@@ -12,8 +12,9 @@ from mixing import check, mixing, start, wait_until
 
 from dgraph.errors import OptionError
 from dgraph.exchange.run_registry import NAME
+from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.step_graph import StepChunk
-from dgraph.supersteps.steps import Steps, run_steps
+from dgraph.supersteps.steps import Steps
 
 PARTS = 5
 
@@ -129,7 +130,11 @@ def test_a_step_that_waits_leaves_its_thread(client, tmp_path):
         return {"done": round == 3}
 
     def told(dask_worker):
-        return [end.told.step for end in dask_worker.plugins[NAME].ends.values()] if NAME in dask_worker.plugins else []
+        return (
+            [end.last_token.step for end in dask_worker.plugins[NAME].ends.values()]
+            if NAME in dask_worker.plugins
+            else []
+        )
 
     steps = Steps(lambda end, partitions: end, step, lambda end: None)
     assert set(client.nthreads().values()) == {1}

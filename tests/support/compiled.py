@@ -7,10 +7,7 @@ it takes numba-cuda with its compiler, and no GPU.
 import json
 import re
 import sys
-from pathlib import Path
 from types import SimpleNamespace
-
-sys.path.append(str(Path(__file__).parents[1] / "engines"))
 
 import cases
 import numba.cuda.dispatcher

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 
-class OnDevice:
+class DeviceBuffer:
     """What cannot be read here."""
 
     def __array__(self, *_, **__):
@@ -30,7 +30,7 @@ class There(np.ndarray):
         return np.array(self)
 
 
-class Series(OnDevice):
+class Series(DeviceBuffer):
     def __init__(self, column):
         self._column = column
 
@@ -66,7 +66,7 @@ class Series(OnDevice):
         return pa.Array.from_pandas(self._column)
 
 
-class DataFrame(OnDevice):
+class DataFrame(DeviceBuffer):
     __module__ = "cudf.core"
 
     def __init__(self, frame):

@@ -105,10 +105,16 @@ if __name__ == "__main__":
     dense = dg.uniform(vertices=2048, edges=131_072, seed=5)
     told = {
         "ranks": wrong_with(lambda graph, **how: dg.pagerank(graph, max_iter=3, tol=0, **how), graph),
-        "push": wrong_with(lambda graph, **how: dg.sssp(graph, 1, predecessors=False, **how), graph, direction="push"),
+        "push": wrong_with(
+            lambda graph, **how: dg.sssp(graph, 1, predecessors=False, **how),
+            graph,
+            optimisations=dg.Optimisations(direction="push"),
+        ),
         "labels": wrong_with(lambda graph, **how: dg.cdlp(graph, max_iter=2, **how), graph),
         "streaming": wrong_with(
-            lambda graph, **how: dg.pagerank(graph, max_iter=3, tol=0, **how), dense, memory_budget=600_000
+            lambda graph, **how: dg.pagerank(graph, max_iter=3, tol=0, **how),
+            dense,
+            device=dg.Gpu(memory_budget=600_000),
         ),
         "ways": sorted(
             {type(one.way).__name__ for kernels in own_device.launchers.values() for one in kernels.values()}

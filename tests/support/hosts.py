@@ -9,14 +9,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import dask
 from distributed import Client, LocalCluster
 
 NET, BRIDGE = "10.77.3", "dgraph-chaos"
 PRELOAD = "with_cugraph"
-sys.path.append(str(Path(__file__).parents[1] / "devices"))  # where the stand-in is; workers get the same path
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from dgraph.codegen.recipe import recipe_of
 from dgraph.programs.analysis import analyse
 from dgraph.programs.kernel_names import before, by_name, inbox, key, name_in, sent
 from dgraph.programs.program import Delta
+from dgraph.programs.random_draws import word_of_round
 
 RANGES = 2  # ranges of rows that each kernel is called on
 
@@ -20,10 +21,9 @@ class OnePartition:
 
     def __init__(self, program, edges, vertices, columns=None, vertex_columns=None, *, directed=True, random_seed=0):
         self.program, self.analysis, self.kernels = program, analyse(program), load(generate(program))
-        self.n, self.round, self.edges_seen = vertices, 0, 0
+        self.n, self.round, self.edges_seen, self.random_seed = vertices, 0, 0, random_seed
         self.graphs = adjacencies(edges, vertices, columns or {}, directed, self.analysis)
         self.arrays = {
-            "random_seed": random_seed,
             "vertices": vertices,
             "number": np.arange(vertices),
             **{key(name): value for name, value in program.values.items()},
@@ -55,10 +55,15 @@ class OnePartition:
         self.arrays |= {name: np.zeros(4 * largest + 4, np.int64) for name in ("keys", "counts")}
         return out, incoming
 
+    @property
+    def now(self):
+        """What kernels read of the round."""
+        return {"round": self.round, "round_word": word_of_round(self.random_seed, self.round)}
+
     def rows(self, name, n, **more):
         """Run a kernel over n rows in ranges."""
         bounds = np.linspace(0, n, RANGES + 1).astype(int)
-        values = {**self.arrays, "round": self.round, **more}
+        values = {**self.arrays, **self.now, **more}
         return [self.kernels[name].on(lo, hi, values) for lo, hi in pairwise(bounds)]
 
     def listed(self, name, n, **more):
@@ -86,7 +91,7 @@ class OnePartition:
 
     def stop(self):
         """Whether the program says so."""
-        return recipe_of(self.program).should_stop({**self.arrays, "round": self.round, **by_name(self.arrays)})
+        return recipe_of(self.program).should_stop({**self.arrays, **self.now, **by_name(self.arrays)})
 
     def run(self, direction="push"):
         """All rounds."""
@@ -109,7 +114,7 @@ class OnePartition:
                 values = {
                     **self.arrays,
                     **out,
-                    "round": self.round,
+                    **self.now,
                     "senders": self.senders,
                     "queue": queue,
                     "queued": 0,
@@ -159,18 +164,32 @@ def adjacencies(edges, vertices, columns, directed, analysis):
     source, destination = np.array(list(edges), np.int64).reshape(-1, 2).T
     columns = {c.name: np.asarray(columns[c.name]).astype(c.dtype) for c in analysis.edge_columns}
     index = np.arange(len(source))
-    ways = {"out": (source, destination, index), "in": (destination, source, index)}
-    proper = source != destination if not directed else np.ones(len(source), bool)
-    joined = zip(ways["out"], (a[proper] for a in ways["in"]), strict=True)
-    ways["both"] = tuple(np.concatenate(pair) for pair in joined)
     if not directed:
-        ways = dict.fromkeys(ways, ways["both"])
+        proper = np.flatnonzero(source != destination)
+        pairs = (source, destination), (destination, source), (index, index)
+        source, destination, index = (np.concatenate([first, second[proper]]) for first, second in pairs)
+    ordinals = 2 * places(source, destination, [values[index] for values in columns.values()])
+    ways = {"out": (source, destination, index, ordinals), "in": (destination, source, index, ordinals + 1)}
+    ways["both"] = tuple(np.concatenate(pair) for pair in zip(*ways.values(), strict=True))
+    if not directed:
+        ways = dict.fromkeys(ways, ways["out"])
     return {
-        way: (rows(u, v, e, vertices, columns), rows(v, u, e, vertices, columns)) for way, (u, v, e) in ways.items()
+        way: (rows(u, v, e, o, vertices, columns), rows(v, u, e, o, vertices, columns))
+        for way, (u, v, e, o) in ways.items()
     }
 
 
-def rows(u, v, e, vertices, columns):
+def places(source, destination, columns):
+    """The place of each edge among its repeats, which are in the order of their columns."""
+    keys = list(zip(source.tolist(), destination.tolist(), *(values.tolist() for values in columns), strict=True))
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    found = np.zeros(len(keys), np.int64)
+    for place, e in enumerate(order):
+        found[e] = sum(keys[other][:2] == keys[e][:2] for other in order[:place])
+    return found
+
+
+def rows(u, v, e, ordinals, vertices, columns):
     """Neighbours and columns, row after row."""
     order = np.argsort(u, kind="stable")
     indptr = np.zeros(vertices + 1, np.int64)
@@ -178,5 +197,6 @@ def rows(u, v, e, vertices, columns):
     return {
         "indptr": indptr,
         "neighbours": v[order].astype(np.uint32),
+        "ordinal": ordinals[order].astype(np.uint32),
         **{key(name): values[e[order]] for name, values in columns.items()},
     }

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 
 MERGE = {"first": lambda values: values[0], "sum": sum, "min": min, "max": max}
 
@@ -116,18 +117,17 @@ def check_places(policy, partitions, owner, in_degree, high):
     """Every arc is where the rule of the policy puts it, and the proxies are as the rule promises."""
     columns = max(c for c in range(1, len(partitions) + 1) if c * c <= len(partitions) and len(partitions) % c == 0)
     place = {
-        "outgoing": lambda u, v: owner[u],
-        "metis": lambda u, v: owner[u],
-        "incoming": lambda u, v: owner[v],
-        "cartesian": lambda u, v: owner[u] // columns * columns + owner[v] % columns,
-        "hybrid": lambda u, v: owner[u] if in_degree[v] > high else owner[v],
-    }[policy]
+        0: lambda u, v: owner[u],
+        1: lambda u, v: owner[v],
+        2: lambda u, v: owner[u] // columns * columns + owner[v] % columns,
+        3: lambda u, v: owner[u] if in_degree[v] > high else owner[v],
+    }[policy.rule]
     for one in partitions:
         assert all(place(u, v) == one.index for u, v, _ in numbered_arcs(one))
         for peer in range(len(partitions)):
-            if policy in ("outgoing", "metis"):
+            if policy.rule == 0:
                 assert len(one.proxies.masters_broadcast_to(peer)) == 0
-            if policy == "incoming":
+            if policy.rule == 1:
                 assert len(one.proxies.masters_reduced_from(peer)) == 0
 
 
@@ -157,6 +157,19 @@ def check_graph(graph, edges, *, vertices=(), weight=None, high=100):
     assert by_id(found, ids) == expected
     check_proxies(partitions, owner)
     in_degree = Counter(v for _, v, _ in found.elements())
-    if graph.policy in ("outgoing", "incoming", "cartesian", "hybrid", "metis"):
-        check_places(graph.policy, partitions, owner, in_degree, high)
+    if graph.cut.edges is None:
+        check_places(graph.cut, partitions, owner, in_degree, high)
     return partitions
+
+
+def frame_with_ids(kind, edges=300, vertices=40):
+    """A frame of weighted edges whose ids are dense, sparse or strings."""
+    draw = np.random.default_rng(8)
+    ends = draw.integers(0, vertices, (edges, 2))
+    names = {
+        "dense": np.arange(vertices),
+        "sparse": np.sort(draw.integers(-(2**62), 2**62, vertices)),
+        "string": np.array([f"v{k:02}" for k in range(vertices)], object),
+    }[kind]
+    weights = draw.integers(1, 9, edges).astype(float)
+    return pd.DataFrame({"src": names[ends[:, 0]], "dst": names[ends[:, 1]], "weight": weights})

@@ -2,11 +2,11 @@
 
 from numpy import float32, float64, inf, int64
 
+from dgraph.ops import residuals
 from dgraph.ops.cdlp import CommunityDetection
 from dgraph.ops.core_number import CoreNumber as CoreNumber
 from dgraph.ops.k_core import KCore as KCore
 from dgraph.ops.label_propagation import WeightedLabelPropagation as WeightedLabelPropagation
-from dgraph.ops.residuals import Residuals as Residuals
 from dgraph.ops.wcc import Components as Components
 from dgraph.programs.monoid import CHOOSE, MAX, MIN, NONE, SUM, UNREACHED
 from dgraph.programs.program import (
@@ -22,6 +22,11 @@ from dgraph.programs.program import (
     vertex,
 )
 from dgraph.programs.syntax import dot
+
+
+class Residuals(residuals.Residuals):
+    operation = ""  # reads the attribute `restart`, as a user's program does
+    passed_on = held_back = None  # only their sum, the rank, is the same on every engine
 
 
 class ShortestPaths(VertexProgram):

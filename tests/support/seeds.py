@@ -34,13 +34,15 @@ BY_HAND = {
     ".konect": [b"% sym unweighted\n% 2 3 3\n1 2\n2 3\n"],
     "": [b"1 2\n2 3\n", b"p sp 2 1\na 1 2 3\n", b"% bip weighted\n1 2 3\n"],
 }
+WRITTEN = (".csv", ".el", ".wel", ".parquet", ".npz", ".el.gz")
+SUFFIXES = tuple(dict.fromkeys((*BY_HAND, *WRITTEN)))
 
 
 @cache
 def files(suffix: str) -> list[bytes]:
     """Edge lists as files with this suffix."""
     found = list(BY_HAND.get(suffix, []))
-    if suffix in (".csv", ".el", ".wel", ".parquet", ".npz", ".el.gz"):
+    if suffix in WRITTEN:
         for table in (NUMBERS, NAMES, PLAIN):
             weight = "weight" if "weight" in table.column_names and suffix not in (".el", ".el.gz") else None
             if (suffix == ".wel" and weight is None) or (table is NAMES and suffix not in (".csv", ".parquet", ".npz")):
@@ -61,6 +63,30 @@ def _matrix(kind: str) -> bytes:
     buffer = io.BytesIO()
     scipy.sparse.save_npz(buffer, scipy.sparse.random(4, 5, 0.4, format=kind, rng=1))
     return buffer.getvalue()
+
+
+def packed(suffix: str) -> list[bytes]:
+    """The same with the two bytes before them that `read_packed` takes."""
+    found = files(suffix)
+    return [bytes([number % 4, 0]) + one for number, one in enumerate([*found, *found, *found, *found])]
+
+
+BETWEEN = b"\0entry\0"
+
+
+def arrays() -> list[bytes]:
+    """The arrays of archives, each after its name."""
+    found = []
+    for archive in files(".npz"):
+        with np.load(io.BytesIO(archive)) as named:
+            entries = []
+            for name in named.files:
+                np.lib.format.write_array(entry := io.BytesIO(), named[name])
+                entries.append(name.encode() + b":" + entry.getvalue())
+        found.append(BETWEEN.join(entries))
+    bounds = io.BytesIO()
+    np.lib.format.write_array(bounds, np.array([0, 9, 1]))
+    return [*found, BETWEEN.join([found[0], b"vertices_range:" + bounds.getvalue()])]
 
 
 @cache
@@ -102,7 +128,7 @@ def pieces() -> list[bytes]:
 
 def messages() -> list[bytes]:
     """Messages between workers as JSON, frames apart: their manifest and their sizes."""
-    from dgraph.exchange.wire_format import pack
+    from dgraph.exchange.dask import pack
 
     small = [*cut(0, 1, 0, np.arange(40, dtype=np.uint8)), *cut(1, 0, 0, np.empty(0, np.uint8))]
     found = pack(Packet("run", 3, 0, 0, small))

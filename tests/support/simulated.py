@@ -7,10 +7,8 @@ import json
 import os
 import sys
 import warnings
-from pathlib import Path
 
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
-sys.path.append(str(Path(__file__).parents[1] / "engines"))
 sys.setswitchinterval(1e-4)  # barriers between threads of Python
 warnings.simplefilter("ignore")  # words of 64 bits overflow, as they shall
 
@@ -28,7 +26,7 @@ def wrong_with(name: str, directed: bool, direction: str) -> str:
     """Three rounds on two partitions, on both devices."""
     program, graph = cases.PROGRAMS[name], cases.graph_for(name, directed, parts=2)
     options = {"engine": "gas", "max_rounds": 3, "random_seed": cases.SEED}
-    found = dg.run(graph, program, device="cuda", direction=direction, **options)
+    found = dg.run(graph, program, device="cuda", optimisations=dg.Optimisations(direction=direction), **options)
     try:
         pd.testing.assert_frame_equal(
             found.compute(), dg.run(graph, program, device="cpu", **options).compute(), rtol=1e-9

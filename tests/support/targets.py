@@ -1,28 +1,33 @@
 """What is fuzzed: each target takes any bytes, and may raise nothing but an error of dgraph's own."""
 
 import ast
+import bz2
+import gzip
 import json
 import linecache
+import lzma
 import os
 import tempfile
 import types
 import warnings
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import seeds
 import xxhash
 
+import dgraph as dg
 from dgraph.building.saved_graph import KIND, MANIFEST, VERSION, SavedGraph
 from dgraph.checkpoint.piece import from_bytes, rows_for
 from dgraph.errors import DgraphError
+from dgraph.exchange.dask import unpack
 from dgraph.exchange.encoding import decode
 from dgraph.exchange.mail import join
-from dgraph.exchange.wire_format import unpack
-from dgraph.io import read_edge_list
 from dgraph.io.lazy_edges import lazy_edge_list
 from dgraph.partition import policies, store
 from dgraph.partition.manifest import manifest_text
@@ -35,13 +40,47 @@ FOLDER = Path(ROOM.name)  # goes with the process
 def read_file(suffix: str, data: bytes) -> None:
     path = FOLDER / f"{os.getpid()}{suffix}"
     path.write_bytes(data)
-    read_edge_list(path, columns="all")
+    dg.read_edges(path, columns="all")
+
+
+COMPRESS = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": partial(lzma.compress, preset=0),
+    ".zst": partial(pa.Codec("zstd").compress, asbytes=True),
+}
+LARGE, UNIT = 9 << 20, 1 << 20  # bytes of a compressed file at most, and of the content of a member of a large one
+
+
+def read_packed(suffix: str, data: bytes) -> None:
+    """A compressed file: the first byte chooses the compression, the second how often the content is repeated; from 250
+    on it fills the file, a bomb."""
+    if len(data) < 3:
+        return
+    compression, times, content = list(COMPRESS)[data[0] % len(COMPRESS)], data[1], data[2:]
+    if times < 250:
+        packed = COMPRESS[compression](content * (times + 1))
+    else:
+        packed = COMPRESS[compression](content * (1 + UNIT // len(content)))
+        packed *= max(1, min(4096, LARGE // len(packed)) >> (255 - times))
+    read_file(suffix + compression, packed)
+
+
+def read_arrays(data: bytes) -> None:
+    """An archive whose entries are right, whatever the arrays in them say."""
+    path = FOLDER / f"{os.getpid()}.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, entry in enumerate(data.split(seeds.BETWEEN)):
+            name, _, array = entry.partition(b":")
+            text = name.decode("latin-1").replace("\0", "")[:40] or str(number)
+            archive.writestr(f"{text}.npy", array)
+    dg.read_edges(path, columns="all")
 
 
 def read_lazily(suffix: str, data: bytes) -> None:
     path = FOLDER / f"{os.getpid()}-lazy{suffix}"
     path.write_bytes(data)
-    blocks = {} if suffix == ".parquet" else {"block_size": 16}
+    blocks = {} if suffix == ".parquet" else {"block_size": max(16, len(data) // 64)}
     lazy_edge_list(path, columns="all", **blocks).edges.compute(scheduler="sync")
 
 
@@ -171,8 +210,8 @@ def analyse_text(data: bytes) -> None:
         assert not isinstance(node, ast.Import | ast.ImportFrom | ast.Lambda | ast.Subscript), "this came through"
 
 
-FORMATS = (".csv", ".txt", ".el", ".wel", ".parquet", ".e", ".mtx", ".graph", ".gr", ".konect", ".npz", ".el.gz", "")
 BY_BLOCKS = (".csv", ".parquet")
+PACKED = (".csv", ".el", ".e", ".mtx", ".graph", ".gr", ".konect", "")
 PROGRAMS = [
     b"return dist + weight",
     b"x = 0\nfor i in range(3):\n    x += math.sqrt(dist) if weight > 1 else abs(weight)\nreturn min(x, 2.0 ** weight)",
@@ -183,10 +222,10 @@ PROGRAMS = [
 
 Target = Callable[[bytes], None]
 TARGETS: dict[str, tuple[Target, Callable[[], list[bytes]]]] = {
-    **{f"file{suffix}": (partial(read_file, suffix), partial(seeds.files, suffix)) for suffix in FORMATS},
-    **{
-        f"lazy{suffix}": (partial(read_lazily, suffix), partial(seeds.files, suffix)) for suffix in (".csv", ".parquet")
-    },
+    **{f"file{suffix}": (partial(read_file, suffix), partial(seeds.files, suffix)) for suffix in seeds.SUFFIXES},
+    **{f"packed{suffix}": (partial(read_packed, suffix), partial(seeds.packed, suffix)) for suffix in PACKED},
+    "arrays.npz": (read_arrays, seeds.arrays),
+    **{f"lazy{suffix}": (partial(read_lazily, suffix), partial(seeds.files, suffix)) for suffix in BY_BLOCKS},
     "manifest": (read_manifest, seeds.manifests),
     "manifest-text": (read_manifest_text, lambda: [seeds.saved_graph()["manifest.json"]]),
     "block": (read_block, seeds.blocks),

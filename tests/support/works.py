@@ -24,7 +24,9 @@ def on(graph: dg.Graph, **options) -> dict:
 WORKS: dict[str, Callable[[dg.Graph, str], dg.Result]] = {
     "gas": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS),
     "bsp": lambda graph, _: dg.pagerank(graph, engine="bsp", **ROUNDS),
-    "mail as edges": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS, **on(graph, exchange="graph")),
+    "mail as edges": lambda graph, _: dg.pagerank(
+        graph, engine="gas", **ROUNDS, **on(graph, optimisations=dg.Optimisations(exchange="graph"))
+    ),
     "checkpoints": lambda graph, at: dg.pagerank(graph, engine="gas", **ROUNDS, **on(graph, checkpoint=at)),
     "checkpoints in memory": lambda graph, _: dg.pagerank(
         graph, engine="gas", **ROUNDS, checkpoint=dg.Checkpoint(every=10)
@@ -51,7 +53,7 @@ WORKS: dict[str, Callable[[dg.Graph, str], dg.Result]] = {
     "block_descent, one partition": lambda graph, _: dg.sssp(graph, 7, engine="block_descent"),
     "block_descent, ranks": lambda graph, _: dg.pagerank(graph, engine="block_descent", **EXACT),
     "block_descent, distances": lambda graph, _: dg.sssp(graph, 7, engine="block_descent"),
-    "block_descent, waiting": lambda graph, _: dg.pagerank(graph, engine="block_descent", mode="barrier", **EXACT),
+    "block_descent, waiting": lambda graph, _: dg.pagerank(graph, engine=dg.BlockDescent(mode="barrier"), **EXACT),
     "triangles": lambda graph, _: dg.triangles(graph),
     "lcc": lambda graph, _: dg.lcc(graph),
     "degrees": lambda graph, _: dg.degrees(graph),

@@ -181,8 +181,8 @@ def tied(case, answer, v, other):
         ("wcc", {"component": np.array([1, 1, 1, 3, 3])}, "not a smaller"),
         ("scc", {"component": np.array([0, 0, 2, 3, 4])}, "vertex 1: component 0, not that of 1"),
         ("bfs", {"distance": np.array([0, 1, 3, np.inf, np.inf])}, "edge 1 -> 2"),
-        ("bfs", {"distance": np.array([0, 1, 2, np.inf, 3])}, "no path is of length 3"),
-        ("bfs", {"distance": np.array([0, 1, 2, 5, 6])}, "no path is of length"),
+        ("bfs", {"distance": np.array([0, 1, 2, np.inf, 3])}, "no path has length 3"),
+        ("bfs", {"distance": np.array([0, 1, 2, 5, 6])}, "no path has length"),
         ("bfs", {"distance": np.array([0, 1, 2, np.inf, -np.inf])}, "distance is -inf"),
         ("bfs", {"distance": np.array([0, 1, 2, np.inf, np.nan])}, "distance is nan"),
         ("bfs", {"predecessor": np.array([-1, 0, 1, 4, 3])}, "do not lead to the source"),
@@ -203,12 +203,12 @@ def test_whole_answers_that_are_wrong(operation, wrong, words):
         verify(operation, edges, wrong, **options)
 
 
-def test_circles_of_length_zero_do_not_vouch_for_themselves():
+def test_cycles_of_length_zero_do_not_prove_a_distance():
     edges = Edges(np.array([0, 1, 2]), np.array([3, 2, 1]), 4, weight=np.array([1.0, 0, 0]))
     right = {"distance": np.array([0, np.inf, np.inf, 1]), "predecessor": np.array([-1, -1, -1, 0])}
     verify("sssp", edges, right, source=0)
     wrong = {"distance": np.array([0, 5.0, 5, 1]), "predecessor": np.array([-1, 2, 1, 0])}
-    with pytest.raises(AnswerError, match="no path is of length 5"):
+    with pytest.raises(AnswerError, match="no path has length 5"):
         verify("sssp", edges, wrong, source=0)
     reached = Edges(np.array([0, 1, 2]), np.array([1, 2, 1]), 3, weight=np.array([5.0, 0, 0]))
     circle = {"distance": np.array([0.0, 5, 5]), "predecessor": np.array([-1, 2, 1])}
@@ -260,7 +260,7 @@ def test_rounds_sources_precision_and_samples(case):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_graphs_and_results_of_ours(directed):
+def test_graphs_and_results_of_dgraph_are_accepted(directed):
     """Ids are strings, numbers are positions in their order; results and frames are both taken."""
     rng = np.random.default_rng(3)
     names = np.array([f"v{i:02}" for i in rng.permutation(40)])
@@ -290,7 +290,7 @@ def test_what_has_no_verifier_is_refused():
         verify("colour", edges, {})
 
 
-def test_hubs_of_a_smaller_part_are_refused():
+def test_hubs_of_a_weaker_component_are_refused():
     """Each part of a graph has hubs and authorities of its own; the answer is those that grow most."""
     edges = Edges(np.array([0, 0, 0, 4]), np.array([1, 2, 3, 5]), 6)
     right = {"hub": np.array([1.0, 0, 0, 0, 0, 0]), "authority": np.array([0, 1, 1, 1, 0, 0]) / 3}

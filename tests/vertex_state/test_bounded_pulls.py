@@ -39,7 +39,7 @@ class Largest(Least):
         return max(best, message)
 
 
-class Reached(dg.VertexProgram):
+class LevelMessage(dg.VertexProgram):
     """Whether a path comes in from 3."""
 
     yes = dg.State(bool)
@@ -91,18 +91,19 @@ class Both(dg.VertexProgram):
 
 @pytest.mark.parametrize("policy", ["outgoing", "incoming", "cartesian", "hybrid"])
 @pytest.mark.parametrize("parts", [1, 2, 5])
-@pytest.mark.parametrize("program", [Least, Largest, Reached, Dry, Both])
+@pytest.mark.parametrize("program", [Least, Largest, LevelMessage, Dry, Both])
 def test_pull_and_push_agree_with_the_reference(program, parts, policy):
     graph = dg.Graph.from_edges({"src": EDGES[:, 0], "dst": EDGES[:, 1]}, vertices=60, parts=parts, policy=policy)
     expected = reference.run(program(), [(int(u), int(v)) for u, v in EDGES], 60).results()
     for direction in ("pull", "push", "auto"):
         for engine in ("gas", "bsp"):
-            found = dg.run(graph, program(), engine=engine, direction=direction).compute()
+            how = dg.Optimisations(direction=direction)
+            found = dg.run(graph, program(), engine=engine, optimisations=how).compute()
             for column, values in expected.items():
                 assert found[column].tolist() == list(values), (direction, engine, column)
 
 
-@pytest.mark.parametrize("program", [Least, Largest, Reached, Dry, Both])
+@pytest.mark.parametrize("program", [Least, Largest, LevelMessage, Dry, Both])
 def test_programs_with_an_order_are_bounded(program):
     (phase,) = analyse(program()).phases
     assert bounded(phase)

@@ -69,13 +69,13 @@ def villages(seed: int, **options) -> dg.Graph:
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_same_in_every_round_by_fewer_looks(name, parts, directed):
+def test_recounting_gives_the_same_rounds_and_reads_fewer_edges(name, parts, directed):
     for seed in range(3):
         graph, looks = villages(seed, parts=parts, directed=directed), [0, 0]
         for rounds in (1, 2, 3, 5, 8, 13):
             ways = [
-                dg.run(graph, PROGRAMS[name], engine="gas", max_rounds=rounds, random_seed=seed, active_only=active)
-                for active in (True, False)
+                dg.run(graph, PROGRAMS[name], engine="gas", max_rounds=rounds, random_seed=seed, optimisations=how)
+                for how in (dg.Optimisations(), dg.Optimisations(active_only=False))
             ]
             tables = [found.compute().set_index("vertex").sort_index() for found in ways]
             assert tables[0].equals(tables[1]), rounds
@@ -83,7 +83,7 @@ def test_the_same_in_every_round_by_fewer_looks(name, parts, directed):
         assert looks[0] <= looks[1] - (name in ("label_propagation", "weighted", "rank"))  # others swap, or end
 
 
-def test_who_has_not_changed_is_not_looked_at():
+def test_unchanged_neighbours_are_not_read():
     """Two cliques and an edge: once all agree, nobody looks at any edge."""
     pairs = [(u, v) for first in (0, 10) for u in range(first, first + 10) for v in range(u) if v >= first]
     graph = dg.Graph.from_edges({"src": [u for u, _ in pairs] + [3], "dst": [v for _, v in pairs] + [13]}, parts=2)
@@ -118,6 +118,6 @@ class Crowd(CommunityDetection):
 
 
 @pytest.mark.parametrize("program", [Dice, Late, Crowd])
-def test_not_where_messages_change_by_themselves(program):
+def test_no_recounting_where_messages_change_without_their_sender(program):
     assert "recount" not in generate(program()).kernels
     assert "recount" in generate(CommunityDetection()).kernels

@@ -10,23 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dgraph as dg
-from dgraph.engines import look_ahead
+from dgraph.engines import rounds
 from dgraph.tables.border_distances import FAR, quiet_rounds
 from dgraph.tables.edge_tables import EdgeTables
 
 STEPS = {"engine": "gas", "local_rounds": 1}
+SKIPPING = [dg.Optimisations(skip_exchange=on) for on in (True, False)]
 vertex = st.integers(0, 29)
-SWITCHES = ("vertex_cache", "lazy_upload", "skip_exchange")
 
 
 @pytest.fixture
 def at_once(monkeypatch):
     """Look ahead from the first round, so that small graphs have something to skip."""
-    monkeypatch.setattr(look_ahead, "PATIENCE", 1)
+    monkeypatch.setattr(rounds, "PATIENCE", 1)
 
 
 @pytest.mark.parametrize("parts", [2, 3, 5])
-def test_hops_are_those_to_the_next_vertex_that_others_know(parts):
+def test_hops_lead_to_the_nearest_vertex_with_a_proxy(parts):
     graph = dg.grid(rows=9, cols=9, removed=0, parts=parts)
     for one in graph.partitioned(("out", "incoming")).held:
         n, out = one.num_owned, one.out
@@ -54,10 +54,10 @@ def test_hops_are_those_to_the_next_vertex_that_others_know(parts):
 def test_only_exchanges_are_fewer(edges, parts, directed, engine):
     frame = pd.DataFrame(edges, columns=["src", "dst"])
     graph = dg.Graph.from_edges(frame, vertices=30, parts=parts, directed=directed)
-    before, look_ahead.PATIENCE = look_ahead.PATIENCE, 1
+    before, rounds.PATIENCE = rounds.PATIENCE, 1
     try:
         for run in (lambda **how: dg.bfs(graph, 0, **how), lambda **how: dg.wcc(graph, **how)):
-            some, all_of_them = (run(engine=engine, local_rounds=1, skip_exchange=on) for on in (True, False))
+            some, all_of_them = (run(engine=engine, local_rounds=1, optimisations=how) for how in SKIPPING)
             pd.testing.assert_frame_equal(some.compute(), all_of_them.compute())
             assert some.rounds == all_of_them.rounds
             for name in ("superstep", "fired"):
@@ -65,7 +65,7 @@ def test_only_exchanges_are_fewer(edges, parts, directed, engine):
             assert some.report["exchanges"].sum() <= all_of_them.report["exchanges"].sum()
             assert not all_of_them.report["skipped"].any()
     finally:
-        look_ahead.PATIENCE = before
+        rounds.PATIENCE = before
 
 
 @pytest.mark.parametrize("name", [name for name, program in PROGRAMS.items() if program.kind == "accumulative"])
@@ -90,13 +90,13 @@ def test_limits_are_kept(limit, at_once):
     path = pd.DataFrame({"src": np.arange(30), "dst": np.arange(1, 31)})
     graph = dg.Graph.from_edges(path, vertices=60, parts=2)
     program = PROGRAMS["Components"]
-    some, all_of_them = (dg.run(graph, program, **STEPS, max_rounds=limit, skip_exchange=on) for on in (True, False))
+    some, all_of_them = (dg.run(graph, program, **STEPS, max_rounds=limit, optimisations=how) for how in SKIPPING)
     assert some.compute().equals(all_of_them.compute()) and some.rounds == all_of_them.rounds
 
 
 def test_on_a_cluster(client, at_once):
     graph = dg.grid(rows=40, cols=40, parts=3, client=client)
-    some, all_of_them = (dg.bfs(graph, 0, **STEPS, skip_exchange=on) for on in (True, False))
+    some, all_of_them = (dg.bfs(graph, 0, **STEPS, optimisations=how) for how in SKIPPING)
     assert some.compute().equals(all_of_them.compute()) and some.rounds == all_of_them.rounds
     assert some.report["skipped"].any() and not all_of_them.report["skipped"].any()
 
@@ -106,8 +106,10 @@ def test_cache_lazy_upload_and_skipping_change_no_answer(at_once):
     graph = dg.grid(rows=12, cols=12, weights=(1, 9), parts=2)
     expected, moved, sent, exchanges = dg.sssp(graph, 0, predecessors=False).compute(), {}, {}, {}
     for on in product([True, False], repeat=3):
-        how = dict(zip(SWITCHES, on, strict=True)) | {"vertex_cache": "auto" if on[0] else 0}
-        found = dg.sssp(graph, 0, predecessors=False, daemons=["in process"], pipeline_block=16, **STEPS, **how)
+        cached, lazy, skipping = on
+        daemons = dg.Daemons(["in process"], block=16, cache="auto" if cached else 0)
+        how = dg.Optimisations(lazy_upload=lazy, skip_exchange=skipping)
+        found = dg.sssp(graph, 0, predecessors=False, daemons=daemons, optimisations=how, **STEPS)
         pd.testing.assert_frame_equal(found.compute(), expected)
         moved[on], sent[on], exchanges[on] = found.report[["moved", "bytes", "exchanges"]].sum()
     assert moved[True, True, True] == moved[True, True, False] < moved[False, False, True]

@@ -1,4 +1,4 @@
-"""A figure of every case as a bar: the median of its trials, and from the least to the most as a thin line."""
+"""A figure of every case as a bar: the median of its trials, with a thin line for their range."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def draw(
 ) -> str:
     """Draw a bar for each case; returns the SVG, and writes a PNG to `path` if there is one.
 
-    value: the column drawn, called `unit` on its axis. Bars of a `group` stand together; `by` gives them their colours,
-    with whatever else tells cases apart: no bar is of two.
+    `value` is the column to draw, and `unit` the label of its axis. Bars of the same `group` stand together. Colours
+    follow `by` and any other axes on which cases differ, so that no bar combines two cases.
     """
     frame = pd.DataFrame(rows)
     frame = frame[frame[value].notna()]
-    told = names_of(frame, [group], by)
-    groups, names = list(dict.fromkeys(frame[group])), list(dict.fromkeys(told))
+    labels = names_of(frame, [group], by)
+    groups, names = list(dict.fromkeys(frame[group])), list(dict.fromkeys(labels))
     colours = colour_of(names)
     with Drawing(title or f"{value} by {group}", height=1.1 + HEIGHT * len(groups) * (len(names) + 0.6)) as drawing:
         (axes,) = drawing.axes
         thick = 1 / (len(names) + 0.6)
         for i, name in enumerate(names):
-            found = frame[told == name].groupby(group, sort=False)[value].agg(["median", "min", "max"])
+            found = frame[labels == name].groupby(group, sort=False)[value].agg(["median", "min", "max"])
             places = [groups.index(one) + (i - (len(names) - 1) / 2) * thick for one in found.index]
             spread = [(found["median"] - found["min"]).tolist(), (found["max"] - found["median"]).tolist()]
             style = {"color": colours[name], "error_kw": {"elinewidth": 1, "ecolor": "#555555"}}

@@ -1,4 +1,4 @@
-"""A figure of what a request takes by how many blocks it is cut into: measured, by the cost model, and the choice."""
+"""The time of a request by the number of its blocks: measured, as the cost model predicts, and the model's choice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ READS = "blocks"
 def draw(rows: Any, path: str | Path | None = None, *, title: str = "", cost: Cost, edges: int) -> str:
     """Draw measured seconds and the model's curve; returns the SVG, and writes a PNG to `path` if there is one.
 
-    rows: `blocks`, and the `seconds` that a request of so many `edges` took with them; cost: the coefficients.
+    `rows` have the columns `blocks` and `seconds` for a request of `edges` edges; `cost` holds the coefficients.
     """
     frame = pd.DataFrame(rows).sort_values("blocks")
     most = max(2, int(frame["blocks"].max()))

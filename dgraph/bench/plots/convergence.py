@@ -1,5 +1,5 @@
-"""How far a run is from its fixed point after so many epochs, each as much work as one look at every edge (GraphABCD's
-figure 4): a line for each way to run it."""
+"""The distance from the fixed point by epochs, with a line for each setting (GraphABCD's figure 4). An epoch is as much
+work as reading every edge once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def draw(
 ) -> str:
     """Draw lines over epochs; returns the SVG, and writes a PNG to `path` if there is one.
 
-    value: the column drawn over `epochs`; by: what has a line each; across: what has axes each.
+    `value` is the column drawn over `epochs`; each value of `by` has a line, and each value of `across` has axes.
     """
     frame = pd.DataFrame(rows)
     frame = frame[frame[value].notna() & frame["epochs"].notna()]

@@ -1,4 +1,4 @@
-"""Busy and idle seconds of each partition, one engine beside another: as in the figures of Gluon-Async."""
+"""Busy and idle seconds of each partition, with engines side by side, as in the figures of Gluon-Async."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dgraph.bench.cases import names_of
 from dgraph.bench.plots.style import BUSY, COLOURS, IDLE, Drawing
 
 READS = "report"
-PARTS = {"busy": BUSY, "wait": COLOURS[1], "idle": IDLE}  # work; work that has to wait; none
+PARTS = {"busy": BUSY, "wait": COLOURS[1], "idle": IDLE}  # working; waiting with work to do; nothing to do
 HEIGHT = 0.26  # of a bar, in inches
 
 
 def draw(
     rows: Any, path: str | Path | None = None, *, title: str = "", group: str = "operation", by: str = "engine"
 ) -> str:
-    """Draw a panel for each `group`, and in it a bar for each partition of a run, those of each `by` together; of
-    several trials the mean. Returns the SVG, and writes a PNG to `path` if there is one."""
+    """Draw a panel for each `group` with a bar for each partition, grouped by `by`; several trials are averaged.
+    Returns the SVG, and writes a PNG to `path` if there is one."""
     frame = pd.DataFrame(rows).assign(name=lambda found: names_of(found, [group], by))
     seconds = frame.reindex(columns=[*frame.columns, *(kind for kind in PARTS if kind not in frame)]).fillna(0.0)
     seconds = seconds.groupby([group, "name", "partition"], sort=False)[list(PARTS)].sum()
@@ -27,7 +27,7 @@ def draw(
         seconds = seconds.div(frame.groupby([group, "name", "partition"])["trial"].nunique(), axis=0)
     groups, names = list(dict.fromkeys(frame[group])), list(dict.fromkeys(frame["name"]))
     last = frame.groupby("name", sort=False)["partition"].max()
-    room = last + 1.8  # from the bars of one run to those of the next
+    room = last + 1.8  # from the first bar of one run to that of the next
     begin = room.cumsum() - room
     size: dict[str, Any] = {"width": 2 + 3 * len(groups), "height": 1 + HEIGHT * float(room.sum())}
     with Drawing(title or "Busy and idle seconds of each partition", across=len(groups), **size) as drawing:
@@ -46,7 +46,7 @@ def draw(
             middles = [begin[name] + last[name] / 2 for name in runs]
             axes.set_yticks(middles, runs, minor=True, fontweight="bold")
             axes.tick_params(axis="y", which="both", length=0)
-            axes.tick_params(axis="y", which="minor", pad=22)  # beyond the numbers of partitions
+            axes.tick_params(axis="y", which="minor", pad=22)  # left of the partition numbers
             axes.invert_yaxis()
             axes.grid(visible=False, axis="y", which="both")
             axes.set(title=str(one), xlabel="seconds")

@@ -1,5 +1,5 @@
-"""A figure against another: scaling by workers, time or epochs by size. The median of the trials, and all of them as
-points; a setting without an `x` is a level that the others are compared with."""
+"""One figure against another, such as time by workers or epochs by size: the median of the trials as a line, and all
+trials as points. A setting without an `x` is drawn as a horizontal reference line."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def draw(
 ) -> str:
     """Draw lines; returns the SVG, and writes a PNG to `path` if there is one.
 
-    value: the column drawn over the column `x`, a line for each `by`; across: what has axes each; ideal: also half the
-    time for twice `x`.
+    `value` is the column drawn over the column `x`, with a line for each value of `by` and axes for each value of
+    `across`. With `ideal`, also draw ideal scaling: half the time for twice `x`.
     """
     frame = pd.DataFrame(rows)
     frame = frame[frame[value].notna()].assign(panel=lambda found: found[across] if across else "")

@@ -1,4 +1,4 @@
-"""`dgraph bench SUITE`: measure what a suite says, and `dgraph bench compare A B`: what changed between two runs."""
+"""`dgraph bench SUITE` runs a benchmark suite; `dgraph bench compare A B` shows what changed between two runs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ import click
 from click.shell_completion import CompletionItem
 
 from dgraph.cli.command import Command, Group
-from dgraph.cli.options import FILE, WholeNumber, as_json, offered
-from dgraph.cli.options import output as written
-from dgraph.cli.place import Place, decorated, runs_somewhere
-from dgraph.cli.status_line import CLEAR
-from dgraph.phrases import format_count
+from dgraph.cli.options import FILE, WholeRange, as_json, completion, output_option
+from dgraph.cli.place import Place, add_options, place_options
+from dgraph.cli.say import say
+from dgraph.phrases.phrases import format_count
 
 AXES = ("operation", "graph", "setting")
 fill = partial(filled, width=110, break_on_hyphens=False)
 
 
 class Suites(Group):
-    """The commands of `dgraph bench`: `compare`, and for every other name the run of the suite that is called so, or
-    whose file that is."""
+    """The commands of `dgraph bench`: `compare`, and one for each suite, by its name or the path of its file."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return ["compare"]
@@ -47,19 +45,19 @@ class Suites(Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name == "compare":
             return compare
-        of_a_file = name.endswith(".toml") or Path(name).exists()
-        known = of_a_file or context.resilient_parsing or name in self.choices(context)
+        is_file = name.endswith(".toml") or Path(name).exists()
+        known = is_file or context.resilient_parsing or name in self.choices(context)
         return _command_for(name) if known else None
 
 
 @click.command(
     "bench", cls=Suites, invoke_without_command=True, subcommand_metavar="SUITE [OPTIONS] | compare BEFORE AFTER"
 )
-@click.option("--list", "listed", is_flag=True, help="Show all suites.")
+@click.option("--list", "listed", is_flag=True, help="List all suites.")
 @as_json
 @click.pass_context
 def command(context: click.Context, listed: bool, as_json: bool) -> None:
-    """Measure what a suite says: one of the package's by its name, or a TOML file of your own.
+    """Run a benchmark suite: one of the package's suites by name, or a TOML file of your own.
 
     `dgraph bench SUITE --help` shows the options of a run.
 
@@ -71,51 +69,49 @@ def command(context: click.Context, listed: bool, as_json: bool) -> None:
     if context.invoked_subcommand is not None:
         return
     if not listed:
-        click.echo(context.get_help(), err=True)
+        say(context.get_help(), err=True)
         context.exit(2)
     from dgraph.bench.suite import shipped
 
     titles = shipped()
     width = max(map(len, titles))
     lines = [f"{name:{width}}  {title}" for name, title in titles.items()]
-    click.echo(json.dumps(titles) if as_json else "\n".join(lines))
+    say(json.dumps(titles) if as_json else "\n".join(lines))
 
 
 def _command_for(name: str) -> click.Command:
-    """The command that runs a suite. The suite is opened when the command runs, so that its help is there at once."""
+    """The command that runs a suite. Its help does not wait for the suite, which is opened when the command runs."""
 
     def bench(place: Place, output: str | None, check: bool, as_json: bool, trials: int | None, **given: Any) -> None:
         from dgraph.bench.suite import open_suite
 
-        only = {axis: given[axis] for axis in AXES}
-        run = _Run(open_suite(name), Path(output) if output else None, as_json)
-        missed = run(place, only, trials)
-        if check and missed:
+        folder = Path(output) if output else None
+        if _run(open_suite(name), place, folder, given, trials, as_json=as_json) and check:
             click.get_current_context().exit(1)
 
-    bench.__doc__ = f"""Measure the suite {Path(name).stem}: load, build and run apart, every trial verified.
+    bench.__doc__ = f"""Run the suite {Path(name).stem}: time loading, building and running; verify all trials.
 
-    On the terminal are the medians, and what the suite's targets come to; in the folder of -o the trials as JSON Lines,
-    the supersteps, plots as PNG files, and all of it as report.html. With --check the exit code is 1 if a target is
-    missed.
+    The terminal shows medians and the suite's targets. The folder of -o receives the trials as JSON Lines, the
+    supersteps, plots as PNG files, and report.html, which contains everything. With --check, the exit code is 1 if a
+    target is missed.
 
     \b
     Example:
       $ dgraph bench {name} --trials 1 -o out
     """
     options = (*OPTIONS, *(_only(axis, name) for axis in AXES))
-    return click.command(name, cls=Command)(decorated(as_json(runs_somewhere(bench)), options))
+    return click.command(name, cls=Command)(add_options(as_json(place_options(bench)), options))
 
 
 OPTIONS: tuple[Callable, ...] = (
-    written("a folder, for results, plots and report.html.", metavar="FOLDER", folder=True),
-    click.option("--check", is_flag=True, help="Exit with 1 at bad news: if a target of the suite is missed."),
-    click.option("--trials", type=WholeNumber(1), help="So many trials at most."),
+    output_option("results, plots and report.html.", metavar="FOLDER", folder=True),
+    click.option("--check", is_flag=True, help="Exit with 1 on failure: if a target is missed."),
+    click.option("--trials", type=WholeRange(1), help="Maximum number of trials per case."),
 )
 
 
 def _only(axis: str, name: str) -> Callable:
-    """An option that keeps only the cases with some values on an axis of the suite; the shell offers the values."""
+    """An option that keeps only the cases with some values on an axis of the suite; the shell completes them."""
 
     def known() -> list[str]:
         from dgraph.bench.suite import open_suite, shipped
@@ -123,57 +119,52 @@ def _only(axis: str, name: str) -> Callable:
         return list(getattr(open_suite(name), f"{axis}s")) if name in shipped() or Path(name).is_file() else []
 
     return click.option(
-        f"--{axis}", multiple=True, shell_complete=offered(known), help=f"Only this {axis}; may be repeated."
+        f"--{axis}", multiple=True, shell_complete=completion(known), help=f"Run only this {axis}. May be repeated."
     )
 
 
-class _Run:
-    """One run of a suite from the first trial to the last line. Records go to the folder, if there is one, as soon as
-    they are known."""
+def _run(suite: Any, place: Place, folder: Path | None, only: Any, trials: int | None, *, as_json: bool) -> bool:
+    """Run a suite and print the outcome. Returns whether a target was missed.
 
-    def __init__(self, suite: Any, folder: Path | None, as_json: bool):
-        self.suite, self.folder, self.as_json = suite, folder, as_json
+    If there is a folder, each record is written to it as soon as it is known.
+    """
+    from dgraph.bench import outcome, records
+    from dgraph.bench.runner import Runner
+    from dgraph.bench.targets import outcomes
 
-    def __call__(self, place: Place, only: Any, trials: int | None) -> bool:
-        """Run the suite, and tell what came of it. Returns whether a target was missed."""
-        from dgraph.bench import outcome, records
-        from dgraph.bench.runner import Runner
-        from dgraph.bench.targets import outcomes
+    def record(one: Any) -> None:
+        keep(one)
+        if as_json:
+            say(json.dumps(one, default=str))
 
-        heading = records.heading(self.suite)
-        rows, reports = [], {}
-        with _clusters(place, self.suite) as (suite, clusters), records.writing(self.folder) as keep:
-            runner = Runner(suite, clusters, only, trials, self._progress)
-            self._told(heading, keep)
-            for trial in runner:
-                rows.append(trial.record)
-                reports[trial.case] = trial.report
-                self._told(trial.record, keep)
-            self._progress("")
-            found = outcomes(suite, rows)
-            for one in found:
-                self._told(one, keep)
-        note = ""
-        if self.folder is not None:
-            note = outcome.write(self.folder, suite, heading, rows, found, list(reports.values()))
-        if not self.as_json:
-            click.echo(_text(suite, rows, found, note))
-        return any(one["met"] is False for one in found)
-
-    def _told(self, record: Any, keep: Callable[[Any], None]) -> None:
-        """Keep a record, and print it if JSON was asked for."""
-        keep(record)
-        if self.as_json:
-            click.echo(json.dumps(record, default=str))
-
-    def _progress(self, line: str) -> None:
-        """Show a line on a terminal in place of the one before; "" clears it."""
-        if sys.stderr.isatty():
-            click.echo(f"{CLEAR}{line[:100]}", nl=False, err=True)
+    heading = records.heading(suite)
+    rows, reports = [], {}
+    with _clusters(place, suite) as (suite, clusters), records.writing(folder) as keep:
+        record(heading)
+        for trial in Runner(suite, clusters, only, trials, _show_progress):
+            rows.append(trial.record)
+            reports[trial.case] = trial.report
+            record(trial.record)
+        _show_progress("")
+        results = outcomes(suite, rows)
+        for one in results:
+            record(one)
+    note = ""
+    if folder is not None:
+        note = outcome.write(folder, suite, heading, rows, results, list(reports.values()))
+    if not as_json:
+        say(_text(suite, rows, results, note))
+    return any(one["met"] is False for one in results)
 
 
-def _text(suite: Any, rows: Any, found: Any, note: str) -> str:
-    """What is shown in the end: a table of cases, what the paper says, and the targets, the suite's own last."""
+def _show_progress(line: str) -> None:
+    """Replace the line of progress on a terminal; "" clears it."""
+    if sys.stderr.isatty():
+        say(line[:100], nl=False, err=True, clear=True)
+
+
+def _text(suite: Any, rows: Any, results: Any, note: str) -> str:
+    """The text shown at the end: a table of cases, what the paper says, and the targets."""
     from dgraph.bench import table
 
     blocks = [f"{suite.name}: {suite.title}", table.as_text(table.case_cells(suite, rows))]
@@ -182,15 +173,17 @@ def _text(suite: Any, rows: Any, found: Any, note: str) -> str:
         blocks.append("\n".join(map(fill, (suite.paper["says"], suite.paper["cite"] + place))))
     if note:
         blocks.append(note)
-    if found:
-        blocks.append("\n".join(table.sentence(one) for one in found))
+    if results:
+        blocks.append("\n".join(table.sentence(one) for one in results))
     return "\n\n".join(blocks)
 
 
 @contextmanager
 def _clusters(place: Place, suite: Any) -> Iterator[tuple[Any, Callable[[int, int | None], AbstractContextManager]]]:
-    """The suite as it runs in a place, and the function by which `Runner` starts workers: in this process and on
-    workers of its own those of each case, on a cluster that is named always that cluster's."""
+    """The suite as it runs in a place, and a function with which `Runner` starts the workers of a case.
+
+    On a cluster, or with --workers, all cases run on the same workers.
+    """
     from dgraph.bench.local_cluster import local_cluster, moved
 
     with place.client() as client:
@@ -204,16 +197,16 @@ def _clusters(place: Place, suite: Any) -> Iterator[tuple[Any, Callable[[int, in
 @click.command("compare", cls=Command)
 @click.argument("before", type=FILE)
 @click.argument("after", type=FILE)
-@click.option("--least", type=float, default=0.05, show_default=True, help="Changes below this share do not matter.")
-@click.option("--all", "everything", is_flag=True, help="Show also what did not change.")
-@click.option("--check", is_flag=True, help="Exit with 1 at bad news: if anything got slower or larger.")
+@click.option("--least", type=float, default=0.05, help="Ignore changes smaller than this fraction.")
+@click.option("--all", "everything", is_flag=True, help="Show unchanged figures too.")
+@click.option("--check", is_flag=True, help="Exit with 1 on failure: if anything got slower or larger.")
 @as_json
 def compare(before: str, after: str, least: float, everything: bool, check: bool, as_json: bool) -> None:
-    """Show what got slower, or larger, between two runs of a suite, and how much of it may be noise.
+    """Show what got slower or larger between two runs of a suite, and how much of that may be noise.
 
-    BEFORE and AFTER are folders that `dgraph bench SUITE -o` wrote, or the JSON Lines in them. Noise is what a median
-    of so many trials may be off; a change shows when it is beyond that on both sides. Seconds measured once, as of
-    loading, show with --all only.
+    BEFORE and AFTER are folders written by `dgraph bench SUITE -o`, or the JSON Lines in them. Noise is the possible
+    error of a median of that many trials; a change is shown if it exceeds the noise of both runs. Figures measured
+    once, such as loading times, are shown with --all only.
 
     \b
     Example:
@@ -227,14 +220,14 @@ def compare(before: str, after: str, least: float, everything: bool, check: bool
     rows, unmatched = comparison.compare(*runs, least), comparison.in_one_alone(*runs)
     worse = [row for row in rows if row["verdict"] == "slower"]
     if as_json:
-        click.echo("\n".join(json.dumps(row) for row in rows))
+        say("\n".join(json.dumps(row) for row in rows))
     else:
         cells = comparison.comparison_cells(rows, everything=everything)
         if len(cells) > 1:
-            click.echo(table.as_text(cells) + "\n")
+            say(table.as_text(cells) + "\n")
         known = sum(row["noise"] is not None for row in rows)
         if unmatched:
-            click.echo(f"{format_count(unmatched, 'case')} of one run alone: nothing to compare with")
-        click.echo(f"{len(worse)} of {known} figures got worse by more than the noise and {100 * least:g} %")
+            say(f"{format_count(unmatched, 'case')} in one run only: nothing to compare")
+        say(f"{len(worse)} of {known} figures got worse by more than the noise and {100 * least:g} %")
     if check and worse:
         click.get_current_context().exit(1)

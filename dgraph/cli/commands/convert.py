@@ -5,26 +5,26 @@ from __future__ import annotations
 import click
 
 from dgraph.cli.command import Command, print_outcome
-from dgraph.cli.graph_argument import GraphArgument, reads_graph
-from dgraph.cli.options import WritablePath, as_json
-from dgraph.cli.options import output as written
+from dgraph.cli.graph_argument import GraphArguments, graph_options
+from dgraph.cli.options import OutputPath, as_json, output_option
 from dgraph.cli.results import check_format, write_edges
-from dgraph.phrases import format_count
+from dgraph.phrases.phrases import format_count
 
 
 @click.command("convert", cls=Command)
-@written("a file, its format by the suffix; - is CSV on standard output.", required=True)
-@click.option("--drop-isolated", is_flag=True, help="Leave out vertices without edges where FILE cannot list them.")
+@output_option("the edges, in the format of the suffix; - is CSV on standard output.", required=True)
+@click.option("--drop-isolated", is_flag=True, help="Drop vertices without edges if FILE cannot list them.")
 @click.option(
-    "--renumber", type=WritablePath(), metavar="IDS", help="Number vertices from 1, and list their ids there."
+    "--renumber", type=OutputPath(), metavar="IDS", help="Number vertices from 1, and write their ids to this file."
 )
 @as_json
-@reads_graph
-def command(edges: GraphArgument, output: str, drop_isolated: bool, renumber: str | None, as_json: bool) -> None:
-    """Write the edges of a graph in another format; what that format cannot say is an error, never dropped; that edges
-    have no direction, which text cannot say, is told. Columns beside the ends and the weight are kept where --columns
-    names them. Where a format counts vertices from 1, ids that count from 0 are written so; --renumber does it with any
-    others.
+@graph_options
+def command(edges: GraphArguments, output: str, drop_isolated: bool, renumber: str | None, as_json: bool) -> None:
+    """Write the edges of a graph in another format.
+
+    It is an error if the format cannot hold something; a note says if a text file cannot tell that edges are
+    undirected. Edge columns other than the ends and the weight are kept if --columns names them. Formats that number
+    vertices from 1 need ids 0, 1, 2, ...; for other ids, use --renumber.
 
     \b
     Example:
@@ -34,9 +34,9 @@ def command(edges: GraphArgument, output: str, drop_isolated: bool, renumber: st
     check_format(output, renumber)
     with edges.graph() as graph:
         write_edges(graph, output, "drop" if drop_isolated else "refuse", renumber)
-        told = {"vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
+        outcome = {"vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
     print_outcome(
-        told,
+        outcome,
         as_json,
-        f"{format_count(told['edges'], 'edge')} of {format_count(told['vertices'], 'vertex')} in {output}",
+        f"{format_count(outcome['edges'], 'edge')} of {format_count(outcome['vertices'], 'vertex')} in {output}",
     )

@@ -1,4 +1,4 @@
-"""`dgraph explain PROGRAM`: what a vertex program communicates, and the kernels made of it."""
+"""`dgraph explain PROGRAM`: what a vertex program communicates, and on request its kernels."""
 
 from __future__ import annotations
 
@@ -8,22 +8,29 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, named
-from dgraph.cli.options import FILE, as_json, operations
+from dgraph.cli.command import Command, operation_name
+from dgraph.cli.options import FILE, as_json, complete_operations
+from dgraph.cli.say import say
 from dgraph.errors import OptionError
 
 
-def _offered(context: click.Context, param: click.Parameter, begun: str) -> Any:
-    """What the shell offers: operations, and where none begins so files."""
-    return operations(context, param, begun) or FILE.shell_complete(context, param, begun)
+def _complete(context: click.Context, param: click.Parameter, begun: str) -> Any:
+    """Complete the names of operations; if none matches, of files."""
+    return complete_operations(context, param, begun) or FILE.shell_complete(context, param, begun)
 
 
 @click.command("explain", cls=Command)
-@click.argument("program", metavar="OP|FILE.py:CLASS", shell_complete=_offered)
-@click.option("--target", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]), help="Where they run.")
+@click.argument("program", metavar="OP|FILE.py:CLASS", shell_complete=_complete)
+@click.option(
+    "--target",
+    default="cpu",
+    type=click.Choice(["cpu", "cuda"]),
+    help="Device that runs the kernels (cuda is experimental).",
+)
+@click.option("--kernels", is_flag=True, help="Also print the kernels that are generated from the program.")
 @as_json
-def command(program: str, target: str, as_json: bool) -> None:
-    """Show what a vertex program reads and sends, and the kernels for a target.
+def command(program: str, target: str, kernels: bool, as_json: bool) -> None:
+    """Show what a vertex program sends, merges and keeps; with --kernels also the kernels generated from it.
 
     \b
     Example:
@@ -31,34 +38,28 @@ def command(program: str, target: str, as_json: bool) -> None:
     """
     import dgraph as dg
 
-    texts = {one.__name__: dg.explain(one, target=target) for one in _programs(program)}
+    texts = {one.__name__: dg.explain(one, target=target, kernels=kernels) for one in _programs(program)}
     if as_json:
         for name, text in texts.items():
-            click.echo(json.dumps({"program": name, "target": target, "text": text}))
+            say(json.dumps({"program": name, "target": target, "text": text}))
         return
-    click.echo("\n\n".join(texts.values()))
+    say("\n\n".join(texts.values()))
 
 
 def _programs(name: str) -> list[type]:
-    """The programs that a word stands for: the one of FILE.py:CLASS, or all that an operation may run."""
+    """The program in FILE.py:CLASS, or all programs of an operation."""
     import dgraph as dg
+    from dgraph.runs.explanations import programs_of
 
     if ":" in name:
-        path, _, wanted = name.rpartition(":")
+        path, _, class_name = name.rpartition(":")
         try:
-            found = runpy.run_path(path).get(wanted)
+            program = runpy.run_path(path).get(class_name)
         except OSError as error:
-            raise OptionError(f"{path} cannot be read: {error}") from error
+            raise OptionError(f"cannot read {path}: {error}") from error
         except Exception as error:
-            raise OptionError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
-        if not (isinstance(found, type) and issubclass(found, dg.VertexProgram)):
-            raise OptionError(f"{path} has no vertex program {wanted!r}")
-        return [found]
-    name = named(name, more=", or FILE.py:CLASS")
-    module = __import__(f"dgraph.ops.{name}", fromlist=["x"])
-    known = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, dg.VertexProgram)]
-    own = [one for one in known if one.__module__ == module.__name__]
-    found = [*getattr(module, "PROGRAMS", {}).values(), *own]  # of PageRank, which have a file of their own
-    if not found:
-        raise OptionError(f"{name} is no vertex program: it has kernels of its own")
-    return found
+            raise OptionError(f"cannot run {path}: {type(error).__name__}: {error}") from error
+        if not (isinstance(program, type) and issubclass(program, dg.VertexProgram)):
+            raise OptionError(f"{path} has no vertex program {class_name!r}")
+        return [program]
+    return programs_of(operation_name(name, more=", or FILE.py:CLASS"))

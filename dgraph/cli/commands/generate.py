@@ -8,13 +8,12 @@ from typing import Any
 import click
 
 from dgraph.cli.command import Command, Group, print_outcome
-from dgraph.cli.options import as_json
-from dgraph.cli.options import output as written
-from dgraph.cli.place import Place, runs_somewhere
+from dgraph.cli.options import as_json, output_option
+from dgraph.cli.place import Place, place_options
 from dgraph.cli.results import check_format, write_edges
 from dgraph.cli.signatures import described, options_of, values_of
 from dgraph.cli.status_line import show_status
-from dgraph.phrases import format_count
+from dgraph.phrases.phrases import format_count
 
 EXAMPLES = {
     "rmat": "--scale 10",
@@ -24,14 +23,14 @@ EXAMPLES = {
     "bipartite": "--left 50 --right 60 --edges 300",
 }
 RENAMED = {"directed": "undirected", "permute": "no_permute"}
-SAID = {
+HELP = {
     "directed": "Each listed edge stands for both directions.",
-    "permute": "Leave the numbers as they are drawn: those with few bits set have the most edges.",
+    "permute": "Do not shuffle the ids: those with few bits set have the most edges.",
 }
 
 
 class Generators(Group):
-    """A command for each generator that `import dgraph` offers."""
+    """A command for each function that generates a graph."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(EXAMPLES)
@@ -43,7 +42,7 @@ class Generators(Group):
 
 
 def _command_for(name: str, generator: Callable) -> click.Command:
-    """The command that calls a generator; its options are the generator's parameters."""
+    """The command that calls a generator. It has an option for each parameter of the generator."""
 
     def generate(place: Place, output: str, as_json: bool, **given: Any) -> None:
         check_format(output)
@@ -51,24 +50,24 @@ def _command_for(name: str, generator: Callable) -> click.Command:
             with show_status("generating"):
                 graph = generator(**values_of(generator, given), client=client)
             write_edges(graph, output, "drop")
-            told = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
-        who = f"the vertices 0 to {told['vertices'] - 1:,}" if told["vertices"] else "no vertices"
-        print_outcome(told, as_json, f"{format_count(told['edges'], 'edge')} of {who} in {output}")
+            outcome = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
+        ids = f"the vertices 0 to {outcome['vertices'] - 1:,}" if outcome["vertices"] else "no vertices"
+        print_outcome(outcome, as_json, f"{format_count(outcome['edges'], 'edge')} of {ids} in {output}")
 
     example = f"  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
     generate.__doc__ = f"{described(generator)[0]}\n\n\b\nExample:\n{example}"
-    decorated = as_json(runs_somewhere(generate))
-    decorated = written("a file, its format by the suffix; - is CSV on standard output.", required=True)(decorated)
-    command = click.command(name, cls=Command)(decorated)
-    command.params[:0] = options_of(generator, RENAMED, SAID)
+    write_to = output_option("the edges, in the format of the suffix; - is CSV on standard output.", required=True)
+    command = click.command(name, cls=Command)(write_to(as_json(place_options(generate))))
+    command.params[:0] = options_of(generator, RENAMED, HELP)
     return command
 
 
 @click.command("generate", cls=Generators)
 def command() -> None:
-    """Generate a graph: the same edges for the same seed, however many workers.
+    """Generate a graph. The same seed gives the same edges on any number of workers.
 
-    Text lists edges only: to have the vertices without any, too, read it with --vertices N, or generate another format.
+    Text files list only edges. To keep vertices without edges, read the file with --vertices N, or write another
+    format.
 
     \b
     Example:

@@ -1,7 +1,8 @@
-"""`dgraph info`: this machine, the versions that matter, and where kernels are kept."""
+"""`dgraph info`: this machine, versions of packages, and where kernels are cached."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -11,6 +12,7 @@ import click
 from dgraph import __version__
 from dgraph.cli.command import Command
 from dgraph.cli.options import as_json
+from dgraph.cli.say import say
 
 PACKAGES = ("numpy", "numba", "pandas", "pyarrow", "dask", "distributed", "scipy", "cupy", "cudf", "numba-cuda")
 
@@ -18,19 +20,17 @@ PACKAGES = ("numpy", "numba", "pandas", "pyarrow", "dask", "distributed", "scipy
 @click.command("info", cls=Command)
 @as_json
 def command(as_json: bool) -> None:
-    """Show what runs here: the version, this machine, and the packages that matter.
+    """Show the version of dgraph and its dependencies, this machine, and where kernels are cached.
 
     \b
     Example:
       $ dgraph info
     """
-    import json
-
     from dgraph.native.machine_code import cache_folder
     from dgraph.native.threads import cores
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    found = {
+    facts = {
         "dgraph": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
@@ -39,11 +39,11 @@ def command(as_json: bool) -> None:
         "kernels": str(cache_folder()),
         **{name: _version(name) for name in PACKAGES},
     }
-    click.echo(json.dumps(found) if as_json else "\n".join(f"{name:>12}  {value}" for name, value in found.items()))
+    say(json.dumps(facts) if as_json else "\n".join(f"{name:>12}  {value}" for name, value in facts.items()))
 
 
 def _version(name: str) -> str:
-    """The version of an installed package, in words where there is none."""
+    """The version of a package, or "not installed"."""
     try:
         return version(name)
     except PackageNotFoundError:

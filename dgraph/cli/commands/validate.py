@@ -1,4 +1,4 @@
-"""`dgraph validate EDGES`: what can surprise in a graph; and whether a file of results is right."""
+"""`dgraph validate EDGES`: what may be surprising in a graph, and whether a file of results is right."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dgraph.cli.command import Command, as_typed
-from dgraph.cli.graph_argument import GraphArgument, reads_graph
-from dgraph.cli.options import FILE, as_json, offered
+from dgraph.cli.graph_argument import GraphArguments, graph_options
+from dgraph.cli.options import FILE, as_json, completion
+from dgraph.cli.say import say
 from dgraph.cli.signatures import id_reader, options_of
 from dgraph.errors import AnswerError, FileError, OptionError
+from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
     from dgraph.building.validation import Validation
 
-IDS = ("vertex", "predecessor", "component", "label", "mate")  # columns that hold ids of vertices
-SWITCHES = {"True": "true", "False": "false"}  # as Python has them, and as JSON does
+IDS = ("vertex", "predecessor", "component", "label", "mate")  # columns of ids
+BOOLEANS = {"True": "true", "False": "false"}  # from Python to JSON
 
 
 class OptionValue(click.ParamType):
-    """An option of the operation, as NAME=NUMBER."""
+    """An option of the operation, as NAME=NUMBER or NAME=BOOLEAN."""
 
     name = "name=number"
 
@@ -34,35 +36,31 @@ class OptionValue(click.ParamType):
         if not sign:
             self.fail(f"{value!r} is not NAME=NUMBER")
         try:
-            return name.replace("-", "_"), json.loads(SWITCHES.get(number, number))
+            return name.replace("-", "_"), json.loads(BOOLEANS.get(number, number))
         except ValueError:
-            return self.fail(f"{number!r} is no number, true or false", param, context)
+            return self.fail(f"{number!r} is not a number, true or false", param, context)
 
 
 def verified() -> list[str]:
-    """What the shell offers for --of: the operations that have a verifier."""
+    """Shell completion of --of: the operations that have a verifier."""
     from dgraph.testing.verify import OPERATIONS, RATINGS
 
     return [name.replace("_", "-") for name in (*OPERATIONS, *RATINGS)]
 
 
 @click.command("validate", cls=Command)
-@click.option("--result", type=FILE, metavar="FILE", help="Values that `dgraph run` wrote, or somebody else; - is CSV.")
-@click.option(
-    "--of", "operation", metavar="OP", shell_complete=offered(verified), help="The operation that found them."
-)
-@click.option("--source-vertex", multiple=True, metavar="VERTEX", help="A vertex where paths begin; may be repeated.")
-@click.option(
-    "--with", "given", multiple=True, type=OptionValue(), help="Another option that it was given, as tol=1e-9."
-)
+@click.option("--result", type=FILE, metavar="FILE", help="File of values to check; - is CSV on standard input.")
+@click.option("--of", "operation", metavar="OP", shell_complete=completion(verified), help="Operation that was run.")
+@click.option("--source-vertex", multiple=True, metavar="VERTEX", help="Where paths start. May be repeated.")
+@click.option("--with", "given", multiple=True, type=OptionValue(), help="Option of the run, such as tol=1e-9.")
 @as_json
-@reads_graph
-def command(edges: GraphArgument, as_json: bool, **asked: Any) -> None:
-    """Count what can surprise in a graph (loops, repeats, isolated vertices, weights) and say what each operation does
-    with it.
+@graph_options
+def command(edges: GraphArguments, as_json: bool, **options: Any) -> None:
+    """Count what may be surprising in a graph (loops, repeated edges, isolated vertices, weights), and explain what
+    each operation does with it.
 
-    With --result, say instead whether values are right: they are verified by other, simpler algorithms in this process.
-    Exit code 1 if they are wrong.
+    With --result, check instead whether values are right. Other, simpler algorithms verify them in this process. The
+    exit code is 1 if they are wrong.
 
     \b
     Example:
@@ -71,42 +69,41 @@ def command(edges: GraphArgument, as_json: bool, **asked: Any) -> None:
       $ dgraph run wcc edges.parquet -o components.csv
       $ dgraph validate edges.parquet --result components.csv --of wcc
     """
-    if (asked["result"] is None) != (asked["operation"] is None):
-        raise OptionError("--result and --of belong together: a file of values, and the operation that found them")
-    if edges.path == asked["result"] == "-":
-        raise OptionError("EDGES and --result cannot both be standard input: name a file for one")
+    if (options["result"] is None) != (options["operation"] is None):
+        raise OptionError("--result and --of must be used together: values, and the operation that computed them")
+    if edges.path == options["result"] == "-":
+        raise OptionError("EDGES and --result cannot both be standard input; use a file for one")
     with edges.graph() as graph:
-        if asked["result"] is not None:
-            told = _verified(graph, **asked)
-            text = f"{told['result']} is right, at all {told['vertices']:,} vertices"
-            click.echo(json.dumps(told) if as_json else text)
+        if options["result"] is not None:
+            outcome = _verified(graph, **options)
+            text = f"{outcome['result']} is right for all {format_count(outcome['vertices'], 'vertex')}"
+            say(json.dumps(outcome) if as_json else text)
             return
-        found = _as_typed(graph.validate())
-    click.echo(json.dumps(asdict(found), default=str) if as_json else repr(found))
+        validation = _as_typed(graph.validate())
+    say(json.dumps(asdict(validation), default=str) if as_json else repr(validation))
 
 
-def _as_typed(found: Validation) -> Validation:
-    """What `Graph.validate` says, with arguments spelt as options: those of this command, which made the graph, and
-    those of the operations that it speaks of."""
+def _as_typed(validation: Validation) -> Validation:
+    """What `Graph.validate` returns, with arguments spelled as options of this command and of the operations."""
     import dgraph as dg
-    from dgraph.cli.commands.run import RENAMED, SAID
+    from dgraph.cli.commands.run import HELP, RENAMED
 
     options = click.get_current_context().command.params
-    options = [*options, *(one for name in dg.OPERATIONS for one in options_of(getattr(dg, name), RENAMED, SAID))]
-    told = {operation: as_typed(line, options) for operation, line in found.operations.items()}
-    return replace(found, rules=[as_typed(rule, options) for rule in found.rules], operations=told)
+    options = [*options, *(one for name in dg.OPERATIONS for one in options_of(getattr(dg, name), RENAMED, HELP))]
+    operations = {operation: as_typed(line, options) for operation, line in validation.operations.items()}
+    return replace(validation, rules=[as_typed(rule, options) for rule in validation.rules], operations=operations)
 
 
 def _with_ids(problem: str, ids: Any) -> str:
-    """What a verifier says, which calls vertices by their numbers; their ids are added in brackets."""
-    found = re.findall(r"(?:vertex|edge|-|source|component|label|predecessor|mate)(?: is)? (\d+)", problem)
-    who = {place: ids[place] for place in sorted(set(map(int, found))) if place < len(ids)}
-    told = ", ".join(f"{place} is {name}" for place, name in who.items() if name != place)
-    return f"{problem} (by position: {told})" if told else problem
+    """Add the ids of the vertices to the text of a verifier, which calls them by their numbers."""
+    numbers = re.findall(r"(?:vertex|edge|-|source|component|label|predecessor|mate)(?: is)? (\d+)", problem)
+    names = {number: ids[number] for number in sorted(set(map(int, numbers))) if number < len(ids)}
+    text = ", ".join(f"{number} is {name}" for number, name in names.items() if name != number)
+    return f"{problem} (by position: {text})" if text else problem
 
 
 def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str, ...], given: Any) -> dict[str, Any]:
-    """Verify the values in the file `result`; returns the outcome. Wrong values raise an AnswerError."""
+    """Verify the values in the file `result`, and return the outcome. Raise an AnswerError if they are wrong."""
     import numpy as np
     import pandas as pd
 
@@ -114,7 +111,7 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
 
     name, options = operation.replace("-", "_"), dict(given)
     if name.replace("_", "-") not in verified():
-        raise OptionError(f"{operation!r} has no verifier; there are {', '.join(verified())}")
+        raise OptionError(f"{operation!r} has no verifier; choose one of {', '.join(verified())}")
     if source_vertex:
         read = id_reader(graph.numbering.id_type.kind)
         options["source"] = [read(vertex) for vertex in source_vertex]
@@ -124,20 +121,22 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
     ids = pd.Index(graph.numbering.ids())
     places = ids.get_indexer(frame["vertex"])
     if len(frame) != len(ids) or len(np.unique(places[places >= 0])) < len(ids):
-        raise OptionError(f"{result} does not list each vertex of the graph once; are these its values?")
+        raise OptionError(f"{result} must list each vertex of the graph once")
     try:
         verify(name, graph, frame, **options)
     except AnswerError as error:
         raise AnswerError(_with_ids(str(error), ids)) from error
-    except OptionError as error:  # an option too many, or too few
-        told = str(error).replace("source= ", "--source-vertex ")
-        raise OptionError(f"{told} (--source-vertex, --with)") from error
+    except OptionError as error:  # an unknown or a missing option
+        text = str(error).replace("source= ", "--source-vertex ")
+        raise OptionError(f"{text} (--source-vertex, --with)") from error
     return {"result": result, "operation": name, "vertices": len(frame), "right": True}
 
 
 def _read(path: str, kind: str) -> Any:
-    """The frame of values in a file, or on standard input where `path` is "-". Where ids are strings their columns are
-    read as text, because "007" and "NA" may be ids."""
+    """The values in a file, or on standard input if `path` is "-".
+
+    If ids are strings, their columns are read as text, because "007" and "NA" may be ids.
+    """
     import pandas as pd
 
     from dgraph.io.paths import split_suffix
@@ -147,9 +146,9 @@ def _read(path: str, kind: str) -> Any:
     reading = {".csv": csv, ".parquet": pd.read_parquet, ".arrow": pd.read_feather, ".feather": pd.read_feather}
     reader = csv if path == "-" else reading.get(split_suffix(path)[1])
     if reader is None:
-        raise OptionError(f"{path}: the suffix tells no format for values; use {', '.join(reading)}, or -")
+        raise OptionError(f"{path}: unknown suffix for values; use {', '.join(reading)}, or -")
     try:
         return reader(sys.stdin.buffer if path == "-" else path)
     except (OSError, ValueError) as error:
         problem, remedy = getattr(error, "strerror", None) or error, "`dgraph run ... -o` writes such files"
-        raise FileError(f"values cannot be read: {problem}", path=path, remedy=remedy) from error
+        raise FileError(f"cannot read the values: {problem}", path=path, remedy=remedy) from error

@@ -1,4 +1,4 @@
-"""`dgraph warmup`: compile kernels ahead, so that no first run waits for the compiler."""
+"""`dgraph warmup`: compile kernels in advance, so that the first run need not wait for the compiler."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from typing import Any
 
 import click
 
-from dgraph.cli.command import Command, named
-from dgraph.cli.options import as_json
-from dgraph.cli.options import operations as known
-
-NEEDS: dict[str, dict[str, Any]] = {"bfs": {"source": 0}, "sssp": {"source": 0}}
+from dgraph.cli.command import Command, operation_name
+from dgraph.cli.options import as_json, complete_operations
+from dgraph.cli.say import say
+from dgraph.cli.signatures import needed
 
 
 @click.command("warmup", cls=Command)
-@click.argument("operations", metavar="[OP]...", nargs=-1, shell_complete=known)
+@click.argument("operations", metavar="[OP]...", nargs=-1, shell_complete=complete_operations)
 @as_json
 def command(operations: tuple[str, ...], as_json: bool) -> None:
-    """Compile the kernels of operations, by default of all; they are kept on disk for all later processes.
+    """Compile the kernels of operations, by default of all. Later processes load them from the cache on disk.
 
     \b
     Example:
       $ dgraph warmup wcc bfs
     """
     for name, seconds in warm_up(operations):
-        told = {"operation": name, "seconds": round(seconds, 4)}
-        click.echo(json.dumps(told) if as_json else f"{name:>20}  {seconds:.2f} s")
+        outcome = {"operation": name, "seconds": round(seconds, 4)}
+        say(json.dumps(outcome) if as_json else f"{name:>20}  {seconds:.2f} s")
 
 
 def warm_up(operations: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
-    """Run operations on tiny graphs, by default all of them; yields each with the seconds that it took."""
+    """Run operations, by default all of them, on tiny graphs. Yields each operation and the seconds it took."""
     import dgraph as dg
 
-    for name in [named(one) for one in operations] or dg.OPERATIONS:
+    for name in [operation_name(one) for one in operations] or dg.OPERATIONS:
+        operation = getattr(dg, name)
         begun = time.perf_counter()
         for weights in (None, (1, 9)):
-            for parts in (1, 2):  # of one partition the local solver, of two the rounds
+            for parts in (1, 2):  # one partition runs the solver, two run in rounds
                 small: dict[str, Any] = {"weights": weights, "parts": parts}
                 bipartite = name == "matching"
                 graph = dg.bipartite(left=8, right=8, edges=30, **small) if bipartite else dg.rmat(scale=5, **small)
-                getattr(dg, name)(graph, **NEEDS.get(name, {}))
+                operation(graph, **dict.fromkeys(needed(operation), 0))
         yield name, time.perf_counter() - begun

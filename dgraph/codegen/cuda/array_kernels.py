@@ -1,11 +1,12 @@
-"""CUDA kernels that no program changes: lists and flags of vertices, and what travels between partitions.
+"""CUDA kernels that are the same for all programs: for lists and flags of vertices, and for mail between partitions.
 
-Fields come as rows of unsigned integers (`words`, vectors too), so one kernel moves all types of a width.
+Fields, including vectors, are passed as rows of unsigned integers (`words`), so one kernel copies all types of a width.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import product
 
 from dgraph.codegen.cuda.cuda_head import HEAD
 from dgraph.codegen.cuda.cuda_kernels import LISTED
@@ -17,7 +18,7 @@ WIDTHS = 8, 32, 64  # bits of a field
 OF_LISTS = '''
 @njit
 def sum_of_block(value, in_block):
-    """What the threads of a block have in all; its first thread is told."""
+    """The sum of the values of a block's threads, for its first thread."""
     tile = cuda.shared.array(BLOCK, int64)
     tile[in_block] = value
     reach = BLOCK // 2
@@ -31,8 +32,8 @@ def sum_of_block(value, in_block):
 
 @kernel
 def count_edges(lo, hi, ids, listed, indptr, edges, rest, senders, parts, part_size):
-    """The edges of ids[lo:hi]; hi = 0 stands for as many as were listed, which the host need not know yet. Whoever has
-    more than `part_size` is listed for each further part."""
+    """Count the edges of ids[lo:hi]; with hi = 0, of all listed ids, whose number the host need not know yet. A vertex
+    with more than `part_size` edges is listed for each further part."""
     grid_size, thread, block_start = threads()
     count = int64(0)
     for i in range(lo + thread, uint64(listed[0]) if hi == 0 else hi, grid_size):
@@ -52,7 +53,7 @@ def count_edges(lo, hi, ids, listed, indptr, edges, rest, senders, parts, part_s
 
 @kernel
 def count_flags(lo, hi, arrived, listed):
-    """How many of arrived[lo:hi] are set."""
+    """Count the flags that are set in arrived[lo:hi]."""
     grid_size, thread, block_start = threads()
     count = int64(0)
     for v in range(lo + thread, hi, grid_size):
@@ -64,7 +65,7 @@ def count_flags(lo, hi, arrived, listed):
 
 @kernel
 def list_below(lo, hi, ids, limit, queue, listed):
-    """Those of ids[lo:hi] that are below a limit."""
+    """List those of ids[lo:hi] that are below a limit."""
     grid_size, thread, block_start = threads()
     for i in range(lo + thread, hi, grid_size):
         if ids[i] < limit:
@@ -73,65 +74,37 @@ def list_below(lo, hi, ids, limit, queue, listed):
 
 OF_WORDS = '''
 @kernel
-def put_{bits}(lo, hi, ids, words, value):
-    """words[ids[lo:hi]] = value"""
+def {name}_{bits}(lo, hi, {arguments}):
+    """{doc}"""
     grid_size, thread, block_start = threads()
     for i in range(lo + thread, hi, grid_size):
         for c in range(words.shape[1]):
-            words[ids[i], c] = value
-
-
-@kernel
-def pack_{bits}(lo, hi, ids, words, packed):
-    """packed[lo:hi] = words[ids[lo:hi]]"""
-    grid_size, thread, block_start = threads()
-    for i in range(lo + thread, hi, grid_size):
-        for c in range(words.shape[1]):
-            packed[i, c] = words[ids[i], c]
-
-
-@kernel
-def unpack_{bits}(lo, hi, ids, words, packed):
-    """words[ids[lo:hi]] = packed[lo:hi]"""
-    grid_size, thread, block_start = threads()
-    for i in range(lo + thread, hi, grid_size):
-        for c in range(words.shape[1]):
-            words[ids[i], c] = packed[i, c]
-
-
-@kernel
-def mark_set_{bits}(lo, hi, ids, words, marks):
-    """marks[lo:hi] = words[ids[lo:hi]] != 0"""
-    grid_size, thread, block_start = threads()
-    for i in range(lo + thread, hi, grid_size):
-        marks[i] = words[ids[i], 0] != 0
-
-
-@kernel
-def mark_news_{bits}(lo, hi, words, before, marks):
-    """Rows lo:hi that are not what they were; from now on they were what they are."""
-    grid_size, thread, block_start = threads()
-    for v in range(lo + thread, hi, grid_size):
-        for c in range(words.shape[1]):
-            if words[v, c] != before[v, c]:
-                before[v, c] = words[v, c]
-                marks[v] = 1
-
-
-@kernel
-def mark_unlike_{bits}(lo, hi, words, value, marks):
-    """Rows lo:hi that are not a value; marks begin with that of row lo."""
-    grid_size, thread, block_start = threads()
-    for v in range(lo + thread, hi, grid_size):
-        for c in range(words.shape[1]):
-            if words[v, c] != value:
-                marks[v - lo] = 1
+            {body}
 '''
+
+WORD_KERNELS = {  # name: arguments, docstring, and what is done with component c of row i
+    "put": ("ids, words, value", "words[ids[lo:hi]] = value", "words[ids[i], c] = value"),
+    "pack": ("ids, words, packed", "packed[lo:hi] = words[ids[lo:hi]]", "packed[i, c] = words[ids[i], c]"),
+    "unpack": ("ids, words, packed", "words[ids[lo:hi]] = packed[lo:hi]", "words[ids[i], c] = packed[i, c]"),
+    "mark_set": ("ids, words, marks", "marks[lo:hi] = words[ids[lo:hi]] != 0", "marks[i] = words[ids[i], c] != 0"),
+    "mark_news": (
+        "words, before, marks",
+        "Mark the rows lo:hi that differ from `before`, and update `before`.",
+        "if words[i, c] != before[i, c]: before[i, c], marks[i] = words[i, c], 1",
+    ),
+    "mark_unlike": (
+        "words, value, marks",
+        "Mark the rows lo:hi that differ from a value; marks[0] belongs to row lo.",
+        "if words[i, c] != value: marks[i - lo] = 1",
+    ),
+}
 
 
 def array_kernels() -> Source:
-    """All of them."""
-    texts = [HEAD, OF_LISTS, *(OF_WORDS.replace("{bits}", str(bits)) for bits in WIDTHS)]
+    """The source of all these kernels."""
+    texts = [HEAD, OF_LISTS]
+    for bits, (name, (arguments, doc, body)) in product(WIDTHS, WORD_KERNELS.items()):
+        texts.append(OF_WORDS.format(name=name, bits=bits, arguments=arguments, doc=doc, body=body))
     kernels = {}
     for name, names in re.findall(r"@kernel\ndef (\w+)\((.*?)\):", "".join(texts)):
         kernels[name] = tuple(_argument(one, name.rpartition("_")[2]) for one in names.split(", "))

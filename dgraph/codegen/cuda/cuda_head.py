@@ -1,4 +1,4 @@
-"""The names by which kernel text for CUDA calls the device: under another head the same bodies run elsewhere."""
+"""The names by which kernel text for CUDA uses the device: with another head, the same bodies run elsewhere."""
 
 HEAD = '''
 import math
@@ -9,19 +9,19 @@ from numpy import bool_, float32, float64, inf, int32, int64, uint64
 njit = cuda.jit(device=True, inline="always")
 kernel = cuda.jit
 one = uint64(1)  # uint64 + int64 would be a float
-BLOCK = 256  # threads of a block
-WARP = 32  # of which go in step
+BLOCK = 256  # threads per block
+WARP = 32  # threads that run in lockstep
 
 
 @njit
 def threads():
-    """The threads of the grid, and this one's number; then those of blocks before this."""
+    """The number of threads in the grid, the number of this thread, and that of the first thread of its block."""
     return uint64(cuda.gridsize(1)), uint64(cuda.grid(1)), uint64(cuda.blockIdx.x) * uint64(cuda.blockDim.x)
 
 
 @njit
 def barrier(group_size):
-    """The threads of a group wait for each other; those of a warp need not wait for the whole block."""
+    """Synchronise the threads of a group; a group within a warp need not wait for the whole block."""
     if group_size > WARP:
         cuda.syncthreads()
     else:
@@ -30,7 +30,7 @@ def barrier(group_size):
 
 @njit
 def streamed(array, place):
-    """What is read once: caches are for what is read again."""
+    """Read a value that is used only once, without keeping it in a cache."""
     return cuda.ldcs(array, place)
 
 
@@ -56,18 +56,18 @@ def atomic_set(array, place, value):
 
 @njit
 def next_place(counter):
-    """The next place on a list: those threads of a warp that ask together take theirs by one atomic."""
-    asking = cuda.activemask()
-    leader = cuda.ffs(asking) - 1
+    """The next place on a list: the threads of a warp that call this together use one atomic."""
+    active = cuda.activemask()
+    leader = cuda.ffs(active) - 1
     first = int64(0)
     if cuda.laneid == leader:
-        first = cuda.atomic.add(counter, 0, int64(cuda.popc(asking)))
-    return cuda.shfl_sync(asking, first, leader) + cuda.popc(asking & ((1 << cuda.laneid) - 1))
+        first = cuda.atomic.add(counter, 0, int64(cuda.popc(active)))
+    return cuda.shfl_sync(active, first, leader) + cuda.popc(active & ((1 << cuda.laneid) - 1))
 
 
 @njit
 def is_last(finished):
-    """Whether all other blocks of the grid have been here, so that what they wrote can be read; all threads know."""
+    """Whether all other blocks of the grid have called this, so that their results can be read."""
     before = cuda.shared.array(1, int64)
     cuda.threadfence()
     cuda.syncthreads()
@@ -78,6 +78,6 @@ def is_last(finished):
     cuda.syncthreads()
     last = before[0] == cuda.gridDim.x - 1
     if last:
-        cuda.threadfence()  # what others have written is not read from a cache that is older
+        cuda.threadfence()  # so that results of other blocks are not read from a stale cache
     return last
 '''

@@ -1,11 +1,11 @@
-"""Kernels for CUDA: the rows of `codegen/program_kernels.py` as threads of a grid that strides over them.
+"""Kernels for CUDA: the kernels of `kernels.py`, with the threads of a grid that strides over the rows.
 
-Vertices are listed through a counter, `listed`; messages of a push merge by atomics; a global value is folded to one
-number a block (`partial_...`), and by the last block to one (`total_...`). A row's edges are shared by a group of
-threads of one block: one, some or all of them, as the row is long. So are the edges of a sender, `part_size` of them:
-whoever has more is on a list of its own, once for each further part. Edge arrays may be a block of a table: rows
-row_low:row_high, without the edges before `edge_base`. Bodies call the device by the names of the head alone: under
-another head they run on one thread of a CPU, which is how large graphs are checked without a GPU.
+Vertices are listed through a counter, `listed`; the messages of a push merge by atomics; a global value is folded to
+one number per block (`partial_...`), and by the last block to a single one (`total_...`). The edges of a row are shared
+by a group of threads of one block: one, some or all of them, depending on its length. The same holds for the first
+`part_size` edges of a sender; a sender with more edges is in a separate list, once per further part. Edge arrays may be
+a block of a table: rows row_low:row_high, without the edges before `edge_base`. Bodies use the device only through the
+names of the head: with another head they run on one thread of a CPU, so that large graphs can be tested without a GPU.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dgraph.codegen.bounds import bound, bounded
 from dgraph.codegen.edge_kernels import EdgeKernelWriter
 from dgraph.codegen.neighbourhood_merges import SCRATCH
 from dgraph.codegen.program_kernels import KernelTexts
-from dgraph.codegen.text import Argument, KernelText, identities, literal
+from dgraph.codegen.text import Argument, KernelText, by_name, identities, literal
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
 from dgraph.programs.kernel_names import inbox, key, merging, name_in, sent
 from dgraph.programs.program import Field, Global, Message
@@ -26,57 +26,52 @@ from dgraph.programs.program import Field, Global, Message
 Folded = Global | Message
 
 LISTED, ROWS, FINISHED, BEST = "listed", "row_list", "finished", "best"
-ARGUMENTS = {  # that kernels for a CPU do not have, or have with another type
-    "arrived": Argument("arrived", "int32", 1, True),  # there are no atomics of 8 bits
-    LISTED: Argument(LISTED, "int64", 1, True),
-    ROWS: Argument(ROWS, "uint32", 1),
-    FINISHED: Argument(FINISHED, "int64", 1, True),
-    "group_size": Argument("group_size", "uint64"),
-    "edge_base": Argument("edge_base", "uint64"),
-    "row_low": Argument("row_low", "uint64"),
-    "row_high": Argument("row_high", "uint64"),
-    "parts": Argument("parts", "uint32", 1),
-    "part_size": Argument("part_size", "uint64"),
-}
+ARGUMENTS = by_name(  # those that kernels for a CPU lack, or have with another type
+    Argument("arrived", "int32", 1, True),  # there are no atomics on 8 bits
+    *(Argument(name, "int64", 1, True) for name in (LISTED, FINISHED)),
+    *(Argument(name, "uint32", 1) for name in (ROWS, "parts")),
+    *(Argument(name, "uint64") for name in ("group_size", "edge_base", "row_low", "row_high", "part_size")),
+)
 
 THREADS = "grid_size, thread, block_start = threads()"
-# once a kernel: a division of 64 bits takes longer than an edge
+# once per kernel: a 64-bit division takes longer than an edge
 GROUPS = "in_group, group_number, group_count = thread % group_size, thread // group_size, grid_size // group_size"
 
 
 def pushes(phase: PhaseAnalysis) -> bool:
-    """Whether senders can write to inboxes where others may write at the same time; if not, receivers pull."""
+    """Whether several senders can write to one inbox concurrently; if not, receivers pull."""
     return all(message.merge.atomic is not None for message in phase.messages)
 
 
 def partial_name(name: str) -> str:
-    """What each block has folded of a value."""
+    """The array of a value as folded by each block."""
     return f"partial_{name}"
 
 
 def total_name(name: str) -> str:
-    """What all of them have."""
+    """The value as folded by all blocks."""
     return f"total_{name}"
 
 
 def folded(analysis: Analysis) -> dict[str, Folded]:
-    """The values that kernels fold: global ones, and the best message of a round."""
-    found: dict[str, Folded] = {key(name): of for name, (of, _) in analysis.globals.items()}
-    return found | {bound(phase, m): m for phase in analysis.phases if bounded(phase) for m in phase.messages}
+    """The values that kernels fold: global values, and the best message of a round."""
+    values: dict[str, Folded] = {key(name): of for name, (of, _) in analysis.globals.items()}
+    return values | {bound(phase, m): m for phase in analysis.phases if bounded(phase) for m in phase.messages}
 
 
 class CudaEdgeKernelWriter(EdgeKernelWriter):
     """Push, pull and receive."""
 
     in_edges = "for e in range(uint64(indptr[v]) - edge_base, uint64(indptr[v + one]) - edge_base):"
+    checks_sums = False
 
     def recount(self) -> None:
-        """None: on a GPU all rows gather, side by side."""
+        """Write nothing: on a GPU all rows gather concurrently."""
 
     def push(self) -> None:
         if not pushes(self.phase):
             return
-        doc = "senders[lo:hi] send along their out-edges; whoever has a first message joins the queue."
+        doc = "senders[lo:hi] send along their out-edges; targets with a first message join the queue."
         arguments = "senders", "group_size", "indptr", "edge_base", "row_low", "row_high", "parts", "part_size"
         kernel = self.kernels.kernel(name_in(self.phase, "push"), doc, *arguments)
         kernel.add(THREADS, GROUPS)
@@ -91,11 +86,11 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
                 self.enqueue(kernel)
 
     def sweep(self) -> None:
-        """None: rows one after the other are no work for a grid of threads."""
+        """Write nothing: a sweep takes rows one after the other, which does not suit a grid of threads."""
 
     def rows_of_pull(self, kernel: KernelText) -> None:
         kernel.use("edge_base")
-        if not self.phase.combines or self.width:  # a thread a row
+        if not self.phase.combines or self.width:  # one thread per row
             with self.kernels.rows(kernel, "i"):
                 kernel.add(f"v = {kernel.use('row_list')}[i]")
                 if self.phase.combines:
@@ -109,21 +104,21 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
         for m in self.messages:
             kernel.add(f"tile_{m.name} = cuda.shared.array(BLOCK, {dtype_name(m)})")
         kernel.add("in_block = thread - block_start", "group_ahead = in_block // group_size")
-        # all threads of a block come to the end of this loop equally often: groups meet at barriers
+        # all threads of a block make the same number of iterations, because groups synchronise at barriers
         with kernel.block("for group_start in range(lo + group_number - group_ahead, hi, group_count):"):
             kernel.add("i = group_start + group_ahead", "v = row_list[min(i, hi - one)]")
             self.gather_in_groups(kernel)
 
     def gather_in_groups(self, kernel: KernelText) -> None:
-        """Each thread merges some of the edges in registers, the group merges in its block's memory, one stores."""
+        """Each thread merges some edges in registers, the group merges in shared memory, and one thread stores."""
         enough = ""
         if bounded(self.phase) and not self.analysis.synchronous:
             enough = self.start_from_inbox(kernel)
         else:
             self.start_totals(kernel)
-        wanted = f"i < hi and not ({enough})" if enough else "i < hi"
+        condition = f"i < hi and not ({enough})" if enough else "i < hi"
         first, last = (f"uint64(indptr[{row}]) - edge_base" for row in ("v", "v + one"))
-        with kernel.block(f"if {wanted}:"), shared_edges(kernel, first, last), self.sender(kernel):
+        with kernel.block(f"if {condition}:"), shared_edges(kernel, first, last), self.sender(kernel):
             self.name_sent(kernel)
             self.merge_into_totals(kernel)
             if enough:
@@ -138,19 +133,19 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
             kernel.add("arrived[v] = 1", place_on_queue(kernel))
 
     def scratch(self, kernel: KernelText, names: Sequence[str]) -> list[str]:
-        """Room for a neighbourhood: where its edges are, in arrays as long as all edges, or four times that."""
+        """Scratch for a neighbourhood: the part that belongs to its edges, in arrays for all edges."""
         for name in super().scratch(kernel, names):
             ends = (f"{SCRATCH[name]} * (indptr[{row}] - int64(edge_base))" for row in ("v", "v + one"))
             kernel.add(f"own_{name} = {name}[{':'.join(ends)}]")
         return [f"own_{name}" for name in names]
 
     def put(self, kernel: KernelText, message: Message, place: str) -> None:
-        """Into an inbox that others may write at the same time: look first, for most messages are no news."""
+        """Merge into an inbox that others may write concurrently; check first, because most messages change nothing."""
         array, index = inbox(self.phase, message), "v" if message.shape is None else "(v, c)"
         name, atomic = message.name, message.merge.atomic
-        if atomic is None:  # then nobody else does
+        if atomic is None:  # then only one thread writes
             super().put(kernel, message, place)
-        elif message.dtype.kind == "b":  # all who write, write the same
+        elif message.dtype.kind == "b":  # all threads write the same value
             with kernel.block(f"if {merging(message.merge)}({place}, new_{name}) != {place}:"):
                 kernel.add(f"{place} = new_{name}", "changed = True")
         elif self.phase.idempotent:
@@ -168,7 +163,7 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
     reached = enqueue
 
     def close_queue(self, kernel: KernelText) -> None:
-        """The counter tells how long it is."""
+        """Return nothing: the counter holds the length."""
 
 
 def place_on_queue(kernel: KernelText) -> str:
@@ -178,7 +173,7 @@ def place_on_queue(kernel: KernelText) -> str:
 
 @contextmanager
 def shared_edges(kernel: KernelText, first: str, last: str) -> Iterator[None]:
-    """A loop over those edges that a thread takes of its group's; a `range` would divide by its step."""
+    """A loop over a thread's share of its group's edges; a `range` would divide by its step."""
     kernel.add(f"e, edge_end = {first} + in_group, {last}")
     with kernel.block("while e < edge_end:"):
         yield
@@ -186,7 +181,7 @@ def shared_edges(kernel: KernelText, first: str, last: str) -> Iterator[None]:
 
 
 class CudaTexts(KernelTexts):
-    """All kernels of a program."""
+    """Writes all kernels of a program for CUDA."""
 
     crossing = CudaEdgeKernelWriter
 
@@ -197,8 +192,8 @@ class CudaTexts(KernelTexts):
                 self.best(phase)
 
     def best(self, phase: PhaseAnalysis) -> None:
-        """The bound of a round: see `codegen/bounds.py`."""
-        kernel = self.kernel(name_in(phase, BEST), "The best message that senders[lo:hi] send.", "senders")
+        """Compute the bound of a round (see `bounds.py`)."""
+        kernel = self.kernel(name_in(phase, BEST), "The best message of senders[lo:hi].", "senders")
         fields = {bound(phase, message): message for message in phase.messages}
         for name, message in fields.items():
             kernel.add(f"fold_{name} = {message.dtype.name}({literal(message.identity)})")
@@ -237,7 +232,7 @@ class CudaTexts(KernelTexts):
         self.merge_blocks(kernel, fields)
 
     def merge_blocks(self, kernel: KernelText, fields: Mapping[str, Any]) -> None:
-        """The threads of each block merge what they have folded, and the last block what blocks have."""
+        """The threads of each block merge their values, and the last block merges those of all blocks."""
         values = [(f"tile_{n}", f"fold_{n}", merging(f.merge)) for n, f in fields.items()]
         kernel.add("group_size = uint64(BLOCK)", "in_block = thread - block_start", "in_group = in_block")
         kernel.add(*(f"tile_{name} = cuda.shared.array(BLOCK, {dtype_name(of)})" for name, of in fields.items()))
@@ -255,7 +250,7 @@ class CudaTexts(KernelTexts):
 
 
 def in_group(kernel: KernelText, values: Sequence[tuple[str, str, str]]) -> None:
-    """Merge the values that a group of threads has, as (shared memory, variable, merge): its first thread has all."""
+    """Merge the values of a group of threads, given as (shared memory, variable, merge), into its first thread."""
     kernel.add(*(f"{tile}[in_block] = {value}" for tile, value, _ in values), "reach = group_size // uint64(2)")
     with kernel.block("while reach > 0:"):
         kernel.add("barrier(group_size)")
@@ -267,14 +262,11 @@ def in_group(kernel: KernelText, values: Sequence[tuple[str, str, str]]) -> None
 
 
 def arrays_of(analysis: Analysis, arrays: Mapping[str, Argument]) -> dict[str, Argument]:
-    """Everything that the kernels may ask for, from what those for a CPU may."""
-    found = folded(analysis).items()
-    folds = {
-        what(n): Argument(what(n), of.dtype.name, 1, True) for n, of in found for what in (partial_name, total_name)
-    }
-    return {**arrays, **ARGUMENTS, **folds}
+    """All arguments that the kernels may use, from those of kernels for a CPU."""
+    names = {what(name): of for name, of in folded(analysis).items() for what in (partial_name, total_name)}
+    return {**arrays, **ARGUMENTS, **by_name(*(Argument(name, of.dtype.name, 1, True) for name, of in names.items()))}
 
 
 def dtype_name(of: Field) -> str:
-    """As the head imports it."""
+    """The name under which the head imports a dtype."""
     return "bool_" if of.dtype.kind == "b" else of.dtype.name

@@ -1,8 +1,8 @@
-"""Kernels around a block of block descent that a daemon has taken: it looks at the edges, these do the rest.
+"""Kernels for a block of block descent that a daemon has taken: the daemon handles the edges, these the vertices.
 
-gathered   pull: what a daemon has gathered for a block goes into the states, and readers are told
-leaving    push: a block takes its inboxes; who has something to send is listed, for a daemon to send it
-arriving   push: what a daemon has merged for their targets goes into inboxes, as what threads of the CPU send
+gathered   pull: apply the messages that a daemon has gathered for a block, and notify the readers
+leaving    push: a block takes its inboxes; vertices that must send are listed, for a daemon to send their messages
+arriving   push: merge the messages that a daemon has merged per target into inboxes, like those of the CPU's threads
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dgraph.codegen.descent.news import QUEUE, real
 from dgraph.codegen.descent.turn import TurnWriter
 from dgraph.programs.kernel_names import inbox, incoming
 
-OF_DAEMONS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # by the operator
+OF_DAEMONS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # by operator
 
 
 class DaemonBlockWriter(TurnWriter):
-    """Writes them, beside those of the CPU's own blocks (`descent_kernel.py`)."""
+    """Writes these kernels, in addition to those for the CPU's own blocks (`descent_kernel.py`)."""
 
     def write(self) -> None:
         if self.operator == "pull":
@@ -25,10 +25,10 @@ class DaemonBlockWriter(TurnWriter):
             self.arriving()
 
     def gathered(self) -> None:
-        doc = "Rows lo:hi of one block fold in what a daemon has gathered; returns how many fired, and looks at edges."
+        doc = "Rows lo:hi of one block apply what a daemon has gathered; returns the vertices fired and edges visited."
         kernel = self.new("gathered", doc, "lo", "hi", "_size", *QUEUE)
         kernel.add("_owned, _b = _limits[_queue.OWNED], int64(lo) >> _limits[_queue.SHIFT]")
-        kernel.add("_fired, _edges, _told = 0, 0, 0.0")
+        kernel.add("_fired, _edges, _told = 0, 0, 0.0", *(["_own = 0.0"] if self.own else []))
         with kernel.block("for v in range(lo, hi):"):
             kernel.add(f"_total = {kernel.use(inbox(self.phase, self.message))}[v]")
             if not self.synchronous:
@@ -37,10 +37,11 @@ class DaemonBlockWriter(TurnWriter):
             self.update()
         if self.by_block:
             self.tell_blocks()
+        self.come_back()
         kernel.add("return _fired, _edges")
 
     def leaving(self) -> None:
-        doc = "Rows lo:hi of one block take their inboxes; returns how many fired, and how many now send."
+        doc = "Rows lo:hi of one block take their inboxes; returns how many fired, and how many send."
         kernel = self.new("leaving", doc, "lo", "hi", "_size", *QUEUE)
         kernel.add("_b, _fired, _count = int64(lo) >> _limits[_queue.SHIFT], 0, uint64(0)")
         with self.some_later(), kernel.block("for v in range(lo, hi):"):
@@ -49,13 +50,13 @@ class DaemonBlockWriter(TurnWriter):
         kernel.add("return _fired, int64(_count)")
 
     def leave(self, change: str, own: dict[str, str]) -> None:
-        """List v, for the daemon to send along its edges."""
+        """List v, for the daemon to send its message."""
         if self.phase.hoisted:
             self.kernel.add(f"{self.kernel.use('_leaving', True)}[v] = _new")
         self.kernel.add(f"{self.kernel.use('_leavers', True)}[_count] = v", "_count += one")
 
     def arriving(self) -> None:
-        kernel = self.new("arriving", "Messages to the vertices ids[lo:hi].", "lo", "hi", "_size", *QUEUE)
+        kernel = self.new("arriving", "Merge messages for the vertices ids[lo:hi].", "lo", "hi", "_size", *QUEUE)
         kernel.add("_owned = _limits[_queue.OWNED]")
         with kernel.block("for i in range(lo, hi):"):
             kernel.add(f"_w = {kernel.use('ids')}[i]")

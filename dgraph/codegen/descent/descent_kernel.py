@@ -1,13 +1,13 @@
-"""The kernel of block coordinate descent (GraphABCD, Yang et al. 2020): threads of a team take blocks of vertices from
-a queue and bring them up to date from the newest values of all others. Nobody waits, and no vertex is locked.
+"""The kernels of block coordinate descent (GraphABCD, Yang et al. 2020): the threads of a team take blocks of vertices
+from a queue and update them from the newest values of all others, without waiting and without locking vertices.
 
-    push       a block takes its inboxes, each by one atomic exchange, and merges what it sends into those of others;
-               of a synchronous program inboxes stay what all have sent last: sums, to which differences are added
-    pull       a block gathers over all its in-edges, then tells the blocks that read it how much has changed
-    pull_push  the same, but who has changed writes to a slot for each edge, which its reader finds in order
+    push       a block takes its inboxes, each by one atomic exchange, and merges its messages into those of others; in
+               synchronous programs an inbox is the sum of what all neighbours sent last, and differences are added
+    pull       a block gathers along all its in-edges, then notifies the blocks that read it of the size of the change
+    pull_push  the same, but a changed vertex writes to one slot per edge, which its readers then find in order
 
-A block has one writer at a time, so states need no atomics. What is sent along an edge is a state where it is gathered
-again each time (pull), and a change where it is merged once (push): then nothing may be lost or merged twice.
+A block has one writer at a time, so states need no atomics. A message is a state where it is gathered repeatedly (pull)
+and a change where it is merged once (push); a change must never be lost or merged twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dgraph.codegen.descent.news import OWN, QUEUE, STORE_ARGUMENTS, real
 from dgraph.codegen.descent.turn import FROM, TurnWriter
-from dgraph.codegen.text import Argument, call, edges_of
+from dgraph.codegen.text import Argument, by_name, call, edges_of
 from dgraph.native import block_queue, team
 from dgraph.programs.analysis import Analysis
 from dgraph.programs.kernel_names import before, inbox, key, sent
@@ -25,33 +25,34 @@ from dgraph.programs.kernel_names import before, inbox, key, sent
 OPERATORS = ("push", "pull", "pull_push")
 
 _sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (block_queue, team))
-_digest = sha256(_sources).hexdigest()[:20]  # so that kernels are compiled anew when these change
+_digest = sha256(_sources).hexdigest()[:20]  # in the text, so that kernels are recompiled when these modules change
 IMPORTS = f"""# Names of the queue {_digest} and of this kernel's own begin with an underscore.
 from dgraph.native import block_queue as _queue
 from dgraph.native import team as _team"""
 
 
 def more_arrays(analysis: Analysis) -> dict[str, Argument]:
-    """What only these kernels ask for."""
+    """The arguments that only these kernels use."""
     dtype = analysis.phases[0].messages[0].dtype.name
-    arrays = [Argument(name, "int64") for name in ("_rank", "_size")]
-    arrays += [Argument(name, "int64", 1, True) for name in ("_signals", "_heap", "_place", "_board")]
-    arrays += [Argument(name, "float64", 1, True) for name in ("_keys", "_live")]
-    arrays += [Argument("_limits", "int64", 1), Argument("_pace", "float64", 1), Argument("_news", "bool", 1, True)]
-    arrays += [Argument("_in_indptr", "int64", 1), Argument("_in_neighbours", "uint32", 1)]
-    arrays += [Argument(f"_in_{key(column.name)}", column.dtype.name, 1) for column in analysis.edge_columns]
-    arrays += [Argument("_slot_of", "int64", 1), Argument("_ids", "uint32", 1), Argument("_pairs", "int64", 1)]
-    arrays += [Argument("_readers", "int64", 1), Argument("_share", "float64", 1), Argument("_gain", "float64", 1)]
-    arrays += [Argument("_fresh", "bool", 1, True), Argument("_copied", "bool", 1)]
-    arrays += [Argument(name, dtype, 1, True) for name in ("_taken", "_slots")]
-    arrays += [Argument("_leaving", dtype, 1, True), Argument("_leavers", "uint32", 1, True)]
-    arrays += [Argument("_held", "bool", 1, True), Argument("_least", "float64")]
-    arrays += [Argument(f"_told_{state.name}", state.dtype.name, 1, True) for state in analysis.states]
-    return {argument.name: argument for argument in arrays}
+    return by_name(
+        *(Argument(name, "int64") for name in ("_rank", "_size")),
+        *(Argument(name, "int64", 1, True) for name in ("_signals", "_heap", "_place", "_board")),
+        *(Argument(name, "int64", 1) for name in ("_limits", "_in_indptr", "_slot_of", "_pairs", "_readers")),
+        *(Argument(name, "float64", 1, True) for name in ("_keys", "_live")),
+        *(Argument(name, "float64", 1) for name in ("_pace", "_share", "_gain")),
+        *(Argument(name, "uint32", 1) for name in ("_in_neighbours", "_ids")),
+        *(Argument(name, "bool", 1, True) for name in ("_news", "_fresh", "_held")),
+        *(Argument(name, dtype, 1, True) for name in ("_taken", "_slots", "_leaving")),
+        *(Argument(f"_in_{key(column.name)}", column.dtype.name, 1) for column in analysis.edge_columns),
+        *(Argument(f"_told_{state.name}", state.dtype.name, 1, True) for state in analysis.states),
+        Argument("_copied", "bool", 1),
+        Argument("_leavers", "uint32", 1, True),
+        Argument("_least", "float64"),
+    )
 
 
 class DescentKernelWriter(TurnWriter):
-    """Writes them."""
+    """Writes these kernels."""
 
     def write(self) -> None:
         self.descend()
@@ -63,7 +64,7 @@ class DescentKernelWriter(TurnWriter):
             self.fill()
 
     def descend(self) -> None:
-        doc = "Blocks from the queue, until none is left or the edges of this call are spent."
+        doc = "Update blocks from the queue, until it is empty or the edges of this call are used up."
         kernel = self.new("descend", doc, "_rank", "_size", "_signals", *QUEUE)
         kernel.add("_shift, _owned, _owed = _limits[_queue.SHIFT], _limits[_queue.OWNED], 0.0")
         with kernel.block("while True:"):
@@ -71,6 +72,7 @@ class DescentKernelWriter(TurnWriter):
             kernel.add("if _b == _queue.NONE: break", "if _b == _queue.LATER: continue")
             kernel.add("if _size > 1: _team.atomic_exchange(_live, _b, 0.0)", "else: _live[_b] = 0.0")
             kernel.add("_fired, _edges = 0, 0", *(["_told = 0.0"] if self.by_block or self.adds else []))
+            kernel.add(*(["_own = 0.0"] if self.own else []))
             rows = "for v in range(uint64(_b << _shift), uint64(min(_owned, (_b + 1) << _shift))):"
             with self.some_later(), kernel.block(rows):
                 if self.adds:
@@ -84,14 +86,16 @@ class DescentKernelWriter(TurnWriter):
             if self.by_block:
                 self.tell_blocks()
             if self.adds:
-                kernel.add("_live[_b] = _told")
+                kernel.add("_live[_b] = _told" + (" + _own" if self.own else ""))
+            else:
+                self.come_back()
             kernel.add(
                 f"_owed = _queue.finish(_b, _rank, _fired, _edges, {kernel.use('_pace')}, _owed, {STORE_ARGUMENTS})"
             )
 
     def wake(self) -> None:
-        """Messages that are there already, from the seed or from other partitions."""
-        doc = "The blocks of the vertices ids[lo:hi], which have messages, join the queue."
+        """Handle messages from the seed or from other partitions."""
+        doc = "Put the blocks of the vertices ids[lo:hi], which have messages, on the queue."
         kernel = self.new("wake", doc, "lo", "hi", "_size", *QUEUE)
         with kernel.block("for i in range(lo, hi):"):
             kernel.add(f"_w = {kernel.use('_ids')}[i]")
@@ -100,8 +104,8 @@ class DescentKernelWriter(TurnWriter):
                 self.tell(f"abs({real(self.message, '_new')})")
 
     def relay(self) -> None:
-        """What masters elsewhere have sent, whose proxies are here."""
-        doc = "The vertices ids[lo:hi] send along their out-edges here; returns how many edges that were."
+        """Pass on values from masters on other partitions through their proxies."""
+        doc = "The vertices ids[lo:hi] send along their local out-edges; returns the number of edges."
         kernel = self.new("relay", doc, "lo", "hi", "_size", *QUEUE)
         kernel.add("_owned, _edges = _limits[_queue.OWNED], 0")
         with kernel.block("for i in range(lo, hi):"):
@@ -116,8 +120,8 @@ class DescentKernelWriter(TurnWriter):
         kernel.add("return _edges")
 
     def fill(self) -> None:
-        """What everybody sends at the start, into the slots."""
-        kernel = self.new("fill", "What is sent along the in-edges of rows lo:hi, into their slots.", "lo", "hi")
+        """Write the initial messages of all vertices to the slots."""
+        kernel = self.new("fill", "Write the messages along the in-edges of rows lo:hi to their slots.", "lo", "hi")
         with kernel.block("for v in range(lo, hi):"):
             rows, readers = kernel.use("_in_indptr"), kernel.use("_in_neighbours")
             with kernel.block(edges_of("v", rows)):
@@ -125,26 +129,27 @@ class DescentKernelWriter(TurnWriter):
                 kernel.add(f"{kernel.use('_slots', True)}[e] = {self.sent_by('u', FROM)}")
 
     def pass_on(self) -> None:
-        """Fold what came in, and add to the inboxes of others by how much what v sends has changed since it last did. A
-        change that is too small for the edges that must be looked at waits, and grows."""
+        """Apply the inbox of v, and add to the inboxes of others the change of its message since it last sent. A change
+        that is too small to justify visiting the edges is held back and accumulates."""
         kernel, phase, m = self.kernel, self.phase, self.message
         states, sums, rows = self.analysis.states, kernel.use(inbox(phase, m), True), kernel.use("indptr")
         kernel.add("_fired += 1", "_first = _limits[_queue.FIRST]")
-        for name in self.analysis.before:  # what others know
+        for name in self.analysis.before:  # the values that others have seen
             copy, held = kernel.use(before(name), True), kernel.use("_held", True)
             kernel.add(f"{copy}[v] = {copy}[v] if {held}[v] else {kernel.use(key(name))}[v]")
         with kernel.block("if not _first:"):
             news = ", ".join(f"new_{state.name}" for state in states)
             own = {m.name: f"{sums}[v]"}
             kernel.add(f"{news} = {call(kernel, phase.apply, 'apply', OWN, phase, own)}")
+            self.look_at_own()
             self.keep()
         kernel.add(f"_count = {rows}[v + one] - {rows}[v]", "if _count == 0: continue")
-        said = {name: kernel.use(f"_told_{name}", True) for name in phase.send.of("state") if not phase.hoisted}
+        told = {name: kernel.use(f"_told_{name}", True) for name in phase.send.of("state") if not phase.hoisted}
         if phase.hoisted:
             array = kernel.use(sent(phase, m), True)
             kernel.add(f"_now = {m.dtype.name}({self._send({})})", f"_new = _now - {array}[v]", "_change = abs(_new)")
         else:
-            changes = [f"abs({kernel.use(key(name))}[v] - {array}[v])" for name, array in said.items()]
+            changes = [f"abs({kernel.use(key(name))}[v] - {array}[v])" for name, array in told.items()]
             kernel.add(f"_change = ({' + '.join(changes) or '0.0'}) / _count")
         kernel.add("_told += _change * _count")
         held, least = kernel.use("_held", True), kernel.use("_least")
@@ -154,13 +159,14 @@ class DescentKernelWriter(TurnWriter):
             kernel.add(f"_w = {kernel.use('neighbours')}[e]")
             if not phase.hoisted:
                 kernel.add(f"_new = {m.dtype.name}({self._send({})})")
-                kernel.add(f"if not _first: _new -= {self._send({name: f'{said[name]}[v]' for name in said})}")
+                previous = {name: f"{array}[v]" for name, array in told.items()}
+                kernel.add(f"if not _first: _new -= {self._send(previous)}")
             self.merge_into(sums)
         kernel.add(
             *([f"{array}[v] = _now"] if phase.hoisted else ()),
-            *(f"{told}[v] = {key(name)}[v]" for name, told in said.items()),
+            *(f"{array}[v] = {key(name)}[v]" for name, array in told.items()),
         )
 
     def _send(self, own: dict[str, str]) -> str:
-        """What v sends, with the states that are given in place of what it holds now."""
+        """The message of v, with the states in `own` in place of its current ones."""
         return call(self.kernel, self.phase.send, "send", OWN, None, own)

@@ -1,28 +1,28 @@
-"""News of a vertex in block descent: kernel text for what it says along its out-edges, and to the blocks at their
-ends."""
+"""Kernel text for the messages of a vertex in block descent: along its out-edges, and to the blocks at their ends."""
 
 from __future__ import annotations
 
 from dgraph.codegen.bounds import falls
+from dgraph.codegen.message_sums import check_sum, checked_sums
 from dgraph.codegen.text import CallSite, KernelText, call, edges_of
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
 from dgraph.programs.kernel_names import inbox, merging
 from dgraph.programs.program import Field, Message
 
 QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")  # arrays of the queue of blocks
-STORED = ("_heap", "_place", "_keys", "_board")  # those that a block is put into, or taken from
+STORED = ("_heap", "_place", "_keys", "_board")  # those that change when a block is put or taken
 STORE_ARGUMENTS = ", ".join(STORED)
 OWN = CallSite(at="v", edge="e", target="_w")  # the out-edges of v
-ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # merges of the hardware
+ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # by merge
 
 
 def real(field: Field, text: str) -> str:
-    """Kernel text for a value as a float, of which differences are made."""
+    """Kernel text for a value as a float, for differences."""
     return f"float(int64({text}))" if field.dtype.kind == "b" else f"float({text})"
 
 
 class NewsWriter:
-    """Writes this text into the kernel at hand; `kernels` is the collection that it joins."""
+    """Writes this text into the current kernel; `kernels` is the collection to which kernels are added."""
 
     kernel: KernelText
 
@@ -31,7 +31,8 @@ class NewsWriter:
         self.analysis: Analysis = kernels.analysis
         self.phase: PhaseAnalysis = self.analysis.phases[0]
         self.message: Message = self.phase.messages[0]
-        self.side = falls(self.message)  # whether the smaller message is better, or the larger; None: neither
+        self.is_checked = self.message in checked_sums(self.phase)
+        self.side = falls(self.message)  # True if the smaller message is better, False if the larger; None if neither
 
     def new(self, name: str, doc: str, *arguments: str) -> KernelText:
         """Begin a kernel."""
@@ -51,7 +52,7 @@ class NewsWriter:
             self.along(change, own)
 
     def along(self, change: str, own: dict[str, str]) -> None:
-        """What v says along its out-edge e to w."""
+        """Send the message of v along its out-edge e to w."""
         kernel, phase, m = self.kernel, self.phase, self.message
         if not phase.hoisted:
             send = call(kernel, phase.send, "send", OWN, None, own)
@@ -61,7 +62,7 @@ class NewsWriter:
                 change = f"abs({real(m, '_new')})"
             self.deliver(change)
             return
-        kernel.add("if _w >= _owned: continue  # whose owner hears of it, and gathers by itself")
+        kernel.add("if _w >= _owned: continue  # its owner is notified and gathers by itself")
         if self.operator == "pull_push":
             at = f"{kernel.use('_slots', True)}[{kernel.use('_slot_of')}[e]]"
             kernel.add(f"{at} = _new")
@@ -77,7 +78,7 @@ class NewsWriter:
             self.tell(change)
 
     def deliver(self, change: str) -> None:
-        """Merge into the inbox of w (other threads may be doing the same), and only then tell its block."""
+        """Merge into the inbox of w, concurrently with other threads, and only then notify its block."""
         kernel, m = self.kernel, self.message
         array = kernel.use(inbox(self.phase, m), True)
         unless = ""
@@ -92,23 +93,33 @@ class NewsWriter:
         self.tell(change)
 
     def merge_into(self, array: str, unless: str = "") -> None:
-        """Merge `_new` into array[_w]: by one atomic instruction if other threads may be doing the same; the text
-        `unless` is then checked again."""
+        """Merge `_new` into array[_w], by one atomic instruction if there are several threads; the text `unless` is
+        then checked again."""
         kernel, m = self.kernel, self.message
-        name, alone = ATOMIC.get(m.merge.atomic or ""), f"{array}[_w] = {merging(m.merge)}({array}[_w], _new)"
-        if name is None or m.dtype.kind == "b":  # then a team is of one
-            kernel.add(alone)
+        name = ATOMIC.get(m.merge.atomic or "")
+        if name is None or m.dtype.kind == "b":  # then the team has one thread
+            self.merge_at(array, "_w", "_new")
             return
         with kernel.block("if _size > 1:"):
             kernel.add(f"_old = {name}({array}, _w, _new)", *([unless] if unless else []))
+            if self.is_checked:
+                check_sum(kernel, m, ("_old", "_new"), "(_old + _new)", "_w")
         with kernel.block("else:"):
-            kernel.add(alone)
+            self.merge_at(array, "_w", "_new")
+
+    def merge_at(self, array: str, row: str, new: str) -> None:
+        """Merge a message into an element of an array that no other thread writes."""
+        place = f"{array}[{row}]"
+        self.kernel.add(f"_merged = {merging(self.message.merge)}({place}, {new})")
+        if self.is_checked:
+            check_sum(self.kernel, self.message, (place, new), "_merged", row)
+        self.kernel.add(f"{place} = _merged")
 
     def tell_blocks(self) -> None:
-        """Tell the blocks that read this one, each by how many of their edges come from here."""
+        """Notify the blocks that read this one, in proportion to the number of their edges that come from it."""
         kernel = self.kernel
         kernel.add(
-            "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the values are there"
+            "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # values are visible before the notification"
         )
         with kernel.block("if _told > 0:"):
             pairs, readers, share = (kernel.use(name) for name in ("_pairs", "_readers", "_share"))
@@ -117,7 +128,7 @@ class NewsWriter:
                 kernel.add(f"_queue.changed({readers}[i], _told * {share}[i], _size, {', '.join(QUEUE)})")
 
     def tell(self, change: str) -> None:
-        """Tell the block of w that it has news."""
+        """Notify the block of w of a change."""
         block = "int64(_w) >> _limits[_queue.SHIFT]"
         if self.side is None or self.synchronous:
             self.kernel.add(f"_queue.changed({block}, {change}, _size, {', '.join(QUEUE)})")
@@ -127,12 +138,12 @@ class NewsWriter:
 
     @property
     def by_block(self) -> bool:
-        """Whether a vertex's change is news to all its readers alike, so that blocks are told rather than vertices."""
+        """Whether a change concerns all readers alike, so that blocks are notified as a whole."""
         return self.synchronous and self.operator == "pull"
 
     @property
     def adds(self) -> bool:
-        """Whether inboxes are sums of what all have sent last, to which differences are added."""
+        """Whether inboxes are sums of what all neighbours sent last, to which differences are added."""
         return self.synchronous and self.operator == "push"
 
     @property

@@ -1,25 +1,27 @@
-"""A vertex's turn in block descent: kernel text for what comes in, what that makes of the vertex, and when it has
-something to send. Kernels of the CPU's own blocks and those around a daemon's are made of it."""
+"""A vertex's turn in block descent: kernel text that takes its messages, applies them, and decides whether it sends.
+The kernels for the CPU's own blocks and for those of daemons are composed of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from dgraph.codegen.descent.news import OWN, STORE_ARGUMENTS, NewsWriter, real
+from dgraph.codegen.descent.news import OWN, QUEUE, STORE_ARGUMENTS, NewsWriter, real
+from dgraph.codegen.message_sums import check_sum
 from dgraph.codegen.text import CallSite, call, edges_of, literal
 from dgraph.programs.kernel_names import inbox, key, merging, sent
-from dgraph.programs.program import Delta
+from dgraph.programs.program import Delta, State
 
 FROM = CallSite(at="u", edge="e", target="v", rows="_in_")  # the in-edges of v
 
 
 class TurnWriter(NewsWriter):
-    """Writes this text into the kernel at hand."""
+    """Writes this text into the current kernel."""
 
     @contextmanager
     def some_later(self) -> Iterator[None]:
-        """Rows of block b, of which those wait whose message comes after other blocks', and the block with them."""
+        """The rows of block b. Rows whose message orders after those of other blocks wait, and the block returns to the
+        queue."""
         if self.in_order:
             self.kernel.add("_last, _later = _queue.last_key(_b, _heap, _keys, _board, _limits), inf")
         yield
@@ -27,7 +29,7 @@ class TurnWriter(NewsWriter):
             self.kernel.add(f"if _later < inf: _queue.put(_b, _later, {STORE_ARGUMENTS})")
 
     def take(self) -> None:
-        """The inbox of v. Where messages have an order it keeps the best; else it is emptied by the same stroke."""
+        """Take the inbox of v. If messages are ordered it keeps the best; otherwise it is emptied atomically."""
         kernel, m = self.kernel, self.message
         array, none = kernel.use(inbox(self.phase, m), True), literal(m.identity)
         if self.told_one_by_one:
@@ -47,7 +49,7 @@ class TurnWriter(NewsWriter):
                 kernel.add(f"_total = {array}[v]", f"{array}[v] = {none}")
 
     def gather(self) -> None:
-        """What all in-neighbours of v send now; of an accumulative program, on top of what its inbox holds."""
+        """Gather the current messages of all in-neighbours of v; accumulative programs add them to the inbox."""
         kernel, m = self.kernel, self.message
         array = kernel.use(inbox(self.phase, m), True)
         held = f"{m.dtype.name}({literal(m.identity)})" if self.synchronous else f"{array}[v]"
@@ -55,17 +57,20 @@ class TurnWriter(NewsWriter):
         rows = kernel.use("_in_indptr")
         with kernel.block(edges_of("v", rows)):
             if self.operator == "pull_push":
-                kernel.add(f"_total = {merging(m.merge)}(_total, {kernel.use('_slots', True)}[e])")
+                kernel.add(f"_new = {kernel.use('_slots', True)}[e]")
             else:
-                kernel.add(f"u = {kernel.use('_in_neighbours')}[e]")
-                kernel.add(f"_total = {merging(m.merge)}(_total, {self.sent_by('u', FROM)})")
+                kernel.add(f"u = {kernel.use('_in_neighbours')}[e]", f"_new = {self.sent_by('u', FROM)}")
+            kernel.add(f"_merged = {merging(m.merge)}(_total, _new)")
+            if self.is_checked:
+                check_sum(kernel, m, ("_total", "_new"), "_merged")
+            kernel.add("_total = _merged")
         kernel.add(f"_edges += {rows}[v + one] - {rows}[v]")
         if not self.synchronous:
             kernel.add(f"if _total == {kernel.use('_taken', True)}[v]: continue")
             kernel.add("_taken[v] = _total", f"{array}[v] = _total")
 
     def sent_by(self, u: str, place: CallSite) -> str:
-        """What u sends along an edge as it is now; nothing if it has never fired."""
+        """The current message of u along an edge; the identity if u has never fired."""
         kernel, m = self.kernel, self.message
         if self.phase.hoisted:
             return f"{kernel.use(sent(self.phase, m), True)}[{u}]"
@@ -74,7 +79,7 @@ class TurnWriter(NewsWriter):
         return text if self.synchronous else f"({text} if {kernel.use('_news', True)}[{u}] else {none})"
 
     def update(self, send_on: Callable[[str, dict[str, str]], None] | None = None) -> None:
-        """Fold what came in, and if that changes what v sends, send it: by `cross`, or as `send_on` does."""
+        """Apply the messages, and if that changes the message of v, send it by `send_on` (default: `cross`)."""
         kernel, phase, m = self.kernel, self.phase, self.message
         states = self.analysis.states
         kernel.add("_fired += 1")
@@ -86,6 +91,7 @@ class TurnWriter(NewsWriter):
         kernel.add(f"_changes = {' or '.join(self.kernels.differs(kernel, state, 'new') for state in triggers)}")
         for state in triggers:
             kernel.add(f"_by_{state.name} = abs({real(state, f'new_{state.name}')} - {real(state, old[state.name])})")
+        self.look_at_own()
         self.keep()
         kernel.add("if not _changes: continue")
         own = {state.name: f"new_{state.name}" for state in states}
@@ -96,11 +102,11 @@ class TurnWriter(NewsWriter):
             kernel.add(f"_new = {m.dtype.name}({send})")
             if self.operator == "push":
                 kernel.add(f"if _new == {literal(m.identity)}: continue")
-                kernel.add(f"{array}[v] = {merging(m.merge)}({array}[v], _new)")
+                self.merge_at(array, "v", "_new")
                 change = f"abs({real(m, '_new')})"
             else:
                 kernel.add(f"_moved = abs({real(m, '_new')} - {real(m, f'{array}[v]')})", f"{array}[v] = _new")
-                # what is sent to nobody may be no number (rank / degree): then the state tells
+                # the message of a vertex without edges may be NaN (rank / degree): then use the change of its state
                 kernel.add(f"if not _moved < inf: _moved = {change}")
                 kernel.add("if not _moved < inf: _moved = 1e300")
                 change = "_moved"
@@ -114,23 +120,45 @@ class TurnWriter(NewsWriter):
             kernel.add(f"{kernel.use('_news', True)}[v] = True")
         else:
             kernel.add(
-                "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # nobody is told before the value is here"
+                "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # the value is visible before the notification"
             )
         (send_on or self.cross)(change, own)
 
+    def look_at_own(self) -> None:
+        """Note by how much those states of v have changed that `apply` itself reads: then v is out of date again, even
+        if no message changes."""
+        kernel = self.kernel
+        for state in self.own:
+            change = f"abs({real(state, f'new_{state.name}')} - {real(state, self.kernels.old(kernel, state))})"
+            with kernel.block(f"if {self.kernels.differs(kernel, state, 'new')}:"):
+                kernel.add(f"_moves = {change}", "_own += max(_moves, 1e-300) if _moves < inf else 1e300")
+
+    def come_back(self) -> None:
+        """Put the block on the queue again if its own states are the input of its next turn."""
+        if self.own:
+            self.kernel.add(f"if _own > 0: _queue.changed(_b, _own, _size, {', '.join(QUEUE)})")
+
+    @property
+    def own(self) -> list[State]:
+        """The states that `apply` reads in every round of a synchronous program, besides messages. Operations read them
+        only to relax (`ScaledPageRank`), and know how far a block is from its fixed point without another turn."""
+        read = self.phase.apply.of("state") if self.synchronous and self.analysis.reads_attributes else ()
+        return [state for state in self.analysis.states if state.name in read and state.name in self.kernels.kept]
+
     def keep(self) -> None:
-        """What `apply` has returned goes where states are."""
+        """Store the new states."""
         for name in [state.name for state in self.analysis.states if state.name in self.kernels.kept]:
             self.kernel.add(f"{self.kernel.use(key(name), True)}[v] = new_{name}")
 
     @property
     def told_one_by_one(self) -> bool:
-        """Whether what a vertex sends cannot merge on its way to proxies: then it waits until they are told."""
+        """Whether the messages of a vertex cannot merge on the way to its proxies: then it waits until they have been
+        notified."""
         sent_states = self.phase.send.of("state")
         deltas = any(isinstance(state, Delta) and state.name in sent_states for state in self.analysis.states)
         return self.operator == "push" and not self.phase.hoisted and (deltas or not self.phase.idempotent)
 
     @property
     def in_order(self) -> bool:
-        """Whether of the messages that wait in a block only those are taken that come before many other blocks'."""
+        """Whether a block takes only those of its waiting messages that order before those of many other blocks."""
         return self.operator == "push" and self.side is not None and not self.synchronous

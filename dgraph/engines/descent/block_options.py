@@ -1,15 +1,12 @@
-"""The options of block descent: what a user asked, completed by what suits the program. Part of a Plan; the engine, its
+"""The options of block descent, completed by what suits the program. Part of a Plan; the engine, its
 kernels and its queue read them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dgraph.codegen.descent.descent_kernel import OPERATORS
 from dgraph.errors import OptionError
-from dgraph.options import AUTO, check_choice, check_integer, is_default
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
 from dgraph.programs.program import Message
 
@@ -41,17 +38,6 @@ class BlockOptions:
     pace: tuple[float, ...] = ()
     free: bool = False  # whether partitions go on until nobody has news; else an epoch is common to all
     waits: bool = False  # whether partitions wait for each other although that was not asked for
-
-    @classmethod
-    def asked(cls, options: Mapping[str, Any]) -> BlockOptions:
-        """Check what a user said; None and "auto" leave an option open."""
-        given = {name: value for name, value in options.items() if not (value is None or is_default(value, AUTO))}
-        for name, known in (("order", ORDERS), ("mode", MODES), ("operator", OPERATORS)):
-            if name in given:
-                check_choice(name, given[name], known)
-        if "block_size" in given:
-            given["size"] = check_integer("block_size", given.pop("block_size"), or_none=True)
-        return cls(**given)
 
     def suited(self, analysis: Analysis, parts: int) -> BlockOptions:
         """Choose what was left open, and refuse what the program cannot do. Partitions need not wait for each other

@@ -1,1 +1,5 @@
-"""Partitions that reach a local fixed point by the program's own algorithm, with or without common rounds."""
+"""Partitions that reach a local fixed point by the program's own algorithm, with or without common rounds.
+
+Each file has one method: its description for programs, its state, its kernels, and its bulk-asynchronous rounds where
+they differ.
+"""

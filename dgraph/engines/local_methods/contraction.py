@@ -1,83 +1,112 @@
-"""A partition of a program that finds the smallest vertex of each component. Each partition joins vertices by its own
-edges, once, and gives each local component a *label*, its smallest vertex. Where a vertex has copies in two partitions,
-it has a label in each: such a pair of labels is one component. All pairs are joined in one place, so two partitions
-take one exchange, and more of them three, whatever the graph.
+"""Connected components over several partitions, by contraction.
 
-A checkpoint has the labels of vertices, and none of the pairs: a run that resumes from it begins again.
+Each partition finds the components of its own edges, once, and gives each of these local components a *label*: its
+smallest vertex. A vertex with copies in two partitions has a label in each, so these two labels belong to one
+component. All such pairs of labels are joined in one place. Two partitions need one exchange, more of them need three,
+whatever the graph looks like.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numba import uint64
 
-from dgraph.engines.local_methods.component_labels import Labels, joined
-from dgraph.engines.local_methods.local_state import LocalState
+from dgraph.engines.local_methods.free_local_rounds import FreeLocalRounds
 from dgraph.exchange.proxy_post import ANSWER, BROADCAST, REDUCE, REPORT
+from dgraph.native.team import ONE, kernel
 from dgraph.programs.kernel_names import inbox
-from dgraph.solvers.solver import ContractionMethod
+from dgraph.solvers.solver import LocalMethod
+from dgraph.solvers.union_find import flatten, link
+from dgraph.tables.edge_tables import EdgeTables
+from dgraph.vertex_state.local_state import LocalState
 
-ROOT = 0  # the partition that joins the pairs of all, where they are more than two
-Letters = set[tuple[int, int]]  # by tag and sender
+ROOT = 0  # the partition that joins all pairs, if there are more than two partitions
+Letters = set[tuple[int, int]]  # tag and sender of each
 
 
-class ContractionState(LocalState):
-    """Inboxes hold labels in the end, from which results are computed: vertices fire only for a checkpoint."""
+class FreeContractionRounds(FreeLocalRounds):
+    """Bulk-asynchronous rounds of a `ContractState`. It knows when it has its result, so a worker leaves without a
+    vote, unless another worker may still ask for a checkpoint."""
 
-    together = True  # whether others wait for what all partitions tell, so that it can as well go in one message
+    @property
+    def over(self) -> bool:
+        if self.still is None and all(state.settled for state in self.states):
+            return self.mail.at_rest
+        return super().over
+
+    @property
+    def idle(self) -> bool:
+        return self.still is not None and super().idle
+
+    def goes_on(self, state: Any) -> bool:
+        """Unlike other methods, this one does not wait for messages in transit: it cannot merge its own with them."""
+        return bool(self.waiting(state))
+
+    def advance(self, state: Any) -> int:
+        state.settle()
+        state.tell(self.senders, self.targets)
+        if not state.together:
+            self.mail.post()
+        return 1
+
+
+class ContractState(LocalState):
+    """Labels end up in the inboxes, and results are computed from there: vertices fire only for a checkpoint. A
+    checkpoint holds the labels but not the pairs, so a run that resumes from it starts over."""
+
+    free_rounds = FreeContractionRounds
+    together = True  # False once other partitions wait for what this one sends, which is then sent at once
 
     def __init__(self, contract: ContractionMethod, *arguments: Any):
         super().__init__(*arguments)
         self.unite = contract.unite
-        self.labels: Labels | None = None  # until vertices have been joined
-        self.came: dict[tuple[int, int], list[np.ndarray]] = {}
-        self.letters: list[Any] = []  # to be sent
-        self.awaited: Letters | None = set()  # None: this partition knows its answer
-        self.course: Iterator[Letters] = self._course()
+        self.labels: Labels | None = None  # until the local components are known
+        self.received: dict[tuple[int, int], list[np.ndarray]] = {}
+        self.unsent: list[Callable[[], None]] = []
+        self.awaited: Letters | None = set()  # None: this partition has its result
+        self.steps: Iterator[Letters] = self._steps()
 
     def seed(self) -> None:
-        """Nothing: labels take the place of the first messages."""
+        """Nothing to do: labels take the place of the first messages."""
 
     def settle(self) -> None:
-        """Go on along the course (`_course`) until mail is missing, or there is something to tell before labels
-        change."""
-        while self.waiting and not self.letters:
-            self.awaited = next(self.course, None)
+        """Run `_steps` until it waits for letters, or has letters to send."""
+        while self.waiting and not self.unsent:
+            self.awaited = next(self.steps, None)
 
     def tell(self, side: str, target_side: str) -> None:
-        """Send what there is to tell."""
-        for send in self.letters:
+        for send in self.unsent:
             send()
-        self.letters = []
+        self.unsent = []
 
     def hear(self, side: str, target_side: str) -> None:
-        """Keep what has come until all that is awaited is here."""
         for tag, sender, _, values in self.post.opened((REDUCE, BROADCAST, REPORT, ANSWER)):
-            self.came[tag, sender] = values
+            self.received[tag, sender] = values
 
     @property
     def waiting(self) -> int:
-        """1 if all that is awaited is here, else 0."""
-        return int(self.awaited is not None and self.awaited <= self.came.keys())
+        """1 if everything awaited has arrived, else 0."""
+        return int(self.awaited is not None and self.awaited <= self.received.keys())
 
     @property
     def news(self) -> int:
-        """1 if there is more to come, else 0."""
+        """1 if there is more to do, else 0."""
         return int(not self.settled)
 
     @property
     def settled(self) -> bool:
         return self.awaited is None
 
-    def _course(self) -> Iterator[Letters]:
-        """The whole algorithm, from the first round to the end: it yields the mail that it must have before it can go
-        on."""
+    def _steps(self) -> Iterator[Letters]:
+        """The whole algorithm. It yields the letters that it needs before it can continue."""
         post, parts = self.post, self.partition.parts
-        component, looked = self.unite(self.edges)
-        self.total["edges"] += looked
+        component, edges_read = self.unite(self.edges)
+        self.total["edges"] += edges_read
         (phase,) = self.analysis.phases
         (message,) = phase.messages
         self.labels = labels = Labels(
@@ -86,54 +115,157 @@ class ContractionState(LocalState):
         masters = {q: ids for q in post.peers if len(ids := post.masters("any", q))}
         proxies = {q: ids for q in post.peers if len(ids := _range(post.proxies("any", q)))}
         letters = [(q, REDUCE, ids) for q, ids in proxies.items()]
-        met = {(REDUCE, q): ids for q, ids in masters.items()}
-        if parts == 2:  # then each knows all pairs
+        expected = {(REDUCE, q): ids for q, ids in masters.items()}
+        if parts == 2:  # then each partition knows all pairs
             letters += [(q, BROADCAST, ids) for q, ids in masters.items()]
-            met |= {(BROADCAST, q): ids for q, ids in proxies.items()}
-        self.letters += [partial(post.give, q, tag, [labels.at(ids)]) for q, tag, ids in letters]
-        yield set(met)
+            expected |= {(BROADCAST, q): ids for q, ids in proxies.items()}
+        self.unsent += [partial(post.give, q, tag, [labels.at(ids)]) for q, tag, ids in letters]
+        yield set(expected)
         copies = _range(slice(self.n, self.size))
-        pairs = [labels.meet(copies, labels.at(copies))]
-        for letter in sorted(met):
-            (others,) = self.came.pop(letter)
-            pairs.append(labels.meet(met[letter], others))
-        known, lowest = joined(pairs)
+        pairs = [labels.pairs(copies, labels.at(copies))]
+        for letter in sorted(expected):
+            (others,) = self.received.pop(letter)
+            pairs.append(labels.pairs(expected[letter], others))
+        known, lowest = join(pairs)
         if parts > 2:
-            self.letters.append(partial(post.give, ROOT, REPORT, [known, lowest]))
+            self.unsent.append(partial(post.give, ROOT, REPORT, [known, lowest]))
             if self.partition.index == ROOT:
                 yield {(REPORT, q) for q in range(parts)}
-                self.letters += self._answers()
+                self.unsent += self._answers()
                 self.together = False
             yield {(ANSWER, ROOT)}
-            (lowest,) = self.came[ANSWER, ROOT]
-        labels.lower([copies, *masters.values()], known, lowest)
+            (lowest,) = self.received[ANSWER, ROOT]
+        labels.replace([copies, *masters.values()], known, lowest)
         labels.spread(self.n)
         self.total["fired"] += self.n
 
-    def _answers(self) -> list[Any]:
-        """At the root: for each partition the smallest label that each label of its report is one with."""
-        reports = {q: values for (tag, q), values in self.came.items() if tag == REPORT}
-        known, lowest = joined(np.stack(report) for report in reports.values())
+    def _answers(self) -> list[Callable[[], None]]:
+        """At the root: tell each partition, for each label that it reported, the smallest label of the component."""
+        reports = {q: values for (tag, q), values in self.received.items() if tag == REPORT}
+        known, lowest = join(np.stack(report) for report in reports.values())
         return [
             partial(self.post.give, q, ANSWER, [lowest[np.searchsorted(known, labels)]])
             for q, (labels, _) in reports.items()
         ]
 
     def halt(self) -> None:
-        """For a checkpoint: all fire with the labels they have; a run that resumes by single steps has all of them
-        send."""
+        """For a checkpoint: all vertices fire with their current labels, and all send when a run resumes from it by
+        single steps."""
         if self.labels is None:
             super().seed()
         else:
             self.labels.spread(self.n)
         (phase,) = self.analysis.phases
-        everybody = _range(slice(self.n))
-        self.fire_these(phase, everybody)
-        self.frontier.send(everybody)
+        owned = _range(slice(self.n))
+        self.fire_these(phase, owned)
+        self.frontier.send(owned)
 
     def results(self, kernel: str = "settled") -> dict[str, np.ndarray]:
         return super().results(kernel)
 
 
+@dataclass(frozen=True)
+class ContractionMethod(LocalMethod):
+    """For programs that find the smallest vertex of each component. `unite` returns two values: for each local vertex,
+    owned or proxy, the smallest local id in its local component; and the number of edges it read."""
+
+    unite: Callable[[EdgeTables], tuple[np.ndarray, int]]
+    finds_messages = True
+    state: ClassVar[type] = ContractState
+
+
+class Labels:
+    """The labels of one partition's components. `component` maps each local vertex, owned or proxy, to the first vertex
+    of its local component; `of` holds the label at that vertex, and after `spread` at all vertices."""
+
+    def __init__(self, component: np.ndarray, numbers: np.ndarray, of: np.ndarray, vertices: int):
+        self.component, self.of = component, of
+        self.dtype = np.uint32 if vertices < 1 << 32 else np.int64  # of labels in letters: as few bytes as possible
+        self._none = self.dtype(np.iinfo(self.dtype).max)
+        self._met = np.full(len(of), self._none)  # by component: the label it was last paired with
+        _label(component, numbers, of)
+
+    def at(self, vertices: np.ndarray) -> np.ndarray:
+        """The labels of these vertices, in the dtype of letters."""
+        return self.of[self.component[vertices]].astype(self.dtype)
+
+    def pairs(self, vertices: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Two rows: the labels here and the labels elsewhere of the same vertices. Most duplicates are left out."""
+        pairs = np.empty((2, len(vertices)), self.of.dtype)
+        return pairs[:, : int(_pair(self.component, self.of, vertices, others, self._met, pairs))].copy()
+
+    def replace(self, vertices: Iterable[np.ndarray], known: np.ndarray, lowest: np.ndarray) -> None:
+        """Replace the labels `known` (ascending) with `lowest`. `vertices` are all that were given to `pairs`."""
+        changed = known != lowest
+        if changed.any():
+            for ids in vertices:
+                _replace(self.component, self._met, self._none, known[changed], lowest[changed], ids, self.of)
+
+    def spread(self, n: int) -> None:
+        """Write the labels of the first n vertices. Every component has one vertex among them."""
+        _spread(self.component, self.of[:n])
+
+
+def join(pairs: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """All labels of these pairs, ascending, and for each the smallest label that the pairs join it with."""
+    ends = np.concatenate(list(pairs), axis=1)
+    labels = np.sort(ends, axis=None)
+    labels = np.delete(labels, 1 + np.flatnonzero(labels[1:] == labels[:-1]))  # np.unique takes ten times as long
+    above = np.arange(len(labels), dtype=np.uint32)
+    _join(*np.searchsorted(labels, ends), above)
+    return labels, labels[above]
+
+
 def _range(ids: slice) -> np.ndarray:
     return np.arange(ids.start or 0, ids.stop, dtype=np.uint32)
+
+
+@kernel
+def _label(component, numbers, labels):
+    for v in range(uint64(component.size)):
+        c = uint64(component[v])
+        labels[c] = numbers[v] if c == v else min(labels[c], np.int64(numbers[v]))
+
+
+@kernel
+def _pair(component, labels, vertices, others, met, pairs):
+    count = uint64(0)
+    for i in range(uint64(vertices.size)):
+        c = uint64(component[uint64(vertices[i])])
+        if met[c] != others[i]:
+            met[c] = pairs[1, count] = others[i]
+            pairs[0, count] = labels[c]
+            count += ONE
+    return count
+
+
+@kernel
+def _join(some, others, above):
+    for i in range(uint64(some.size)):
+        link(some[i], others[i], above)
+    flatten(0, above.size, above)
+
+
+@kernel
+def _replace(component, met, none, known, lowest, vertices, labels):
+    """Look up the new label of each component that was paired, once."""
+    for i in range(uint64(vertices.size)):
+        c = uint64(component[uint64(vertices[i])])
+        if met[c] == none:
+            continue
+        met[c] = none
+        label, low, high = labels[c], uint64(0), uint64(known.size)
+        while low < high:
+            middle = (low + high) >> ONE
+            if known[middle] < label:
+                low = middle + ONE
+            else:
+                high = middle
+        if low < uint64(known.size) and known[low] == label:
+            labels[c] = lowest[low]
+
+
+@kernel
+def _spread(component, labels):
+    for v in range(uint64(labels.size)):
+        labels[v] = labels[uint64(component[v])]

@@ -1,32 +1,30 @@
 """Rounds in which each partition goes to its local fixed point, for programs with a `LocalMethod`.
 
-What a partition must tell others travels once, at the end of a round; `settlement.py` says what that is. So a path
-takes as many rounds as it crosses partitions.
+Partitions exchange news once, at the end of a round, so a path takes as many rounds as it crosses partitions. See
+`engines/local_methods/settlement.py` for what they exchange.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dgraph.engines.local_methods.local_state import LocalState
 from dgraph.engines.rounds import Rounds, Superstep
+from dgraph.vertex_state.local_state import LocalState
 
 
 class LocalRounds(Rounds):
-    """`Rounds` whose states settle instead of firing once. The order of stages is still the engine's."""
+    """`Rounds` whose states settle instead of firing once. The engine still determines the order of stages."""
 
     states: Sequence[LocalState]
 
     def send(self) -> Superstep:
-        """As in `Rounds`, but the first round needs no exchange: the seed has told each partition what to start
-        from."""
+        """As in `Rounds`, but the first round needs no exchange: each partition starts from its own seed."""
         if self.seeded and not self.done:
             self.seeded = False
             return
         yield from super().send()
 
     def _send(self) -> Superstep:
-        """Tell masters and proxies what has been found."""
         before, sides = self.posted, self.sides(self.phase)
         self.log.each(self.states, lambda state: state.tell(*sides))
         self.waiting = self.posted - before + self._news
@@ -37,7 +35,7 @@ class LocalRounds(Rounds):
         self.log.each(self.states, lambda state: state.hear(*sides))
 
     def _fire(self) -> int:
-        """Settle; returns how many vertices have something to tell, or to do in the next round."""
+        """Settle, and return how many vertices have something to send, or to do in the next round."""
         self.log.each(self.states, lambda state: state.settle())
         self.done = all(state.settled for state in self.states)
         return self._news

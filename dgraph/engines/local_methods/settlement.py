@@ -1,93 +1,98 @@
-"""A partition that goes to its local fixed point in every round, by the program's own algorithm (`SettlementMethod`). A
-path then takes as many rounds as it crosses partitions, and not as it has edges.
+"""Programs whose messages merge like minima: each partition goes to its local fixed point in every round, by an
+algorithm of its own. A path then takes as many rounds as it crosses partitions, rather than as it has edges.
 
-For programs whose messages merge like minima. The inbox of each local vertex, owned or proxy, holds the best message
-that it has had. What travels are best messages alone: from proxies that improved to their masters, and from masters
-that improved to their proxies; to masters also what the algorithm keeps beside them, such as predecessors.
+The inbox of each local vertex, owned or proxy, holds the best message that it has received. Only best messages travel:
+from proxies that improved to their masters, and from masters that improved to their proxies. Messages to masters also
+carry the state named by `SettlementMethod.companion`, such as a predecessor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import uint64
 
-from dgraph.engines.local_methods.local_state import LocalState
+from dgraph.engines.local_methods.free_local_rounds import FreeLocalRounds
 from dgraph.exchange.proxy_post import BROADCAST, REDUCE, ProxyMail, ReceivedValues
 from dgraph.native.team import kernel
 from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.programs.kernel_names import by_name, inbox, key
 from dgraph.programs.monoid import UNREACHED
-from dgraph.solvers.solver import LocalProblem, SettlementMethod
+from dgraph.solvers.solver import LocalMethod, SettleProblem
 from dgraph.tables.edge_tables import cached_on
 from dgraph.tables.vertex_arrays import rows_that_differ
 from dgraph.tables.vertex_lists import NOBODY, put
+from dgraph.vertex_state.local_state import LocalState
 
-MANY = 32  # of so many vertices one is many
+MANY = 32  # news for more than one in 32 vertices is worth waiting for
 
 
-class SettlementState(LocalState):
-    """In each round only those owned vertices fire that have proxies elsewhere, to learn whether they have something to
-    send. The results of all others are computed from their messages at the end of the run; they fire only where
-    somebody asks for states."""
+class SettleState(LocalState):
+    """In each round, only owned vertices with proxies elsewhere fire, to find out whether they have something to send.
+    The results of the others are computed from their messages at the end of the run; they fire only when their states
+    are read."""
+
+    free_rounds = FreeLocalRounds
 
     def __init__(self, settle: SettlementMethod, *arguments: Any):
         super().__init__(*arguments)
-        self.settling = settle.take
+        self.take_news = settle.take
         (self.phase,) = self.analysis.phases
         (self.message,) = self.phase.messages
-        self.beside = [] if settle.beside is None else [self.values[key(settle.beside)]]
+        self.companion = [] if settle.companion is None else [self.values[key(settle.companion)]]
         self.eights = np.zeros(-(-self.size // 8), np.uint64)  # the flags `improved`, eight at a time
         self.improved = self.eights.view(bool)[: self.size]
         self.shared = cached_on(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
-        self.found = NOBODY  # proxies with news for their masters
-        self.heard: set[int] = set()  # who has told something since it last settled,
-        self.told_by = {q for q in self.post.peers if self._shares_with(q)}  # of all who ever do
-        self.behind = False  # whether some have not fired yet
-        self.kept: dict[Any, Any] = {}  # by the program's algorithm, from one call to the next
+        self.improved_proxies = NOBODY  # proxies with news for their masters
+        self.heard: set[int] = set()  # the partitions that have sent something since this one last settled
+        self.told_by = {q for q in self.post.peers if self._shares_with(q)}  # all that ever send to this one
+        self.behind = False  # whether some vertices have not fired yet
+        self.kept: dict[Any, Any] = {}  # of the program's algorithm, from one call to the next
 
     def settle(self) -> None:
-        """Go on from all that has come, to the local fixed point or until the algorithm pauses so that others are told.
-        Before this partition has told anything it pauses sooner, but goes on while there is nothing to tell."""
+        """Process all news until the local fixed point, or until the algorithm pauses so that other partitions hear
+        from this one. Before this partition has sent anything, the algorithm pauses sooner; it is called again as long
+        as there is nothing to send."""
         self.heard = set()
         self._settle()
-        while self.frontier.queued and not (self.tells or self.post.buffers):
+        while self.frontier.queued and not (self.has_news or self.post.buffers):
             self.post.exchange.check()
             self._settle()
 
     def _settle(self) -> None:
-        """Call the program's algorithm once, and note who has news for other partitions."""
+        """Call the program's algorithm once, and list the vertices with news for other partitions."""
         best, improved = self._best, self.improved
         came = self.frontier.queue[: self.frontier.queued].copy()
         put(self.values["arrived"], came, False)
         proxies = came[came >= self.n]
-        before = [array[proxies] for array in (best, *self.beside)]
-        beside = self.beside[0] if self.beside else best[:0].view(np.int64)
+        before = [array[proxies] for array in (best, *self.companion)]
+        companion = self.companion[0] if self.companion else best[:0].view(np.int64)
         unheard = not self.post.buffers
-        part = LocalProblem(self.edges, by_name(self.values), best, beside, came, improved, unheard, self.kept)
-        looked, left = self.settling(part)
+        part = SettleProblem(self.edges, by_name(self.values), best, companion, came, improved, unheard, self.kept)
+        edges_read, left = self.take_news(part)
         put(improved, came, True)
-        now = [array[proxies] for array in (best, *self.beside)]
-        improved[proxies] = rows_that_differ(now, before, len(proxies))  # what came from their masters, these know
-        found, alone = _take_improved(self.eights, self.shared, np.count_nonzero(improved))
-        owned = found[: np.searchsorted(found, np.uint32(self.n))]
-        self.total["fired"] += alone
-        self.total["edges"] += looked
+        now = [array[proxies] for array in (best, *self.companion)]
+        improved[proxies] = rows_that_differ(now, before, len(proxies))  # masters know what they have sent themselves
+        shared, unshared = _take_improved(self.eights, self.shared, np.count_nonzero(improved))
+        owned = shared[: np.searchsorted(shared, np.uint32(self.n))]
+        self.total["fired"] += unshared
+        self.total["edges"] += edges_read
         self.fire_these(self.phase, owned)
-        self.found, self.behind = found[len(owned) :], True
+        self.improved_proxies, self.behind = shared[len(owned) :], True
         self.frontier.hold(self.arrays, left)
         put(self.values["arrived"], left, True)
 
     @property
-    def tells(self) -> bool:
-        """Whether there is something to tell other partitions."""
-        return bool(len(self.found) or len(self.frontier.senders))
+    def has_news(self) -> bool:
+        """Whether there is something to send to other partitions."""
+        return bool(len(self.improved_proxies) or len(self.frontier.senders))
 
     def catch_up(self) -> np.ndarray:
-        """Fire all owned vertices that have had a message, so that states are up to date; returns them. The lists of
-        who waits and who sends stay as they were."""
+        """Fire all owned vertices that have received a message, so that their states are up to date, and return these
+        vertices. The lists of waiting and of sending vertices do not change."""
         reached = self._reached()
         if self.behind:
             senders, fired = self.frontier.senders.copy(), self.total["fired"]
@@ -98,7 +103,7 @@ class SettlementState(LocalState):
         return reached
 
     def halt(self) -> None:
-        """For a checkpoint: a run that resumes from it by single steps has all reached vertices send."""
+        """For a checkpoint: all reached vertices send when a run resumes from it by single steps."""
         self.frontier.send(self.catch_up())
 
     def fold(self, kernel: str = "fold") -> list[tuple]:
@@ -107,59 +112,59 @@ class SettlementState(LocalState):
         return super().fold(kernel)
 
     def results(self, kernel: str = "finish") -> dict[str, np.ndarray]:
-        return super().results("settled" if self.behind else kernel)  # else they would be stored to be read once
+        # the kernel `settled` computes results from messages: states need not be stored only to be read once
+        return super().results("settled" if self.behind else kernel)
 
     def resume(self, phase: PhaseAnalysis) -> None:
-        """Go on from a checkpoint, which has the inboxes of owned vertices alone: settle and tell everything anew."""
+        """Go on from a checkpoint. It only has the inboxes of owned vertices, so settle and send everything anew."""
         reached = self._reached()
         self.frontier.hold(self.arrays, reached)
         put(self.values["arrived"], reached, True)
         self.frontier.send(reached)
-        self.found = NOBODY
+        self.improved_proxies = NOBODY
 
     def tell(self, side: str, target_side: str) -> None:
-        """Send what proxies have found to masters, and what masters have found to proxies."""
-        told, best, senders = self.values["sending"], [self._best], self.frontier.senders
-        if len(self.found):
-            put(told, self.found, True)
-            self.post.reduce(target_side, [*best, *self.beside], told)
-            put(told, self.found, False)
+        """Send the news of proxies to their masters, and the news of masters to their proxies."""
+        sending, best, senders = self.values["sending"], [self._best], self.frontier.senders
+        if len(self.improved_proxies):
+            put(sending, self.improved_proxies, True)
+            self.post.reduce(target_side, [*best, *self.companion], sending)
+            put(sending, self.improved_proxies, False)
         if len(senders):
-            put(told, senders, True)
-            self.post.broadcast(BROADCAST, side, best, told)
-            put(told, senders, False)
+            put(sending, senders, True)
+            self.post.broadcast(BROADCAST, side, best, sending)
+            put(sending, senders, False)
         self.frontier.send(NOBODY)
-        self.found = NOBODY
+        self.improved_proxies = NOBODY
 
     def hear(self, side: str, target_side: str) -> None:
-        """Merge what other partitions have told."""
         self.heard |= {sender for sender, _ in self.post.brought or ()}
         mail = self.post.collect({BROADCAST: side, REDUCE: target_side})
-        self.merge(self.phase, self._with_beside(mail) if self.beside else mail)
+        self.merge(self.phase, self._without_companion(mail) if self.companion else mail)
 
     @property
     def pays(self) -> bool:
-        """Whether to settle now. With news for many vertices it is better first to hear of all others, who may have
-        reached these vertices by shorter ways."""
+        """Whether to settle now. With news for many vertices, it is better to wait until all others have sent theirs:
+        they may have reached the same vertices by shorter paths."""
         return self.frontier.queued * MANY < self.size or self.heard >= self.told_by
 
     @property
     def news(self) -> int:
-        """How many vertices have something to tell, or to do here."""
-        return len(self.frontier.senders) + len(self.found) + self.frontier.queued
+        """How many vertices have something to send, or to do here."""
+        return len(self.frontier.senders) + len(self.improved_proxies) + self.frontier.queued
 
-    def _with_beside(self, mail: Iterator[ReceivedValues]) -> Iterator[ReceivedValues]:
-        """Strip from the mail what is kept beside messages, and merge that first, while the old best messages are there
+    def _without_companion(self, mail: Iterator[ReceivedValues]) -> Iterator[ReceivedValues]:
+        """Remove the state `companion` from the mail, and merge it first, while the old best messages are still there
         to compare with."""
         for tag, ids, (messages, *came) in mail:
-            beside = came[0] if came else np.broadcast_to(np.int64(UNREACHED), len(ids))
-            _keep_beside(ids, messages, beside, self._best, self.beside[0])
+            companion = came[0] if came else np.broadcast_to(np.int64(UNREACHED), len(ids))
+            _merge_companion(ids, messages, companion, self._best, self.companion[0])
             yield ReceivedValues(tag, ids, [messages])
 
     def _reached(self) -> np.ndarray:
-        """The owned vertices that have had a message."""
+        """The owned vertices that have received a message."""
         found = np.empty(self.n, np.uint32)
-        return found[: int(_list_unlike(self._best, self.message.identity, found))]
+        return found[: int(_list_others(self._best, self.message.identity, found))]
 
     def _shares_with(self, peer: int) -> bool:
         """Whether this partition and another have a vertex in common."""
@@ -171,18 +176,43 @@ class SettlementState(LocalState):
         return self.values[inbox(self.phase, self.message)]
 
 
+@dataclass(frozen=True)
+class SettlementMethod(LocalMethod):
+    """For programs whose messages merge like minima.
+
+    take       improves `best` until no edge here can improve it further, and sets the flag `improved` of every vertex
+               whose best message it replaced; flags of vertices in the frontier do not matter. It returns the number
+               of edges read, and the vertices whose news it leaves for the next round. It may only leave some if it
+               has made progress.
+    companion  an integer State that `take` keeps up to date with `best`, and that travels to masters along with it: of
+               equal messages, the one with the smallest number counts. A predecessor, for example.
+    bound      a Global: `apply` ignores messages that are worse than its value, and so may `take`.
+    """
+
+    take: Callable[[SettleProblem], tuple[int, np.ndarray]]
+    companion: str | None = None
+    bound: str | None = None
+    finds_messages = True
+    state: ClassVar[type] = SettleState
+
+    @property
+    def in_rounds(self) -> bool:  # type: ignore[override]
+        return self.bound is not None
+
+
 def _shared(post: ProxyMail, owned: int, size: int) -> np.ndarray:
-    """A flag for each local vertex: whether other partitions know it, as they do all proxies."""
-    found = np.zeros(size, bool)
-    found[owned:] = True
+    """A flag for each local vertex: whether other partitions have it too, which is true for all proxies."""
+    flags = np.zeros(size, bool)
+    flags[owned:] = True
     for peer in post.peers:
-        put(found, post.masters("any", peer), True)
-    return found
+        put(flags, post.masters("any", peer), True)
+    return flags
 
 
 @kernel
 def _take_improved(eights, shared, most):
-    """Clear the flags of at most so many vertices. Returns which of these are shared, and how many are not."""
+    """Clear all flags, of which at most `most` are set. Returns the shared vertices among those that were set, and the
+    number of the others."""
     improved, found = eights.view(np.bool_), np.empty(most + 1, np.uint32)
     count, alone = uint64(0), uint64(0)
     for eight in range(uint64(eights.size)):
@@ -198,9 +228,9 @@ def _take_improved(eights, shared, most):
 
 
 @kernel
-def _list_unlike(values, value, found):
-    """Write the ids of all values unlike `value` to `found`; returns how many. numpy.flatnonzero takes five times as
-    long."""
+def _list_others(values, value, found):
+    """Write the ids of all values other than `value` to `found`, and return their number. numpy.flatnonzero takes five
+    times as long."""
     count = uint64(0)
     for v in range(uint64(found.size)):
         if values[v] != value:
@@ -210,11 +240,12 @@ def _list_unlike(values, value, found):
 
 
 @kernel
-def _keep_beside(ids, messages, came, best, beside):
-    """Keep what came beside messages: of a better message it replaces, of an equal one the smaller number stays."""
+def _merge_companion(ids, messages, came, best, companion):
+    """Update `companion` from what came with the messages: a better message replaces the number, an equal one keeps the
+    smaller of the two."""
     for i in range(uint64(ids.size)):
         v = ids[i]
         if messages[i] < best[v]:
-            beside[v] = came[i]
+            companion[v] = came[i]
         elif messages[i] == best[v]:
-            beside[v] = min(beside[v], came[i])
+            companion[v] = min(companion[v], came[i])

@@ -1,4 +1,4 @@
-"""Edge lists as Arrow tables: what writers start from, and the checks that keep them from dropping anything."""
+"""Edge lists as Arrow tables for writers, and the checks that keep writers from losing data."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dgraph.errors import ColumnError, IdError, WeightError
 from dgraph.io.edge_list import EdgeList
 from dgraph.partition.ids import id_types
 
-WITHOUT_VERTICES = 'write .npz or Graphalytics, or leave them out: isolated="drop"'
+WITHOUT_VERTICES = 'write .npz or Graphalytics, or leave out such vertices with isolated="drop"'
 
 
 def to_table(frame: Any) -> pa.Table:
-    """Any frame that an EdgeList may hold as an Arrow table, strings as plain UTF-8."""
+    """Convert any frame that an EdgeList may hold to an Arrow table, with strings as plain UTF-8."""
     if isinstance(frame, pa.Table):
         table = frame
     else:
@@ -30,9 +30,8 @@ def to_table(frame: Any) -> pa.Table:
             try:
                 table = pa.Table.from_pandas(pd.DataFrame(frame), preserve_index=False)
             except (pa.ArrowException, OverflowError, UnicodeError) as error:
-                raise ColumnError(
-                    f"a column mixes types or has no Arrow type: {error} (make its values alike)"
-                ) from error
+                problem = f"a column mixes types or has no Arrow type: {error}"
+                raise ColumnError(f"{problem} (convert its values to one type)") from error
     for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
         kind = column.type
         if pa.types.is_dictionary(kind):
@@ -45,7 +44,7 @@ def to_table(frame: Any) -> pa.Table:
 
 
 def edge_table(edge_list: EdgeList) -> tuple[pa.Table, tuple[str, str, str | None]]:
-    """The edges as a table, checked: ids are there, and are integers or strings; a weight is a number or missing."""
+    """The edges as a table, and the names of its id and weight columns; checks types and missing ids."""
     table = to_table(edge_list.edges)
     names = (edge_list.source, edge_list.destination, edge_list.weight)
     for name in names:
@@ -59,38 +58,44 @@ def edge_table(edge_list: EdgeList) -> tuple[pa.Table, tuple[str, str, str | Non
     if names[2] is not None:
         kind = table[names[2]].type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise WeightError(f"the weights in column {names[2]!r} are of type {kind} (give numbers)")
+            raise WeightError(f"the weights in column {names[2]!r} are of type {kind} (use numbers)")
     return table, names
 
 
 def check_ids(column: pa.ChunkedArray, name: str) -> None:
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or (pa.types.is_null(kind) and not len(column))):
-        raise IdError(f"ids in column {name!r} are of type {kind} (ids are 64-bit integers or strings)")
+        raise IdError(f"ids in column {name!r} are of type {kind} (use 64-bit integers or strings)")
     if column.null_count:
         raise IdError(f"{column.null_count} ids in column {name!r} are missing (fill them in, or drop these rows)")
 
 
 def vertex_ids(vertices: Any) -> pa.ChunkedArray:
-    """The ids that `EdgeList.vertices` lists: a range, or the first column of a table."""
+    """The ids that `EdgeList.vertices` lists, as a range or in the first column of a table."""
     if isinstance(vertices, range):
         return pa.chunked_array([pa.array(np.arange(vertices.start, vertices.stop, vertices.step, dtype=np.int64))])
     table = to_table(vertices)
     if not table.num_columns:
-        raise ColumnError("the vertices have no column (give a table whose first column lists ids)")
+        raise ColumnError("the vertices have no columns (give a table whose first column lists ids)")
     check_ids(table.column(0), table.column_names[0])
     return table.column(0)
 
 
+def plain_vertex_ids(vertices: Any, path: Any, format: str, remedy: str) -> pa.ChunkedArray:
+    """The ids that `EdgeList.vertices` lists, for a format that cannot hold vertex attributes."""
+    if not isinstance(vertices, range) and len(names := to_table(vertices).column_names) > 1:
+        raise ColumnError(f"{path}: {format} cannot hold the vertex column {names[1]!r} ({remedy})")
+    return vertex_ids(vertices)
+
+
 def no_hidden_vertices(
-    edge_list: EdgeList, table: pa.Table, path: Any, why: str, *, but: str = WITHOUT_VERTICES
+    edge_list: EdgeList, table: pa.Table, path: Any, format: str, remedy: str = WITHOUT_VERTICES
 ) -> None:
-    """Refuse a vertex that no edge names, or a vertex attribute, in a format that lists edges only."""
+    """Refuse isolated vertices and vertex attributes in a format that lists only edges."""
     if edge_list.vertices is None:
         return
-    ids = vertex_ids(edge_list.vertices)
-    if not isinstance(edge_list.vertices, range) and len(names := to_table(edge_list.vertices).column_names) > 1:
-        raise ColumnError(f"{path}: {why}, and cannot hold the vertex column {names[1]!r} ({but})")
+    format = f"{format} lists only edges and"
+    ids = plain_vertex_ids(edge_list.vertices, path, format, remedy)
     named = pa.chunked_array(
         [chunk for name in (edge_list.source, edge_list.destination) for chunk in _as(table[name], ids.type).chunks],
         type=ids.type,
@@ -98,67 +103,55 @@ def no_hidden_vertices(
     alone = pc.invert(pc.is_in(ids, value_set=pc.unique(named)))
     if pc.any(alone).as_py():
         example = ids[pc.index(alone, True).as_py()].as_py()
-        raise IdError(f"{path}: {why}, and cannot hold vertex {example!r}, which has no edge ({but})")
+        raise IdError(f"{path}: {format} cannot hold vertex {example!r}, which has no edge ({remedy})")
 
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     try:
         return pc.cast(column, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise IdError(f"ids of edges are {column.type}, of vertices {kind} (give both the same type)") from error
+        raise IdError(f"ids are {column.type} in the edges, but {kind} in the vertices (use one type)") from error
 
 
 def weight_and_others(table: pa.Table, names: tuple[str, str, str | None], path: str | os.PathLike) -> None:
-    """Refuse edge columns beyond source, destination and weight, and weights that are missing."""
+    """Refuse edge columns other than source, destination and weight, and missing weights."""
     others = [name for name in table.column_names if name not in names]
     if others:
         remedy = "write .csv, .parquet or .npz, or drop it"
-        raise ColumnError(f"{path}: this format has no place for the edge column {others[0]!r} ({remedy})")
+        raise ColumnError(f"{path}: this format cannot hold the edge column {others[0]!r} ({remedy})")
     if names[2] is not None and table[names[2]].null_count:
-        raise WeightError(
-            f"{path}: {table[names[2]].null_count} weights are missing (fill them in, or drop these rows)"
-        )
+        missing = table[names[2]].null_count
+        raise WeightError(f"{path}: {missing} weights are missing (fill them in, or drop these rows)")
 
 
-def numbered(edge_list: EdgeList, path: str | os.PathLike, what: str) -> tuple[np.ndarray, np.ndarray, Any, int]:
-    """(source, destination, weights or None, n) of a format whose vertices are 1..n, for edges that already are so."""
+def numbered(edge_list: EdgeList, path: str | os.PathLike, format: str) -> tuple[np.ndarray, np.ndarray, Any, int]:
+    """(source, destination, weights or None, n), for formats whose vertices are 1..n; an IdError for other ids."""
     table, names = edge_table(edge_list)
     weight_and_others(table, names, path)
-    remedy = "have them numbered with renumber=True, or write .csv, .parquet or .npz"
+    remedy = "number them with renumber=True, or write .csv, .parquet or .npz"
+    columns = [table[name] for name in names[:2]]
+    if edge_list.vertices is not None:
+        columns.append(plain_vertex_ids(edge_list.vertices, path, format, "write Graphalytics, or drop it"))
     ends = []
-    for name in names[:2]:
-        column = table[name]
+    for column in columns:
         if pa.types.is_string(column.type) and len(column):
-            raise IdError(f"{path}: {what} numbers its vertices, and cannot hold id {column[0].as_py()!r} ({remedy})")
+            raise IdError(f"{path}: {format} numbers its vertices and cannot hold id {column[0].as_py()!r} ({remedy})")
         values = column.to_numpy() if len(column) else np.empty(0, np.int64)
         if len(values) and (values.min() < 1 or values.max() > np.iinfo(np.int64).max):
             bad = values.min() if values.min() < 1 else values.max()
-            raise IdError(f"{path}: {what} numbers its vertices from 1, and cannot hold id {bad} ({remedy})")
+            raise IdError(f"{path}: {format} numbers its vertices from 1 and cannot hold id {bad} ({remedy})")
         ends.append(values.astype(np.int64))
     highest = max((int(end.max()) for end in ends if len(end)), default=0)
-    if edge_list.vertices is not None:
-        ids = vertex_ids(edge_list.vertices)
-        columns = 0 if isinstance(edge_list.vertices, range) else to_table(edge_list.vertices).num_columns - 1
-        if columns:
-            name = to_table(edge_list.vertices).column_names[1]
-            raise ColumnError(
-                f"{path}: {what} has no place for the vertex column {name!r} (write Graphalytics, or drop it)"
-            )
-        values = ids.to_numpy()
-        if len(values) and (ids.type == pa.string() or values.min() < 1):
-            raise IdError(f"{path}: {what} numbers its vertices from 1, and cannot hold id {values.min()} ({remedy})")
-        highest = max(highest, int(values.max()) if len(values) else 0)
-        ends.append(values.astype(np.int64))
     present = _distinct(ends, highest)
     if present != highest:
-        problem = f"{what} has every vertex from 1 to n, and the graph has {present} vertices up to id {highest}"
+        problem = f"{format} needs every id from 1 to n, but the graph has {present} vertices with ids up to {highest}"
         raise IdError(f"{path}: {problem} ({remedy})")
     weights = table[names[2]].to_numpy() if names[2] is not None else None
     return ends[0], ends[1], weights, highest
 
 
 def _distinct(ids: list[np.ndarray], highest: int) -> int:
-    """How many of 1..highest occur; no more ids than there are entries can, so a large gap needs no count."""
+    """The number of distinct ids in 1..highest, which is also small in memory if `highest` is far above the count."""
     if highest > sum(map(len, ids)):
         return len(np.unique(np.concatenate(ids)))
     seen = np.zeros(highest + 1, bool)
@@ -168,7 +161,7 @@ def _distinct(ids: list[np.ndarray], highest: int) -> int:
 
 
 def concatenate(tables: list[pa.Table], ids: list[str]) -> pa.Table:
-    """Tables of the same columns as one; ids are strings in all of them when they are in one."""
+    """Concatenate tables with the same columns. Ids become strings if any table has strings."""
     if len(tables) == 1:
         return tables[0]
     for name in tables[0].column_names:
@@ -189,5 +182,6 @@ def _widened(table: pa.Table, name: str, kinds: list[pa.DataType], is_id: bool) 
     try:
         column = pc.cast(table[name], kind)
     except pa.ArrowInvalid as error:
-        raise IdError(f"ids in column {name!r} are below zero in one file, above 2**63 in another ({error})") from error
+        problem = f"ids in column {name!r} are negative in one file and beyond 2**63 in another"
+        raise IdError(f"{problem} ({error})") from error
     return table.set_column(table.schema.get_field_index(name), name, column)

@@ -1,92 +1,119 @@
-"""NumPy archives: arrays `source` and `destination`, one for each other column, `vertices`, `directed`; our own layout.
+"""NumPy archives in dgraph's layout: arrays `source`, `destination`, one per further column, `vertices`, `directed`.
 
-Matrices saved by scipy.sparse.save_npz are read as well: entry (i, j) is an edge from i to j, counted from 0; of a
-rectangular one, column j is rows + j.
+Matrices saved by scipy.sparse.save_npz can be read as well: entry (i, j) is an edge from i to j, counted from 0. The
+column j of a rectangular matrix is vertex rows + j.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dgraph.errors import ColumnError, FileError, IdError, WeightError
-from dgraph.io import files, paths
-from dgraph.io.columnar.arrow_tables import edge_table, to_table, vertex_ids
-from dgraph.io.edge_list import EdgeList
+from dgraph.errors import ColumnError, FileError, IdError, RoomError, WeightError
+from dgraph.frames.sources import WEIGHT
+from dgraph.io import declared_sizes, files, paths
+from dgraph.io.columnar.arrow_tables import edge_table, plain_vertex_ids
+from dgraph.io.edge_list import EdgeList, choose_columns, find_column
+from dgraph.options import AUTO, is_default
 
 SUFFIXES = (".npz",)
+_EACH = 2  # bytes of memory for a byte of an array: the array, and its columns in Arrow
+_TEXTS = 1 << 16  # strings that become Python objects at a time
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+MAGIC = (b"pk\x03\x04",)
+COMPRESSED = True
 _OWN = ("vertices", "vertices_range", "directed", "weight_name")
 
 
 def read(
-    path: str | os.PathLike, *, weight: str | bool | None = None, columns: Sequence[str] | str | None = None
+    path: str | os.PathLike, *, weight: str | bool | None = "auto", columns: Sequence[str] | str | None = None
 ) -> EdgeList:
-    """The edges; the weight is the column written as such, or called `weight`. `columns` as in other formats."""
+    """The edges. By default, the weight is the column that was written as weight, or else a numeric one called
+    `weight`."""
     path = os.fspath(path)
     arrays = _load(path)
     if {"format", "shape", "data"} <= set(arrays):
         return _matrix(path, arrays, weight)
     if not {"source", "destination"} <= set(arrays):
-        remedy = "save arrays source and destination, or a matrix by scipy.sparse.save_npz"
-        raise FileError(
-            f"no arrays source and destination, but {', '.join(arrays) or 'none'}", path=path, remedy=remedy
-        )
+        problem = f"expected arrays source and destination, got {', '.join(arrays) or 'none'}"
+        raise FileError(problem, path=path, remedy="save such arrays, or a matrix with scipy.sparse.save_npz")
     rows = arrays["source"].shape
     for name, array in arrays.items():
         if name not in _OWN and (array.ndim != 1 or array.shape != rows):
-            problem = f"array {name!r} has shape {array.shape}, source has {rows}"
-            raise FileError(problem, path=path, remedy="save columns of one length")
+            problem = f"array {name!r} has shape {array.shape}, but source has {rows}"
+            raise FileError(problem, path=path, remedy="save columns of the same length")
     names = [name for name in arrays if name not in _OWN]
-    label: Any = str(arrays["weight_name"]) if "weight_name" in arrays else "weight" if "weight" in names else None
-    label = label if label in names else None
-    if isinstance(weight, str) and weight not in names:
-        raise ColumnError(f"{path}: weight={weight!r}, but there is no such array (there are {', '.join(names)})")
-    label = None if weight is False else weight if isinstance(weight, str) else label
-    others = names if columns == "all" else list(columns or ())
-    for name in others:
-        if name not in names:
-            raise ColumnError(f"{path}: there is no array {name!r} (there are {', '.join(names)})")
-    order = dict.fromkeys(["source", "destination", *([label] if label else []), *others])
-    table = pa.table({name: _column(path, name, arrays[name]) for name in order})
+    if is_default(weight, AUTO) and "weight_name" in arrays:
+        stored = str(arrays["weight_name"])
+        weight = stored if stored in names else None
+    elif weight is True:
+        weight = str(arrays.get("weight_name", WEIGHT))
+    choice: Any = {"source": "source", "destination": "destination", "weight": weight, "columns": columns}
+    find = partial(find_column, path, names)
+    chosen, label, unweighted = choose_columns(
+        path, names, find, **choice, numeric=lambda name: arrays[name].dtype.kind in "iuf"
+    )
+    table = pa.table({name: _column(path, name, arrays[name]) for name in chosen})
     for name in ("source", "destination"):
         if not (pa.types.is_integer(table[name].type) or pa.types.is_string(table[name].type)):
             raise IdError(f"{path}: ids in array {name!r} are of type {arrays[name].dtype} (save integers or strings)")
     directed = bool(arrays["directed"]) if "directed" in arrays and arrays["directed"].size == 1 else None
-    return EdgeList(table, "source", "destination", label, directed, _vertices(path, arrays))
+    return EdgeList(table, "source", "destination", label, directed, _vertices(path, arrays), unweighted)
 
 
 def _load(path: str) -> dict[str, np.ndarray]:
     try:
         with files.open_bytes(path) as stream:
             if stream.read(2) != b"PK":
-                raise FileError("not a NumPy archive", path=path, remedy="name its format with format=")
+                raise FileError("not a NumPy archive", path=path, remedy="give its format with format=")
         fs, inner = paths.filesystem(path)
-        with fs.open(inner, "rb") as raw, np.load(raw, allow_pickle=False) as archive:
-            return {name: np.asarray(archive[name]) for name in archive.files}
-    except FileError:
+        with fs.open(inner, "rb") as raw, zipfile.ZipFile(raw) as archive:
+            entries = [entry for entry in archive.infolist() if entry.filename.endswith(".npy")]
+            size = sum(entry.file_size for entry in entries)
+            declared_sizes.memory(path, _EACH * size, f"arrays of {size:,} bytes")
+            return {entry.filename.removesuffix(".npy"): _array_of(archive, entry) for entry in entries}
+    except (FileError, RoomError, MemoryError):
         raise
-    except Exception as error:  # zipfile, zlib and NumPy each have their own
+    except Exception as error:  # zipfile, zlib and NumPy each raise their own
         raise FileError(f"cannot be read as a NumPy archive: {error}", path=path, remedy="save it again") from error
 
 
-def _column(path: str, name: str, array: np.ndarray) -> pa.Array:
+def _array_of(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
+    """An array, once the shape that its header declares is that of the bytes that follow."""
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"array {entry.filename!r} is compressed in a way that NumPy does not use")
+    with archive.open(entry) as stream:
+        version = np.lib.format.read_magic(stream)
+        if version not in _HEADERS:
+            raise ValueError(f"array {entry.filename!r} has the unknown version {version}")
+        shape, by_columns, dtype = _HEADERS[version](stream)
+        size = entry.file_size - stream.tell()
+        if dtype.hasobject or math.prod(shape) * max(1, dtype.itemsize) != size:
+            raise ValueError(f"array {entry.filename!r} has shape {shape} of {dtype}, which are not {size} bytes")
+        return np.ndarray(shape, dtype, stream.read(size), order="F" if by_columns else "C")
+
+
+def _column(path: str, name: str, array: np.ndarray) -> pa.Array | pa.ChunkedArray:
     try:
-        return pa.array(
-            array.tolist() if array.dtype.kind == "U" else array, pa.string() if array.dtype.kind == "U" else None
-        )
-    except (pa.ArrowException, UnicodeError, TypeError, ValueError) as error:
-        raise ColumnError(f"{path}: array {name!r} of type {array.dtype} has no column type ({error})") from error
+        if array.dtype.kind != "U":
+            return pa.array(array)
+        some = (array[start : start + _TEXTS].tolist() for start in range(0, len(array), _TEXTS))
+        return pa.chunked_array([pa.array(texts, pa.string()) for texts in some], pa.string())
+    except (pa.ArrowException, UnicodeError, TypeError, ValueError, SystemError) as error:  # the last for odd letters
+        raise ColumnError(f"{path}: array {name!r} of type {array.dtype} has no Arrow type ({error})") from error
 
 
 def _vertices(path: str, arrays: dict[str, np.ndarray]) -> Any:
     bounds, ids = arrays.get("vertices_range"), arrays.get("vertices")
     if bounds is not None and bounds.shape == (3,) and bounds.dtype.kind in "iu" and bounds[2] > 0:
-        return range(*(int(bound) for bound in bounds))
+        return declared_sizes.vertex_range(path, *(int(bound) for bound in bounds))
     if ids is None:
         return None
     if ids.ndim != 1 or ids.dtype.kind not in "iuU":
@@ -99,22 +126,21 @@ def _matrix(path: str, arrays: dict[str, np.ndarray], weight: Any) -> EdgeList:
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
     shape, data = arrays["shape"], arrays["data"]
     if kind not in ("csr", "csc", "coo") or shape.shape != (2,) or shape.dtype.kind not in "iu" or data.ndim != 1:
-        raise FileError(f"a sparse matrix of format {kind!r}", path=path, remedy="save it as csr, csc or coo")
+        problem = f"sparse matrix format {kind!r} is not supported"
+        raise FileError(problem, path=path, remedy="save it as csr, csc or coo")
     rows, columns = (int(size) for size in shape)
+    ids = declared_sizes.vertex_range(path, 0, rows if rows == columns else rows + columns)
     needed = ("row", "col") if kind == "coo" else ("indices", "indptr")
     if any(name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind not in "iu" for name in needed):
-        raise FileError(f"a {kind} matrix without {' and '.join(needed)}", path=path, remedy="save it again")
+        raise FileError(f"a {kind} matrix needs arrays {' and '.join(needed)}", path=path, remedy="save it again")
     if kind == "coo":
         i, j = arrays["row"].astype(np.int64), arrays["col"].astype(np.int64)
     else:
         indptr, minor = arrays["indptr"].astype(np.int64), arrays["indices"].astype(np.int64)
         lengths = np.diff(indptr)
-        if (
-            len(indptr) != (rows if kind == "csr" else columns) + 1
-            or (lengths < 0).any()
-            or indptr[0] != 0
-            or indptr[-1] != len(minor)
-        ):
+        size = (rows if kind == "csr" else columns) + 1
+        outside = len(indptr) and (indptr.min() < 0 or indptr.max() > len(minor))
+        if len(indptr) != size or outside or (lengths < 0).any() or indptr[0] != 0 or indptr[-1] != len(minor):
             raise FileError("indptr does not fit the matrix", path=path, remedy="save it again")
         major = np.repeat(np.arange(len(lengths)), lengths)
         i, j = (major, minor) if kind == "csr" else (minor, major)
@@ -124,37 +150,33 @@ def _matrix(path: str, arrays: dict[str, np.ndarray], weight: Any) -> EdgeList:
         raise FileError("indices do not fit the matrix", path=path, remedy="save it again")
     if data.dtype.kind not in "biuf":
         raise WeightError(f"{path}: values of type {data.dtype} cannot be weights (save real numbers)")
-    n = rows if rows == columns else rows + columns
     table = {"source": i, "destination": j if rows == columns else j + rows}
-    if weight is not False:
-        table["weight"] = data.astype(np.int8) if data.dtype.kind == "b" else data
-    return EdgeList(pa.table(table), "source", "destination", None if weight is False else "weight", True, range(n))
+    if weight is not None:
+        table[WEIGHT] = data.astype(np.int8) if data.dtype.kind == "b" else data
+    return EdgeList(pa.table(table), "source", "destination", None if weight is None else WEIGHT, True, ids)
 
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
-    """Every column of the edges; ids of vertices, but no other column of theirs."""
+    """All edge columns, and the ids of the vertices but not their attributes."""
     table, (source, destination, weight) = edge_table(edge_list)
-    table = table.rename_columns(
-        [{source: "source", destination: "destination"}.get(name, name) for name in table.column_names]
-    )
+    names = {source: "source", destination: "destination"}
+    table = table.rename_columns([names.get(name, name) for name in table.column_names])
     arrays: dict[str, np.ndarray] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if name in _OWN or name in arrays or not name or "/" in name:
-            raise ColumnError(f"{path}: an archive cannot hold a column called {name!r} (rename it)")
+            raise ColumnError(f"{path}: an archive cannot hold a column with the name {name!r} (rename it)")
         arrays[name] = _array(path, name, column)
-    if weight:
-        arrays["weight_name"] = np.array(weight)
+    if weight or WEIGHT in arrays:
+        arrays["weight_name"] = np.array(weight or "")
     if edge_list.directed is not None:
         arrays["directed"] = np.array(edge_list.directed)
     vertices = edge_list.vertices
     if isinstance(vertices, range):
         arrays["vertices_range"] = np.array([vertices.start, vertices.stop, vertices.step], np.int64)
     elif vertices is not None:
-        if len(names := to_table(vertices).column_names) > 1:
-            raise ColumnError(f"{path}: an archive has no place for the vertex column {names[1]!r} (drop it)")
-        arrays["vertices"] = _array(path, "vertices", vertex_ids(vertices))
+        arrays["vertices"] = _array(path, "vertices", plain_vertex_ids(vertices, path, "an archive", "drop it"))
     with files.atomic(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, array in arrays.items():  # np.savez_compressed keeps some names, such as "file", for itself
+        for name, array in arrays.items():  # np.savez_compressed reserves some names, such as "file"
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, array, allow_pickle=False)
 
@@ -166,11 +188,10 @@ def _array(path: Any, name: str, column: pa.ChunkedArray) -> np.ndarray:
     if pa.types.is_string(column.type):
         texts = column.to_pylist()
         if any(text.endswith("\0") for text in texts):
-            raise IdError(f"{path}: a string in column {name!r} ends in NUL, which NumPy would drop (write .parquet)")
+            raise IdError(f"{path}: a string in column {name!r} ends in NUL, which NumPy drops (write .parquet)")
         return np.array(texts, dtype=np.str_)
     array = column.to_numpy() if len(column) else np.empty(0, column.type.to_pandas_dtype())
     if array.dtype.kind not in "biuf":
-        raise ColumnError(
-            f"{path}: column {name!r} of type {column.type} has no plain array (drop it, or write .parquet)"
-        )
+        problem = f"column {name!r} of type {column.type} cannot be a plain array"
+        raise ColumnError(f"{path}: {problem} (drop it, or write .parquet)")
     return array

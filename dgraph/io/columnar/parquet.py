@@ -1,13 +1,14 @@
-"""Parquet: a file, a folder or a glob; only the columns that are asked for are read.
+"""Parquet: a file, a folder or a glob; reads only the columns that are needed.
 
-A file that dgraph wrote says in its metadata which columns are the ids and the weight, the direction and the vertices.
+The metadata of a file that dgraph wrote names the id and weight columns, the direction and the vertices.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,24 @@ import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.parquet
 
-from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightError
-from dgraph.frames.any_frame import column_of_numbers
-from dgraph.io import files, paths
+from dgraph.errors import ColumnError, FileError, IdError, RoomError, WeightError
+from dgraph.frames.any_frame import column_of_numbers, holds_numbers
+from dgraph.frames.sources import WEIGHT, Unweighted
+from dgraph.io import declared_sizes, files, paths
 from dgraph.io.columnar.arrow_tables import WITHOUT_VERTICES, edge_table, no_hidden_vertices
-from dgraph.io.edge_list import EdgeList, warn_of_other_ends
-from dgraph.options import is_default
+from dgraph.io.edge_list import EdgeList, choose_columns, find_column, warn_of_other_ends
+from dgraph.native.free_memory import free_memory
+from dgraph.options import AUTO, is_default
 from dgraph.partition.ids import id_types
-from dgraph.phrases import format_option
 
 SUFFIXES = (".parquet", ".pq", ".parq")
+MAGIC = (b"par1",)
+COMPRESSED = True
 _NOTE = b"dgraph"
-_BROKEN = (pa.ArrowException, OSError, ValueError, TypeError, KeyError, MemoryError)
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 8}  # bytes of a value
+_OFFSET = 4  # bytes that a text needs besides its letters
+_SMALL = 16 << 20  # bytes of a file; the texts of larger ones are read as they are
+_BROKEN = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
 
 
 def read(
@@ -35,48 +42,54 @@ def read(
     *,
     source: str | int | None = None,
     destination: str | int | None = None,
-    weight: str | int | bool | None = None,
+    weight: str | int | bool | None = "auto",
     columns: Sequence[str | int] | str | None = None,
 ) -> EdgeList:
-    """The edges; source and destination are the first two columns unless named, `columns` names others or is "all"."""
-    names, wanted, note = describe(path, source=source, destination=destination, weight=weight, columns=columns)
+    """The edges; by default, source and destination are the first two columns. `weight="auto"` takes what dgraph noted
+    when it wrote the file, or else a numeric column called `weight`. `columns` names others, or is "all"."""
+    choice: Any = {"source": source, "destination": destination, "weight": weight, "columns": columns}
+    names, chosen, label, unweighted, note = describe(path, **choice)
     pieces = []
     for name in names:
         try:
-            check_rows(name)
-            file = _open(name)
-            _check_columns(file.schema.names, wanted["read"], name)
-            piece = file.to_table(columns=wanted["read"])
+            metadata = metadata_of(name)
+            _check_columns(metadata.schema.to_arrow_schema().names, chosen, name)
+            texts = check_memory(name, metadata, chosen)
+            piece = decoded(name, _open(name, texts).to_table(columns=chosen), texts)
             piece.validate(full=True)
-        except ColumnError:
+        except (ColumnError, RoomError, MemoryError):
             raise
         except _BROKEN as error:
-            raise FileError(
-                f"cannot be read as Parquet: {error}", path=name, remedy="write or fetch it again"
-            ) from error
+            problem, remedy = f"cannot be read as Parquet: {error}", "write or download it again"
+            raise FileError(problem, path=name, remedy=remedy) from error
         pieces.append(piece.replace_schema_metadata(None))
-    pa.default_memory_pool().release_unused()  # half as much again as the table, which Arrow took to read it
+    pa.default_memory_pool().release_unused()  # memory that Arrow used for reading: half the size of the table
     try:
-        table = pa.concat_tables(_alike(pieces, wanted["read"][:2]), promote_options="permissive").unify_dictionaries()
+        table = pa.concat_tables(_alike(pieces, chosen[:2]), promote_options="permissive").unify_dictionaries()
     except pa.ArrowException as error:
-        raise ColumnError(f"{path}: files with columns that do not fit together: {error} (write them alike)") from error
-    for name in wanted["read"][:2]:
+        problem = f"{path}: the files have incompatible columns: {error}"
+        raise ColumnError(f"{problem} (write all files with the same columns)") from error
+    for name in chosen[:2]:
         _check_ids(table[name], name, path)
-    vertices = range(*note["vertices"]) if isinstance(note.get("vertices"), list) else None
-    start, end = wanted["read"][:2]
-    return EdgeList(table, start, end, weight=wanted["weight"], directed=note.get("directed"), vertices=vertices)
+    start, end = chosen[:2]
+    return EdgeList(table, start, end, label, note.get("directed"), noted_vertices(path, note), unweighted)
+
+
+def noted_vertices(path: Any, note: Mapping[str, Any]) -> range | None:
+    """The vertices that a file which dgraph wrote notes as a range."""
+    return declared_sizes.vertex_range(path, *note["vertices"]) if "vertices" in note else None
 
 
 def meet(kinds: Sequence[pa.DataType]) -> bool:
-    """Whether signed ids meet unsigned ones of 64 bits: then all are unsigned, if none is below zero."""
+    """Whether there are signed and unsigned 64-bit ids: then all become unsigned, if none is negative."""
     return pa.uint64() in kinds and any(map(pa.types.is_signed_integer, kinds))
 
 
 def _alike(pieces: list[pa.Table], ends: Sequence[str]) -> list[pa.Table]:
-    """Ids are integers of one type where they are whole numbers, and columns that only some files have as categories
-    are plain in all."""
-    for name in pieces[0].column_names:
-        columns = [piece[name] for piece in pieces]
+    """Tables whose integer ids have one type, and whose columns are categories in all tables or in none."""
+    tables: list[list[Any]] = [[] for _ in pieces]
+    for place, name in enumerate(pieces[0].column_names):
+        columns = [piece.column(place) for piece in pieces]
         if name in ends:
             columns = [id_types.whole(column, name) if id_types.is_whole(column.type) else column for column in columns]
             if meet([column.type for column in columns]):
@@ -85,99 +98,134 @@ def _alike(pieces: list[pa.Table], ends: Sequence[str]) -> list[pa.Table]:
         if any(coded) and not all(coded):
             for k in np.flatnonzero(coded):
                 columns[k] = columns[k].cast(columns[k].type.value_type)
-        pieces = [
-            piece.set_column(piece.column_names.index(name), name, column)
-            for piece, column in zip(pieces, columns, strict=True)
-        ]
-    return pieces
+        for table, column in zip(tables, columns, strict=True):
+            table.append(column)
+    return [pa.table(table, names=pieces[0].column_names) for table in tables]
 
 
-def describe(path: Any, *, source, destination, weight, columns) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
-    """The files, the columns to read of them, and what a file of ours says about itself."""
+def describe(
+    path: Any, *, source, destination, weight, columns
+) -> tuple[list[str], list[str], str | None, Unweighted, dict[str, Any]]:
+    """The files, the columns to read from them, the weight, what may have been meant if there is none, and what a file
+    that dgraph wrote notes about itself."""
     names = paths.expand(path, SUFFIXES)
     schema = schema_of(names[0])
-    note = _note(schema)
-    known = schema.names
-    if twice := next((name for name in known if known.count(name) > 1), None):
-        raise ColumnError(f"{names[0]}: {known.count(twice)} columns are called {twice!r} (rename them)")
-
-    def place(column, what):
-        if isinstance(column, int) and not isinstance(column, bool) and -len(known) <= column < len(known):
-            return known[column]
-        if not isinstance(column, str | int):
-            raise ColumnError(f"{path}: {format_option(what, column)} is neither the name of a column nor its position")
-        if column in known:
-            return column
-        if f"/{column}=" in names[0]:
-            remedy = "which are not read; dask.dataframe.read_parquet makes a frame with them"
-            raise ColumnError(f"{path}: {what}={column!r} is in the names of folders, {remedy}")
-        raise ColumnError(
-            f"{path}: {what}={column!r}, but there is no such column (its columns are {', '.join(known)})"
-        )
-
+    note, known = _note(schema), schema.names
+    name, times = next(iter(Counter(known).most_common(1)), ("", 0))
+    if times > 1:
+        raise ColumnError(f"{names[0]}: {times} columns are called {name!r} (rename them)")
     if len(known) < 2:
-        raise ColumnError(f"{path}: an edge needs two ids, and there is no more than one column: {', '.join(known)}")
-    by_place = not note and source is None and destination is None
-    source = place(source, "source") if source is not None else note.get("source")
-    destination = place(destination, "destination") if destination is not None else note.get("destination")
-    free = [name for name in known if name not in (source, destination)]
-    source = source if source in known else free.pop(0)
-    destination = destination if destination in known else next(name for name in free if name != source)
-    if by_place:
-        warn_of_other_ends(known, (source, destination))
-    if source == destination:
-        raise OptionError(f"{path}: source and destination are both column {source!r}")
+        raise ColumnError(f"{path}: an edge needs two ids, but the only column is {', '.join(known) or 'missing'}")
+
+    def find(what: str, column: Any) -> str:
+        if isinstance(column, str) and column not in known and f"/{column}=" in names[0]:
+            remedy = "which are not read; use dask.dataframe.read_parquet to make a frame with them"
+            raise ColumnError(f"{path}: {what}={column!r} is in the names of folders, {remedy}")
+        return find_column(path, known, what, column)
+
+    ends = {"source": source, "destination": destination}
+    ends = {name: note.get(name) if column is None else column for name, column in ends.items()}
     if weight is True:
-        weight = note.get("weight") or "weight"
-    weight = note.get("weight") if weight is None else None if weight is False else place(weight, "weight")
-    if is_default(columns, "all"):
-        columns = known
-    elif isinstance(columns, str):
-        raise OptionError(f'columns={columns!r} is neither a list of columns nor "all"')
-    others = [place(column, "columns") for column in columns or ()]
-    read_columns = list(dict.fromkeys([source, destination, *([weight] if weight else []), *others]))
-    return names, {"read": read_columns, "weight": weight}, note
+        weight = note.get("weight") or WEIGHT
+    noted = is_default(weight, AUTO) and {"source", "destination"} <= set(note)
+    choice: Any = {**ends, "weight": note.get("weight") if noted else weight, "columns": columns}
+    numbers = [field.name for field in schema if holds_numbers(field.type)]
+    chosen, label, unweighted = choose_columns(path, known, find, **choice, numeric=numbers.__contains__)
+    if noted and label is None:
+        unweighted = Unweighted([name for name in numbers if name not in chosen[:2]])
+    if set(ends.values()) == {None}:
+        warn_of_other_ends(known, (chosen[0], chosen[1]))
+    return names, chosen, label, unweighted, note
 
 
-def _open(name: str) -> pyarrow.dataset.Dataset:
+def _open(name: str, texts: Sequence[str]) -> pyarrow.dataset.Dataset:
     fs, inner = paths.filesystem(name)
-    return pyarrow.dataset.dataset(inner, filesystem=fs, format="parquet")
+    format = pyarrow.dataset.ParquetFileFormat(dictionary_columns=set(texts))
+    return pyarrow.dataset.dataset(inner, filesystem=fs, format=format)
 
 
 def schema_of(name: str) -> pa.Schema:
     fs, inner = paths.filesystem(name)
-    begun = False
+    has_magic = False
     try:
         if not fs.size(inner):
-            raise FileError("the file is empty", path=name, remedy="write or fetch it again")
+            raise FileError("the file is empty", path=name, remedy="write or download it again")
         with fs.open(inner, "rb") as stream:
-            begun = stream.read(4) == b"PAR1"
+            has_magic = stream.read(4) == b"PAR1"
             return pyarrow.parquet.read_schema(stream)
-    except FileError:
+    except (FileError, MemoryError):
         raise
     except _BROKEN as error:
-        problem, remedy = "not a Parquet file", "name its true format with format="
-        if begun:
-            problem, remedy = "its head is that of a Parquet file, its end is not", "it was cut short: fetch it again"
+        problem, remedy = "not a Parquet file", "give its format with format="
+        if has_magic:
+            problem, remedy = (
+                "starts like a Parquet file but has no valid footer",
+                "it was truncated: download it again",
+            )
         raise FileError(f"{problem}: {error}", path=name, remedy=remedy) from error
 
 
-def check_rows(name: str) -> pyarrow.parquet.FileMetaData:
-    """What a file says of itself: rows of its row groups are together those of the file, as Arrow makes room for them
-    before it looks. What it says of the contents of columns is left alone, for a lie there ends the process."""
+def metadata_of(name: str) -> pyarrow.parquet.FileMetaData:
+    """The footer of a file, after a check that its row groups add up to its rows. What it says of column chunks is not
+    touched, because corrupt statistics there crash the process."""
     fs, inner = paths.filesystem(name)
     with fs.open(inner, "rb") as stream:
-        said = pyarrow.parquet.read_metadata(stream)
-    rows = [said.row_group(number).num_rows for number in range(said.num_row_groups)]
-    if min(rows, default=0) < 0 or sum(rows) != said.num_rows:
-        raise ValueError(f"its row groups have {sum(rows)} rows and the file {said.num_rows}")
-    return said
+        metadata = pyarrow.parquet.read_metadata(stream)
+    rows = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
+        raise ValueError(f"its row groups have {sum(rows)} rows, but the file {metadata.num_rows}")
+    return metadata
+
+
+def check_memory(
+    name: str, metadata: pyarrow.parquet.FileMetaData, columns: Sequence[str], groups: Sequence[int] | None = None
+) -> list[str]:
+    """Refuse columns of some row groups (by default all) for which the footer declares more values than fit in memory:
+    Arrow allocates by these numbers before it reads.
+
+    Returns columns of text that must be read as categories: a small file can name a long text in very many rows.
+    """
+    wanted, leaves = set(columns), range(metadata.num_columns)
+    kinds = [metadata.schema.column(place) for place in leaves]
+    kinds = [kind for kind in kinds if kind.path in wanted or kind.path.partition(".")[0] in wanted]
+    widths = [kind.length if kind.length > 0 else _WIDTHS.get(kind.physical_type, 0) for kind in kinds]
+    groups = range(metadata.num_row_groups) if groups is None else groups
+    sizes = [(metadata.row_group(group).num_rows, metadata.row_group(group).total_byte_size) for group in groups]
+    if min((size for _, size in sizes), default=0) < 0:
+        raise ValueError("a row group declares a negative size")
+    rows = sum(rows for rows, _ in sizes)
+    need = rows * sum(width or _OFFSET for width in widths)
+    if len(kinds) == len(leaves):
+        need = max(need, sum(size for _, size in sizes))
+    declared_sizes.memory(name, need, f"the {rows:,} rows that its footer declares")
+    most = sum(rows * size for rows, size in sizes)  # if all names the longest text
+    if all(widths) or most < _SMALL or (files.length(name) or _SMALL) >= _SMALL or most < free_memory():
+        return []
+    plain = {field.name for field in metadata.schema.to_arrow_schema() if id_types.is_text(field.type)}
+    return [kind.path for kind in kinds if kind.path in plain]
+
+
+def decoded(name: str, table: pa.Table, texts: Sequence[str]) -> pa.Table:
+    """The table with categories as text again, if there is memory for them."""
+    if not texts:
+        return table
+    places = [place for place, column in enumerate(table.column_names) if column in set(texts)]
+    need = 0
+    for place in places:
+        for chunk in table.column(place).chunks:
+            lengths = np.asarray(pc.fill_null(pc.binary_length(chunk.dictionary), 0), np.int64)
+            need += int(lengths[np.asarray(pc.drop_null(chunk.indices))].sum()) + _OFFSET * len(chunk)
+    declared_sizes.memory(name, need, f"the texts of its {table.num_rows:,} rows")
+    for place in places:
+        column = table.column(place)
+        table = table.set_column(place, table.column_names[place], column.cast(column.type.value_type))
+    return table
 
 
 def _note(schema: pa.Schema) -> dict[str, Any]:
     try:
         note = json.loads((schema.metadata or {}).get(_NOTE, b"{}"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return {key: value for key, value in note.items() if _fits(key, value, schema)} if isinstance(note, dict) else {}
 
@@ -188,22 +236,20 @@ def _fits(key: str, value: Any, schema: pa.Schema) -> bool:
     return isinstance(value, bool) if key == "directed" else value in schema.names
 
 
-def _check_columns(known: Sequence[str], wanted: Sequence[str], name: str) -> None:
-    for column in wanted:
-        if column not in known:
-            raise ColumnError(
-                f"{name}: there is no column {column!r}, which the first file has; its columns are {', '.join(known)} "
-                f"(write the files alike)"
-            )
+def _check_columns(known: Sequence[str], chosen: Sequence[str], name: str) -> None:
+    names = set(known)
+    for column in chosen:
+        if column not in names:
+            problem = f"the first file has a column {column!r}, but this one only has {', '.join(known)}"
+            raise ColumnError(f"{name}: {problem} (write all files with the same columns)")
 
 
 def check_type(kind: pa.DataType, name: str, path: Any) -> None:
-    """Whether a column can be one of ids."""
+    """Raise an IdError if a column of this type cannot hold ids."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if not (id_types.is_whole(kind) or id_types.is_text(kind) or id_types.is_uuid(kind)):
-        raise IdError(
-            f"{path}: ids in column {name!r} are of type {kind} ({id_types.REMEDY}: cast the column, or name another)"
-        )
+        remedy = f"{id_types.REMEDY}: cast the column, or name another"
+        raise IdError(f"{path}: ids in column {name!r} are of type {kind} ({remedy})")
 
 
 def _check_ids(column: pa.ChunkedArray, name: str, path: Any) -> None:
@@ -215,7 +261,7 @@ def _check_ids(column: pa.ChunkedArray, name: str, path: Any) -> None:
 
 
 def check_block(table: pa.Table, weight: str | None, where: str) -> None:
-    """No id of a row group is missing, in the first two columns, and no weight."""
+    """Raise an error if an id (in the first two columns) or a weight of a row group is missing."""
     for column in table.column_names[:2]:
         if table[column].null_count:
             row = pc.index(pc.is_null(table[column]), True).as_py()
@@ -228,24 +274,19 @@ def check_block(table: pa.Table, weight: str | None, where: str) -> None:
 
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
-    """One file, all edge columns; vertices without edges only when they are a range."""
+    """One file with all edge columns. Vertices are noted if they are a range; other isolated vertices are refused."""
     table, (source, destination, weight) = edge_table(edge_list)
-    note: dict[str, Any] = {
-        "source": source,
-        "destination": destination,
-        "weight": weight,
-        "directed": edge_list.directed,
-    }
+    ends: dict[str, Any] = {"source": source, "destination": destination}
+    note = ends | {"weight": weight, "directed": edge_list.directed}
     if isinstance(edge_list.vertices, range) and edge_list.vertices.step > 0:
         note["vertices"] = [edge_list.vertices.start, edge_list.vertices.stop, edge_list.vertices.step]
     else:
-        why = "a Parquet file lists edges only"
-        no_hidden_vertices(edge_list, table, path, why, but=f"list them in a second file, {WITHOUT_VERTICES}")
+        remedy = f"list them in a second file, {WITHOUT_VERTICES}"
+        no_hidden_vertices(edge_list, table, path, "a Parquet file", remedy)
     note = {key: value for key, value in note.items() if value is not None}
     try:
         with files.atomic(path) as stream:
-            pyarrow.parquet.write_table(
-                table.replace_schema_metadata({_NOTE: json.dumps(note)}), stream, compression="zstd"
-            )
+            table = table.replace_schema_metadata({_NOTE: json.dumps(note)})
+            pyarrow.parquet.write_table(table, stream, compression="zstd")
     except pa.ArrowException as error:
-        raise ColumnError(f"{path}: a column has no Parquet form: {error} (drop or cast it)") from error
+        raise ColumnError(f"{path}: a column has no Parquet type: {error} (drop or cast it)") from error

@@ -1,6 +1,6 @@
-"""Generated graphs: each row is a function of (seed, its index) alone, so any worker can build any block.
+"""Generated graphs: each row depends only on (seed, its index), so any worker can build any block.
 
-One generator a file; all are frozen, small and picklable: send the generator to a worker, not its edges.
+Each file holds one generator. Generators are frozen, small and picklable: workers receive the generator, not edges.
 """
 
 from dgraph.io.generate.bipartite import Bipartite

@@ -1,4 +1,4 @@
-"""Bipartite random graphs, for matchings: every edge joins one of the left side to one of the right."""
+"""Bipartite random graphs, for matchings: every edge joins a left vertex to a right one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dgraph.io.generate.uniform import draw_pairs
 
 @dataclass(frozen=True)
 class Bipartite(Generator):
-    """`edges` undirected rows: sources 0 .. left - 1, destinations left .. left + right - 1, both uniform.
+    """`edges` undirected rows with uniform sources 0 .. left - 1 and destinations left .. left + right - 1.
 
-    Repeated edges occur.
+    Edges may repeat.
     """
 
     left: int
@@ -32,9 +32,8 @@ class Bipartite(Generator):
             self._check_whole(name, 0, 1 << 48)
         self._check_seed_and_weights()
         if self.edges and not (self.left and self.right):
-            raise OptionError(
-                f"edges={self.edges} with left={self.left} and right={self.right}: give each side a vertex, or no edges"
-            )
+            sides = f"left={self.left} and right={self.right}"
+            raise OptionError(f"edges={self.edges} with {sides}: give each side a vertex, or no edges")
 
     @property
     def num_vertices(self) -> int:

@@ -1,9 +1,8 @@
-"""Grids like a map of roads: four neighbours, long paths, and some roads missing; the opposite of R-MAT in all."""
+"""Grids like a road map: four neighbours, long paths, and some roads missing; unlike R-MAT in every respect."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -15,10 +14,11 @@ from dgraph.native.machine_code import cached_njit, part_of_kernels
 
 @dataclass(frozen=True)
 class Grid(Generator):
-    """Undirected roads between neighbours of a grid, listed once; vertex row * cols + col. No loops and no repeats.
+    """Undirected roads between neighbours in a grid, each listed once. No loops and no repeats.
 
-    Each road is removed with probability `removed`, so a block has fewer rows than indices, and vertices may be
-    isolated. Indices go along the rows: a vertex's road to the right, then the one down.
+    The vertex in a row and column is row * cols + col. Each road is removed with probability `removed`, so a block may
+    have fewer rows than indices, and vertices may be isolated. Indices go along the rows: first a vertex's road to the
+    right, then its road down.
     """
 
     rows: int
@@ -42,16 +42,12 @@ class Grid(Generator):
     def num_indices(self) -> int:
         return max(0, 2 * self.rows * self.cols - self.rows - self.cols)
 
-    @cached_property
-    def num_rows(self) -> int:
-        return self.count(0, self.num_indices)
-
     def count(self, start: int, stop: int) -> int:
         return _count_roads(stream(self.seed, REMOVALS), np.uint64(start), np.uint64(stop), self._threshold)
 
     @property
     def _threshold(self) -> np.uint64:
-        """A road whose 53 bits are below this is removed."""
+        """A road is removed if its 53 random bits are below this."""
         return np.uint64(round(self.removed * (1 << 53)))
 
     def _fill(self, start: int, stop: int, out: Columns) -> None:
@@ -77,9 +73,10 @@ def _count_roads(key, start, stop, threshold):
 
 @cached_njit()
 def _draw_roads(key, weights, start, stop, rows, cols, threshold, low, span, whole, source, destination, weight):
-    """Writes the surviving roads, in the order of their indices; no weights where weight is empty.
+    """Writes the remaining roads in the order of their indices, and their weights unless `weight` is empty.
 
-    A row has 2 * cols - 1 roads: right and down of each vertex, of its last only down. The last row has no down.
+    A row has 2 * cols - 1 roads: right and down from each vertex, only down from the last. The last row has only roads
+    to the right.
     """
     per_row = 2 * cols - 1
     row = min(np.int64(start) // per_row, rows - 1)

@@ -1,7 +1,7 @@
-"""Counter-based randomness: a draw is a hash of (stream, index), so nobody has to be asked for the one before it.
+"""Counter-based randomness: each draw is a hash of (stream, index), independent of the draws before it.
 
-SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), read at any index. Everything is exact in 64-bit integers and
-correctly rounded products, with no call into a mathematics library: the same bits on every machine.
+This is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) with random access. It uses only 64-bit integers and correctly
+rounded products, and calls no mathematics library, so the bits are the same on every machine.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dgraph.native.machine_code import cached_njit, part_of_kernels
 from dgraph.programs.random_draws import mix
 from dgraph.solvers.compiled_draws import mix as compiled_mix
 
-_GOLDEN = 0x9E3779B97F4A7C15  # the step from one index to the next, of which `mix` takes one
-_ULP = 2.0**-53  # units are multiples of this
+_GOLDEN = 0x9E3779B97F4A7C15  # the step from one index to the next; `mix` adds one step
+_ULP = 2.0**-53  # `unit` returns multiples of this
 
-# What a stream is for. Never renumber: the edges of every seed would change.
+# The purposes of streams. Never renumber them: the edges of every seed would change.
 EDGES, WEIGHTS, SCRAMBLE, REMOVALS, FACTORS, NOISE = range(6)
 
 
 def stream(seed: int, purpose: int) -> np.uint64:
-    """The key of one purpose's draws; streams of different seeds or purposes have nothing to do with each other."""
+    """The key of the draws for one purpose; streams of different seeds or purposes are independent."""
     return np.uint64(mix(mix(seed + purpose * _GOLDEN) - _GOLDEN))
 
 
@@ -38,13 +38,13 @@ def unit(h):
 
 @cached_njit()
 def below(h, n):
-    """A whole number in [0, n), for n up to 2**53: the product is rounded once and cannot reach n."""
+    """An integer in [0, n), for n up to 2**53: the product is rounded once and cannot reach n."""
     return np.int64(unit(h) * n)
 
 
 @cached_njit()
 def between(h, low, span, whole):
-    """A number from `low`; `span` is how many whole numbers there are, or the length of the interval."""
+    """A number from `low` on; `span` is the number of integers, or the length of the interval."""
     x = unit(h) * span
     if whole:
         x = np.floor(x)
@@ -53,7 +53,7 @@ def between(h, low, span, whole):
 
 @part_of_kernels()
 def _ones(h):
-    """How many bits of `h` are set."""
+    """The number of bits set in `h`."""
     h = h - ((h >> np.uint64(1)) & np.uint64(0x5555555555555555))
     h = (h & np.uint64(0x3333333333333333)) + ((h >> np.uint64(2)) & np.uint64(0x3333333333333333))
     h = (h + (h >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -62,10 +62,10 @@ def _ones(h):
 
 @cached_njit()
 def normal(key, index):
-    """A number of mean 0 and variance 1, normal but for a kurtosis of 2.984 in place of 3.
+    """A number with mean 0 and variance 1, normal except that its kurtosis is 2.984 instead of 3.
 
-    128 coins, made continuous by a triangle (the sum of two units): variance 32 + 1/6. Box and Muller's exact normal
-    needs log and cos, whose last bit depends on the machine.
+    It sums 128 coin flips and a triangular variable (two units) that makes the sum continuous: variance 32 + 1/6. The
+    exact method of Box and Muller needs log and cos, whose last bit depends on the machine.
     """
     at = np.uint64(3) * index
     coins = _ones(draw(key, at)) + _ones(draw(key, at + np.uint64(1))) - 64

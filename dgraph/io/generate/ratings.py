@@ -1,6 +1,6 @@
-"""Ratings of items by users with a known answer, for collaborative filtering: low rank, plus noise of known size.
+"""Ratings of items by users for collaborative filtering, with a known answer: low rank plus noise of known size.
 
-A factorisation that has converged leaves a root mean square error of about `noise`; less is overfitting.
+A converged factorisation has a root mean square error of about `noise`; a lower error means overfitting.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dgraph.io.generate.random_streams import EDGES, FACTORS, NOISE, draw, norma
 from dgraph.io.generate.uniform import draw_pairs
 from dgraph.native.machine_code import cached_njit, part_of_kernels
 
-# A factor's entry is an odd whole number within +-65535, four a hash: dot products are exact whatever their order.
-_VARIANCE = ((1 << 32) - 1) / 3  # of an entry
+# A factor's entry is an odd integer in [-65535, 65535], four per hash: dot products are exact in any order.
+_VARIANCE = ((1 << 32) - 1) / 3  # the variance of an entry
 
 
 @dataclass(frozen=True)
 class Ratings(Generator):
-    """`ratings` undirected rows from users 0 .. users - 1 to items users .. users + items - 1, both uniform.
+    """`ratings` undirected rows from uniform users 0 .. users - 1 to uniform items users .. users + items - 1.
 
     rating = mean + u . v + noise * N(0, 1), where u and v are the `rank` factors of user and item, and u . v has mean
-    0 and standard deviation `spread`. A pair may occur twice, with noise of its own each time.
+    0 and standard deviation `spread`. A pair may repeat, each time with its own noise.
     """
 
     users: int
@@ -48,10 +48,8 @@ class Ratings(Generator):
         self._check_real("spread", 0)
         self._check_seed_and_weights()
         if self.ratings and not (self.users and self.items):
-            raise OptionError(
-                f"ratings={self.ratings} with users={self.users} and items={self.items}: "
-                "give at least one of each, or no ratings"
-            )
+            sides = f"users={self.users} and items={self.items}"
+            raise OptionError(f"ratings={self.ratings} with {sides}: give at least one of each, or no ratings")
 
     @property
     def num_vertices(self) -> int:
@@ -66,7 +64,7 @@ class Ratings(Generator):
         return {**super().columns, "rating": np.dtype(np.float64)}
 
     def factors(self, ids: np.ndarray) -> np.ndarray:
-        """The true factors of these users or items, a row each."""
+        """The true factors of these users or items, one row each."""
         ids = np.asarray(ids)
         out = np.empty((ids.size, self.rank))
         _draw_factors(stream(self.seed, FACTORS), ids.astype(np.int64), out)
@@ -102,7 +100,7 @@ def _draw_factors(key, ids, out):
 
 @cached_njit()
 def _draw_ratings(factors, noises, start, rank, mean, scale, noise, source, destination, rating):
-    """Writes rating[k] of row start + k; reads its ends."""
+    """Writes rating[k] of row start + k; reads its source and destination."""
     hashes = (np.uint64(rank) + np.uint64(3)) >> np.uint64(2)
     for k in range(np.uint64(rating.size)):
         u = np.uint64(source[k]) * hashes

@@ -1,4 +1,4 @@
-"""R-MAT: skewed graphs like the web's (Chakrabarti, Zhan and Faloutsos, SDM 2004), with Graph500's parameters."""
+"""R-MAT: skewed graphs like the web (Chakrabarti, Zhan and Faloutsos, SDM 2004), with the parameters of Graph500."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dgraph.io.generate.random_streams import EDGES, SCRAMBLE, draw, stream
 from dgraph.native.machine_code import cached_njit, part_of_kernels
 from dgraph.options import check_flag
 
-_BITS = 21  # bits a level: a quadrant's probability is off by 2.4e-7 at most
-_LEVELS = 3  # levels a hash: 3 * 21 of its 64 bits
+_BITS = 21  # bits per level: a quadrant's probability is off by at most 2.4e-7
+_LEVELS = 3  # levels per hash: 3 * 21 of its 64 bits
 
 
 @dataclass(frozen=True)
 class Rmat(Generator):
-    """2**scale vertices and edge_factor edges a vertex; each bit of an edge's ends is drawn by quadrant.
+    """2**scale vertices and edge_factor edges per vertex; each bit of an edge's ends is drawn by quadrant.
 
-    Quadrant a sets neither end's bit, b the destination's, c the source's, and d = 1 - a - b - c both. Self loops and
-    repeated edges occur, as in Graph500. `permute` scrambles the ids, because otherwise an id with few bits set has
-    many edges. With directed=False each row stands for both directions.
+    Quadrant a sets the bit of neither end, b that of the destination, c that of the source, and d = 1 - a - b - c both.
+    Self loops and repeated edges occur, as in Graph500. `permute` scrambles the ids; otherwise ids with few bits set
+    have many edges. With directed=False each row stands for both directions.
     """
 
     scale: int
@@ -42,7 +42,7 @@ class Rmat(Generator):
         check_flag("permute", self.permute)
         total = sum(self._check_real(name, 0, 1) for name in ("a", "b", "c"))
         if total > 1 + 1e-12:
-            raise OptionError(f"a + b + c is {total:g}; give probabilities whose sum is 1 at most (d is the rest)")
+            raise OptionError(f"a + b + c = {total:g}; give probabilities whose sum is at most 1 (d is the rest)")
 
     @property
     def num_vertices(self) -> int:
@@ -64,7 +64,7 @@ class Rmat(Generator):
 
 @part_of_kernels()
 def _scramble(x, key, bits, mask):
-    """A bijection of [0, 2**bits): odd factors and right shifts, both of which can be undone."""
+    """A bijection of [0, 2**bits): multiplications by odd numbers and right shifts, which are both invertible."""
     half = np.uint64(1) + (bits >> np.uint64(1))
     for turn in range(np.uint64(3)):
         x = ((x + key) * (draw(key, turn) | np.uint64(1))) & mask
@@ -78,7 +78,7 @@ def _draw_edges(key, scramble, start, scale, a, ab, abc, permute, source, destin
     bits = np.uint64(scale)
     mask = (np.uint64(1) << bits) - np.uint64(1)
     hashes = (bits + np.uint64(_LEVELS - 1)) // np.uint64(_LEVELS)
-    spare = hashes * np.uint64(_LEVELS) - bits  # levels drawn in the last hash and not needed
+    spare = hashes * np.uint64(_LEVELS) - bits  # levels of the last hash that are not needed
     low = np.uint64((1 << _BITS) - 1)
     for k in range(np.uint64(source.size)):
         at = (start + k) * hashes

@@ -1,4 +1,4 @@
-"""Uniform random graphs (Erdős and Rényi's G(n, m), with repeats): no skew, no locality, hard on caches."""
+"""Uniform random graphs (Erdős–Rényi G(n, m), with repeats): no skew and no locality, hard on caches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dgraph.native.machine_code import cached_njit
 
 @dataclass(frozen=True)
 class Uniform(Generator):
-    """`edges` rows, both ends uniform among `vertices`; self loops and repeated edges occur.
+    """`edges` rows with both ends uniform among `vertices`; self loops and repeated edges occur.
 
     With directed=False each row stands for both directions.
     """
@@ -30,7 +30,7 @@ class Uniform(Generator):
         self._check_whole("edges", 0, 1 << 48)
         self._check_seed_and_weights()
         if self.edges and not self.vertices:
-            raise OptionError(f"edges={self.edges} with vertices=0: give a vertex to start from, or no edges")
+            raise OptionError(f"edges={self.edges} with vertices=0: give at least one vertex, or no edges")
 
     @property
     def num_vertices(self) -> int:
@@ -48,7 +48,7 @@ class Uniform(Generator):
 
 @cached_njit()
 def draw_pairs(key, start, sources, first, destinations, source, destination):
-    """Writes row start + k: a source below `sources`, and one of `destinations` numbers from `first` on."""
+    """Writes row start + k: a source below `sources`, and a destination among `destinations` ids from `first` on."""
     for k in range(np.uint64(source.size)):
         at = np.uint64(2) * (start + k)
         source[k] = below(draw(key, at), sources)

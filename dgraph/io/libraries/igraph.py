@@ -1,4 +1,4 @@
-"""python-igraph graphs to edges and back; a vertex goes by its attribute `name` if there is one, else by its index."""
+"""python-igraph graphs to edges and back. A vertex id is its attribute `name`, if there is one, else its index."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any
 import pandas as pd
 
 from dgraph.errors import ColumnError, IdError
+from dgraph.frames.sources import Unweighted
 from dgraph.io.edge_list import EdgeList
-from dgraph.io.libraries.attributes import attribute_column, check_id_list, plain
+from dgraph.io.libraries.attributes import attribute_column, check_id_list, plain, weight_column
 
 
-def from_igraph(g: Any, weight: str | None = "weight", name: str | None = "name") -> EdgeList:
+def from_igraph(g: Any, weight: str | None = "auto", name: str | None = "name") -> EdgeList:
     """The edges and vertices with all their attributes; `name=None` keeps the indices as ids."""
     named = name is not None and name in g.vs.attributes()
     ids = list(g.vs[name]) if named else list(range(g.vcount()))
-    check_id_list(ids, "say name=None to keep the indices")
+    check_id_list(ids, "name=None uses the indices as ids")
     if len(set(ids)) < len(ids):
         twice = next(value for value in ids if ids.count(value) > 1)
-        raise IdError(f"the name {twice!r} belongs to several vertices (make names unique, or say name=None)")
+        raise IdError(f"several vertices have the name {twice!r} (make names unique, or pass name=None)")
     pairs = g.get_edgelist()
     edges = pd.DataFrame({"source": [ids[u] for u, _ in pairs], "destination": [ids[v] for _, v in pairs]})
     if not pairs:
@@ -29,46 +30,35 @@ def from_igraph(g: Any, weight: str | None = "weight", name: str | None = "name"
             if attribute == skip:
                 continue
             if attribute in frame.columns:
-                raise ColumnError(
-                    f"attribute {attribute!r} cannot be a column beside {', '.join(frame.columns)} (rename it)"
-                )
+                raise ColumnError(f"attribute {attribute!r} has the name of another column (rename the attribute)")
             frame[attribute] = attribute_column(list(sequence[attribute]))
-    label = weight if weight is not None and weight in g.es.attributes() else None
-    return EdgeList(edges, "source", "destination", label, g.is_directed(), vertices)
+    of_edges = {attribute: list(g.es[attribute]) for attribute in g.es.attributes()}
+    weights = weight_column(weight, of_edges, [(ids[u], ids[v]) for u, v in pairs])
+    if weights is not None:
+        edges[weights.name] = weights
+    label, unweighted = None if weights is None else weights.name, Unweighted(() if weight is None else None)
+    return EdgeList(edges, "source", "destination", label, g.is_directed(), vertices, unweighted)
 
 
 def to_igraph(
     edges: pd.DataFrame,
-    vertices: pd.DataFrame | None = None,
+    vertices: pd.DataFrame,
     *,
     source: str = "source",
     destination: str = "destination",
-    vertex: str | None = None,
     directed: bool = True,
 ) -> Any:
-    """A graph whose vertices carry their ids in `name`, in the order of `vertices`; columns are attributes."""
+    """A graph whose vertices are in the order of `vertices`, with their ids in `name`; columns become attributes."""
     import igraph
 
-    for column in (source, destination):
-        if column not in edges.columns:
-            raise ColumnError(f"the edges have no column {column!r} (they have {', '.join(map(str, edges.columns))})")
-    listed: list[Any] = []
-    if vertices is not None and len(vertices.columns):
-        vertex = vertices.columns[0] if vertex is None else vertex
-        listed = vertices[vertex].tolist()
-    named = set(edges[source].tolist()) | set(edges[destination].tolist())
-    check_id_list([*listed, *named], "give ids of one type")
-    ids = [*listed, *sorted(named - set(listed))]
-    if len(set(ids)) < len(ids):
-        raise IdError("an id is listed twice among the vertices (drop the repeated rows)")
+    ids, *_ = columns = [vertices[name].tolist() for name in vertices.columns]
+    check_id_list(ids, "give ids of one type")
     places = {value: place for place, value in enumerate(ids)}
     pairs = [(places[u], places[v]) for u, v in zip(edges[source].tolist(), edges[destination].tolist(), strict=True)]
     g = igraph.Graph(n=len(ids), edges=pairs, directed=directed)
     g.vs["name"] = ids
-    for attribute in () if vertices is None else vertices.columns.drop(vertex):
-        assert vertices is not None
-        values = [plain(value) for value in vertices[attribute].tolist()]
-        g.vs[attribute] = [*values, *[None] * (len(ids) - len(values))]
-    for attribute in [column for column in edges.columns if column not in (source, destination)]:
+    for attribute, values in zip(vertices.columns[1:], columns[1:], strict=True):
+        g.vs[attribute] = [plain(value) for value in values]
+    for attribute in edges.columns.drop([source, destination]):
         g.es[attribute] = [plain(value) for value in edges[attribute].tolist()]
     return g

@@ -1,4 +1,4 @@
-"""NetworkX graphs to edges and back: ids, isolated nodes, parallel edges and attributes come through unchanged."""
+"""NetworkX graphs to edges and back: ids, isolated nodes, parallel edges and attributes are preserved."""
 
 from __future__ import annotations
 
@@ -6,68 +6,66 @@ from typing import Any
 
 import pandas as pd
 
-from dgraph.errors import ColumnError, IdError, WeightError
+from dgraph.errors import ColumnError
+from dgraph.frames.any_frame import is_numeric
+from dgraph.frames.sources import Unweighted
 from dgraph.io.edge_list import EdgeList
-from dgraph.io.libraries.attributes import attribute_column, check_id_list, present, records
+from dgraph.io.libraries.attributes import attribute_column, check_id_list, records, weight_column
 
 
-def from_networkx(g: Any, weight: str | None = "weight") -> EdgeList:
-    """The edges with their attributes, keys of a multigraph in `key`; nodes with theirs, ids in `id`.
+def from_networkx(g: Any, weight: str | None = "auto") -> EdgeList:
+    """The edges with their attributes, and a multigraph's keys in `key`; the nodes with theirs, and their ids in `id`.
 
-    The attribute `weight` is the weight when some edge has it; where one lacks it, it is 1, as in NetworkX.
+    The weight is the attribute `weight`, or by default a numeric one of that name; all edges must have it.
     """
-    nodes = list(g.nodes(data=True))
-    remedy = "number them: networkx.convert_node_labels_to_integers(g, label_attribute='name')"
-    check_id_list([node for node, _ in nodes], remedy)
-    keyed = (
-        list(g.edges(keys=True, data=True))
-        if g.is_multigraph()
-        else [(u, v, None, d) for u, v, d in g.edges(data=True)]
-    )
-    columns: dict[str, Any] = {"source": [e[0] for e in keyed], "destination": [e[1] for e in keyed]}
+    nodes, data_of_nodes = list(g.nodes()), [data for _, data in g.nodes(data=True)]
+    check_id_list(nodes, "number them: networkx.convert_node_labels_to_integers(g, label_attribute='name')")
+    edges = list(g.edges(data=True))
+    columns: dict[str, Any] = {"source": [u for u, _, _ in edges], "destination": [v for _, v, _ in edges]}
     if g.is_multigraph():
-        columns["key"] = attribute_column([e[2] for e in keyed])
-    weighted = weight is not None and any(weight in e[3] for e in keyed)
-    for name in dict.fromkeys(name for e in keyed for name in e[3]):
-        if not isinstance(name, str) or name in columns:
-            raise ColumnError(f"edge attribute {name!r} cannot be a column beside {', '.join(columns)} (rename it)")
-        missing: Any = 1 if name == weight else pd.NA
-        columns[name] = attribute_column([e[3].get(name, missing) for e in keyed])
-        if name == weight and not pd.api.types.is_numeric_dtype(columns[name].dtype):
-            bad = next(
-                value for value in columns[name] if isinstance(value, bool) or not isinstance(value, (int, float))
-            )
-            raise WeightError(f"the weight {bad!r} is not a number (correct it, or name another attribute as weight=)")
-    attributes = {"id": [node for node, _ in nodes]}
-    for name in dict.fromkeys(name for _, data in nodes for name in data):
-        if not isinstance(name, str) or name in attributes:
-            raise ColumnError(f"node attribute {name!r} cannot be a column beside 'id' (rename it)")
-        attributes[name] = attribute_column([data.get(name, pd.NA) for _, data in nodes])
-    edges, vertices = pd.DataFrame(columns), pd.DataFrame(attributes)
-    if not len(edges):
-        edges = edges.astype(vertices["id"].dtype if nodes else "int64")
-    return EdgeList(edges, "source", "destination", weight if weighted else None, g.is_directed(), vertices)
+        columns["key"] = attribute_column([key for _, _, key in g.edges(keys=True)])
+    attributes = _attributes([data for _, _, data in edges], "edge", list(columns))
+    weights = weight_column(weight, attributes, [(u, v) for u, v, _ in edges]) if edges else None
+    columns |= {name: attribute_column(values) for name, values in attributes.items()}
+    if weights is not None:
+        columns[weights.name] = weights
+    of_nodes = _attributes(data_of_nodes, "node", ["id"])
+    frame = pd.DataFrame(columns)
+    vertices = pd.DataFrame({"id": nodes, **{name: attribute_column(values) for name, values in of_nodes.items()}})
+    if not len(frame):
+        frame = frame.astype(vertices["id"].dtype if nodes else "int64")
+    label = None if weights is None else weights.name
+    instead = [name for name in attributes if weight is not None and is_numeric(frame, name)]
+    return EdgeList(frame, "source", "destination", label, g.is_directed(), vertices, Unweighted(instead))
+
+
+def _attributes(data: list[dict], what: str, fixed: list[str]) -> dict[str, list[Any]]:
+    """The values of each attribute; pd.NA where it is missing."""
+    attributes = {}
+    for name in dict.fromkeys(name for one in data for name in one):
+        if not isinstance(name, str) or name in fixed:
+            problem = f"{what} attribute {name!r} must be a string other than {', '.join(fixed)}"
+            raise ColumnError(f"{problem} (rename the attribute)")
+        attributes[name] = [one.get(name, pd.NA) for one in data]
+    return attributes
 
 
 def to_networkx(
     edges: pd.DataFrame,
-    vertices: pd.DataFrame | None = None,
+    vertices: pd.DataFrame,
     *,
     source: str = "source",
     destination: str = "destination",
-    vertex: str | None = None,
     directed: bool = True,
     multigraph: bool | None = None,
 ) -> Any:
-    """A graph of these frames; a multigraph when edges repeat, unless `multigraph` says. Other columns are attributes.
+    """A graph of these frames, whose further columns become attributes.
 
-    `vertex` is the column of ids, by default the first; a column `key` holds the keys of a multigraph.
+    The first column of `vertices` holds the ids; a column `key` of the edges holds the keys of a multigraph. By default
+    the result is a multigraph if edges repeat or have keys.
     """
     import networkx
 
-    for name in (source, destination):
-        if name not in edges.columns:
-            raise ColumnError(f"the edges have no column {name!r} (they have {', '.join(map(str, edges.columns))})")
     if multigraph is None:
         pairs = edges[[source, destination]]
         if not directed:
@@ -76,16 +74,7 @@ def to_networkx(
         multigraph = "key" in edges.columns or bool(pairs.duplicated().any())
     kind = "Multi" * multigraph + "Di" * directed + "Graph"
     g = getattr(networkx, kind)()
-    if vertices is not None and len(vertices.columns):
-        vertex = vertices.columns[0] if vertex is None else vertex
-        if vertex not in vertices.columns:
-            raise ColumnError(
-                f"the vertices have no column {vertex!r} (they have {', '.join(map(str, vertices.columns))})"
-            )
-        g.add_nodes_from((node, data) for (node,), data in records(vertices, [vertex]))
+    g.add_nodes_from((node, data) for (node,), data in records(vertices, [vertices.columns[0]]))
     ends = [source, destination] + (["key"] if multigraph and "key" in edges.columns else [])
-    for ids, data in records(edges, ends):
-        if any(not present(node) for node in ids[:2]):
-            raise IdError(f"an id of edge {ids[:2]} is missing (fill it in, or drop the row)")
-        g.add_edges_from([(*ids, data)])
+    g.add_edges_from((*ids, data) for ids, data in records(edges, ends))
     return g

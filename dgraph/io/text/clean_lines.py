@@ -1,7 +1,7 @@
-"""The stream of clean lines that Arrow's CSV reader is fed: no comments, one blank where there were many.
+"""The stream of clean lines for Arrow's CSV reader: without comments, and with single blanks.
 
-It also watches for what Arrow would read without complaint but not as meant: `007` or `0x10` as an integer, a quoted
-value that runs over a line's end, a NUL byte.
+It also detects what Arrow would misread silently: `007` or `0x10` as an integer, a quoted value that contains a line
+break, a NUL byte.
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ from typing import BinaryIO
 
 import numpy as np
 
+from dgraph.errors import FileError
 from dgraph.io.text.dialect import BLANKS, Dialect, check_text
 
 BLOCK = 4 << 20
+LONGEST_LINE = 16 << 20  # bytes; Arrow reads no line that is longer than a block
 _ODD_INTEGER = re.compile(rb"(?<![0-9.eExX+-])-?0[0-9xX]|(?<![0-9.eExX])-0(?![.0-9])")
 _BLANK_RUN = re.compile(rb"  +")
 
 
 class CleanLines(io.RawIOBase):
-    """Reads `stream` in blocks of whole lines, without the first; `odd_integers` and `quotes` say what was seen."""
+    """Reads whole lines of `stream` after the first `skip`; `odd_integers`, `hexadecimal` and `quotes`
+    report what it found."""
 
     def __init__(self, stream: BinaryIO, path: str, dialect: Dialect, skip: int, watch_integers: bool = True):
         self.stream, self.path, self.dialect = stream, path, dialect
         self.watch_integers = watch_integers
-        self.odd_integers = self.quotes = False
+        self.odd_integers = self.hexadecimal = self.quotes = False
         self._rest, self._ready, self._at, self._done = b"", b"", 0, False
         self._end = b"\r" if dialect.bare_cr else b"\n"
         comments = "".join(dialect.comments).encode()
@@ -58,8 +61,8 @@ class CleanLines(io.RawIOBase):
         self._rest = block[at:]
 
     def _next(self) -> bytes:
-        """The next block that ends where a line ends; empty at the end of the file."""
-        pieces = [self._rest] if self._rest else []
+        """The next block of whole lines; empty at the end of the file."""
+        pieces, size = [self._rest] if self._rest else [], 0
         self._rest = b""
         while not self._done:
             block = self.stream.read(BLOCK)
@@ -72,6 +75,10 @@ class CleanLines(io.RawIOBase):
                 pieces.append(block[:cut])
                 break
             pieces.append(block)
+            size += len(block)
+            if size > LONGEST_LINE:
+                problem = f"a line has more than {LONGEST_LINE:,} bytes"
+                raise FileError(problem, path=self.path, remedy="check the line ends, or set format=")
         return b"".join(pieces)
 
     def _clean(self, block: bytes) -> bytes:
@@ -89,18 +96,19 @@ class CleanLines(io.RawIOBase):
             block = self._trim.sub(self.dialect.delimiter.encode(), block)
         if self.watch_integers and not self.odd_integers:
             self.odd_integers = _odd_integers(block)
+        if self.odd_integers and not self.hexadecimal:
+            self.hexadecimal = b"0x" in block or b"0X" in block
         return block
 
     def _without_comments(self, block: bytes, until: int) -> bytes:
-        """Comment lines go, up to the first quote: beyond it, a line's start may lie inside a quoted value."""
+        """Remove comment lines up to the first quote: after it, a line may start inside a quoted value."""
         if self._comment is None or not any(sign in block for sign in self._comment_starts):
             return block
         until = block.rfind(b"\n", 0, until) + 1 if until < len(block) else until
         return self._comment.sub(b"", block[:until]) + block[until:]
 
     def read(self, size: int = -1) -> bytes:
-        if size is None or size < 0:
-            size = 1 << 62
+        size = 1 << 62 if size is None or size < 0 else size
         while self._at >= len(self._ready):
             block = self._next()
             if not block:
@@ -130,7 +138,7 @@ def _single_blanks(block: bytes) -> bytes:
 
 
 def _odd_integers(block: bytes) -> bool:
-    """Whether an integer with a leading zero, in hexadecimal, or minus zero may be in the block."""
+    """Whether the block may contain an integer with a leading zero, in hexadecimal, or minus zero."""
     signs = np.frombuffer(block, dtype=np.uint8)
     if len(signs) < 2:
         return False

@@ -1,6 +1,6 @@
-"""How a delimited text file is written, learnt from its first lines: delimiter, comment lines, header.
+"""Detects how a delimited text file is written from its first lines: delimiter, comment lines, header.
 
-A header is a first line with text above numbers, or with names such as `source,target`; `header=` overrules the guess.
+A first line with text above numbers, or with names like `source,target`, is a header; `header=` overrides the guess.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from dgraph.options import check_flag
 
 HEAD = 1 << 18
 SAMPLE = 100  # rows
-BLANKS = " "  # as a delimiter: any run of blanks and tabs
+BLANKS = " "  # this delimiter stands for any run of blanks and tabs
 COMMENTS = ("#", "%")
+MISSING = ("", "\\N")  # how text files denote missing values
+GAPS = (*MISSING, "NA", "N/A", "nan", "NaN", "null", "NULL", "None")  # and how they do among numbers
 _CHOICES = (",", "\t", ";", "|", BLANKS)
 _FIRST_CHOICE = {".csv": (",",), ".tsv": ("\t",), ".tab": ("\t",), ".el": (BLANKS,), ".wel": (BLANKS,)}
 _NAMES = {"source", "src", "from", "target", "dst", "dest", "destination", "to", "id1", "id2", "id_1", "id_2"}
 _NAMES |= {"node1", "node2", "node_1", "node_2", "fromnodeid", "tonodeid"}
 _FIELD = re.compile(r"[^ \t\r\n\v\f]+")
 _DECIMAL_COMMA = re.compile(r"[^;,]*(;[^;,]*)+;\s*[-+]?\d+,\d+\s*(;[^;,]*)*")
-_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf|infinity|nan)\s*", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|inf|infinity|nan)\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file is written. Its columns have names, if the file gives none `column0`, `column1` ..."""
+    """How a text file is written. Columns without a header are called `column0`, `column1`, ..."""
 
     delimiter: str
     names: tuple[str, ...]
@@ -37,10 +39,16 @@ class Dialect:
     skip: int = 0  # lines before the first row: comments, blank lines and the header
     comments: tuple[str, ...] = COMMENTS
     quoting: bool = True
-    bare_cr: bool = False  # lines end in a carriage return alone
-    trim: bool = False  # blanks beside the delimiter mean nothing
-    doubtful: tuple[str, ...] = ()  # a first row that is taken for an edge, though it may as well be a header
+    bare_cr: bool = False  # lines end in a carriage return only
+    trim: bool = False  # ignore blanks next to the delimiter
+    doubtful: tuple[str, ...] = ()  # a first row that is read as an edge but may be a header
     sample: tuple[tuple[str, ...], ...] = ()  # some rows from the head
+
+    def looks_numeric(self, name: str) -> bool:
+        """Whether the values of a column at the head of the file are numbers; some may be missing."""
+        place = self.names.index(name)
+        fields = (row[place].strip() for row in self.sample if place < len(row))
+        return all(looks_like_number(field) or field in GAPS for field in fields)
 
 
 def looks_like_number(field: str) -> bool:
@@ -64,7 +72,7 @@ def read_head(path: str) -> bytes:
         while len(head) < HEAD and (more := stream.read(HEAD - len(head))):
             head += more
     if not head:
-        raise FileError("the file is empty once decompressed", path=path, remedy="write or fetch it again")
+        raise FileError("the file is empty after decompression", path=path, remedy="write or download it again")
     return head
 
 
@@ -72,17 +80,15 @@ def check_text(block: bytes, path: str) -> None:
     if block.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise FileError("the text is UTF-16", path=path, line=1, remedy="save it as UTF-8")
     if b"\0" in block:
-        raise FileError(
-            "a binary file, not text: it holds a NUL byte", path=path, remedy="name its format with format="
-        )
+        raise FileError("a binary file: it contains a NUL byte", path=path, remedy="give its format with format=")
 
 
 def sniff(
-    path: str, *, delimiter: str | None = None, header: bool | None = None, wanted: tuple[str, ...] = ()
+    path: str, *, delimiter: str | None = None, header: bool | None = None, expected: tuple[str, ...] = ()
 ) -> Dialect:
-    """The dialect of the file; `wanted` names columns that the caller expects, which gives away a header."""
+    """The dialect of the file. `expected` names columns that the caller asks for, which help to detect a header."""
     if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter.encode()) != 1):
-        raise OptionError(f"delimiter={delimiter!r} is not one character (' ' stands for any run of blanks)")
+        raise OptionError(f"delimiter={delimiter!r} must be one character (' ' stands for any run of blanks)")
     if header is not None:
         check_flag("header", header)
     head = read_head(path)
@@ -92,26 +98,27 @@ def sniff(
     comment, rows = _first_rows(lines)
     if not rows:
         words = tuple(split_line(comment, BLANKS))
-        if whole and len(words) > 1 and _NAMES.issuperset(words[:2]):  # names of columns, and no row below them
+        if whole and len(words) > 1 and _NAMES.issuperset(words[:2]):  # column names without rows
             return Dialect(BLANKS, words, skip=len(lines), quoting=False)
         if whole:
-            raise FileError("no row of data: only blank and comment lines", path=path, remedy="write or fetch it again")
-        raise FileError(f"no row of data in the first {HEAD} bytes", path=path, remedy="shorten the comment at its top")
+            problem = "no row of data, only blank and comment lines"
+            raise FileError(problem, path=path, remedy="write or download it again")
+        raise FileError(f"no row of data in the first {HEAD} bytes", path=path, remedy="shorten the leading comment")
     if delimiter is None:
         delimiter = _delimiter(rows, paths.split_suffix(path)[1])
     if delimiter is None:
-        problem = f"one column only: {rows[0][1][:60]!r} has no delimiter"
-        raise FileError(problem, path=path, line=rows[0][0] + 1, remedy="an edge needs two ids; name the delimiter=")
+        problem = f"only one column: {rows[0][1][:60]!r} has no delimiter"
+        raise FileError(problem, path=path, line=rows[0][0] + 1, remedy="an edge needs two ids; set delimiter=")
     if delimiter != BLANKS:
         rows = _records(rows)
     split = [tuple(split_line(line, delimiter)) for _, line in rows]
-    commented = len(split_line(comment, delimiter)) == len(split[0]) and set(wanted).isdisjoint(split[0])
-    named = header if header is not None else not commented and has_header(split, wanted)
+    commented = len(split_line(comment, delimiter)) == len(split[0]) and set(expected).isdisjoint(split[0])
+    named = header if header is not None else not commented and has_header(split, expected)
     first = split[0]
     names = _unique([field.strip() for field in first]) if named else tuple(f"column{i}" for i in range(len(first)))
     skip = rows[0][0] + (1 + rows[0][1].count("\n") if named else 0)
     guessed = header is None and not named and not commented and delimiter != BLANKS
-    recurs = not {field for row in split[1:] for field in row}.isdisjoint(first)  # an id, as names of columns do not
+    recurs = not {field for row in split[1:] for field in row}.isdisjoint(first)  # ids recur, column names do not
     spaced = delimiter != BLANKS and any(field != field.strip() for row in split for field in row)
     return Dialect(
         delimiter,
@@ -135,8 +142,7 @@ def _lines(head: bytes, whole: bool, bare_cr: bool) -> list[str]:
 
 
 def _first_rows(lines: Sequence[str]) -> tuple[str, list[tuple[int, str]]]:
-    """The last comment before the first row, for it may name the columns; and some rows with the numbers of their
-    lines."""
+    """The last comment before the first row, which may name the columns, and some rows with their line numbers."""
     comment, rows = "", list[tuple[int, str]]()
     for number, line in enumerate(lines):
         if line.strip() and not line.lstrip().startswith(COMMENTS):
@@ -149,12 +155,12 @@ def _first_rows(lines: Sequence[str]) -> tuple[str, list[tuple[int, str]]]:
 
 
 def plain(names: tuple[str, ...], skip: int, comments: tuple[str, ...] = ()) -> Dialect:
-    """The dialect of formats that fix it themselves: numbers between blanks, after a header read elsewhere."""
+    """The dialect of formats with their own header, which is read elsewhere: numbers separated by blanks."""
     return Dialect(BLANKS, names, skip=skip, comments=comments, quoting=False)
 
 
 def _records(rows: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Lines joined where a quoted value runs over a line's end; a last one that stays open is left out."""
+    """Join lines where a quoted value contains a line break. A last record without its closing quote is left out."""
     records: list[tuple[int, str]] = []
     first, text = 0, ""
     for number, line in rows:
@@ -183,13 +189,11 @@ def _delimiter(rows: list[tuple[int, str]], suffix: str) -> str | None:
     return present[0] if present else None
 
 
-def has_header(rows: Sequence[Sequence[str]], wanted: tuple[str, ...] = ()) -> bool:
+def has_header(rows: Sequence[Sequence[str]], expected: tuple[str, ...] = ()) -> bool:
     first, rest = [field.strip() for field in rows[0]], rows[1:]
     if any(looks_like_number(field) for field in first):
         return False
-    if wanted and set(wanted) <= set(first):
-        return True
-    if sum(field.lower() in _NAMES for field in first) >= 2:
+    if (expected and set(expected) <= set(first)) or sum(field.lower() in _NAMES for field in first) >= 2:
         return True
     numeric = [bool(column) and all(map(looks_like_number, column)) for column in zip(*rest, strict=False)]
     return any(numeric[2:]) or (any(numeric) and (all(numeric[:2]) or len(rest) > 2))

@@ -1,8 +1,8 @@
 """METIS: line i lists the neighbours of vertex i (Karypis, Kumar, METIS 5 manual, section 4.1).
 
-Undirected: each edge stands in both its rows and is kept once, source <= destination; a blank line has no edge.
-A file whose header counts every listing, and not every second, is one of GAPBS: its rows are out-edges, directed=True.
-GAPBS also writes `100` without the vertex sizes that METIS means by it; the count in the header tells the two apart.
+Graphs are undirected: each edge is listed in two rows and kept once, source <= destination. A blank row has no edges.
+If the header counts every listing rather than every pair, the file is from GAPBS: its rows list directed out-edges.
+GAPBS also writes `100` without the vertex sizes that METIS means by it; the count in the header distinguishes the two.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dgraph.errors import FileError, OptionError, WeightError
-from dgraph.io import files
+from dgraph.io import declared_sizes, files
 from dgraph.io.columnar.arrow_tables import numbered
-from dgraph.io.edge_list import EdgeList
+from dgraph.io.edge_list import EdgeList, keep_weight
 
 SUFFIXES = (".graph", ".metis")
-_LINES = 1 << 16  # written at once
+COUNTS_FROM_ONE = True
+_LINES = 1 << 16  # lines per write
+_HEADER, _MOST_WEIGHTS = 200, 1 << 12  # bytes of a header that are looked at; weights of a vertex, each one a column
+_EACH, _EACH_NUMBER, _EACH_ROW = 4, 40, 24  # bytes of memory for a byte of the file, a number and a row
 _COMMENT = re.compile(rb"(?m)^[ \t]*%[^\n]*\n?")
-_FORMATS = ("0", "1", "00", "01", "10", "11", "000", "001", "010", "011", "100", "101", "110", "111")
+_FORMAT = re.compile("[01]{1,3}")
 
 
 class MetisHeader(NamedTuple):
-    """The first line of a file: how many there are of each, and which of them rows have; `line` is where it stands."""
+    """The first line of a file: counts, and what the rows contain; `line` is its line number."""
 
     vertices: int
     edges: int
@@ -37,10 +40,11 @@ class MetisHeader(NamedTuple):
     line: int
 
 
-def read(path: str | os.PathLike, *, weight: bool | str | None = None) -> EdgeList:
-    """The edges; vertex sizes and weights, where there are any, are columns of `vertices`."""
+def read(path: str | os.PathLike, *, weight: bool | str | None = "auto") -> EdgeList:
+    """The edges. Vertex sizes and vertex weights, if any, are columns of `vertices`."""
     path = os.fspath(path)
-    data = files.read_bytes(path).replace(b"\r\n", b"\n")
+    data = files.read_bytes(path, _EACH)
+    data = data.replace(b"\r\n", b"\n")
     header, body = _header(path, data)
     numbers, lengths = _numbers(path, body, header)
     parsed = _rows(path, header, numbers, lengths)
@@ -59,67 +63,65 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = None) -> EdgeLi
     outside = (destination < 1) | (destination > header.vertices)
     if outside.any():
         at = int(outside.argmax())
-        problem = f"vertex {source[at]} has neighbour {destination[at]} of {header.vertices} vertices"
-        raise FileError(problem, path=path, remedy=f"ids run from 1 to {header.vertices}; check fmt in the header, too")
+        problem = f"vertex {source[at]} has neighbour {destination[at]}, but there are {header.vertices} vertices"
+        raise FileError(problem, path=path, remedy=f"ids run from 1 to {header.vertices}; also check fmt in the header")
     directed, kept = _direction(path, header, source, destination, weights)
-    table = {"source": source[kept], "destination": destination[kept]}
-    if weights is not None and weight is not False:
-        table["weight"] = weights[kept]
-    elif weight not in (None, False):
-        raise WeightError(f"{path}: fmt in the header says that edges have no weight (leave weight= out)")
+    weighted = keep_weight(path, weight, weights is not None, "according to fmt in the header, edges have no weights")
+    table = {"source": source[kept], "destination": destination[kept]} | ({"weight": weights[kept]} if weighted else {})
     ids = range(1, header.vertices + 1)
     vertices = pa.table({"id": np.arange(1, header.vertices + 1), **attributes}) if attributes else ids
-    label = "weight" if "weight" in table else None
-    return EdgeList(pa.table(table), "source", "destination", label, directed, vertices)
+    return EdgeList(pa.table(table), "source", "destination", "weight" if weighted else None, directed, vertices)
 
 
 def _header(path: str, data: bytes) -> tuple[MetisHeader, bytes]:
-    line = 0
-    while data:
-        text, _, data = data.partition(b"\n")
+    line = at = 0
+    while at < len(data):
+        end = data.find(b"\n", at) + 1 or len(data)
+        text, at = data[at:end].strip(), end
         line += 1
-        if text.strip() and not text.lstrip().startswith(b"%"):
+        if text and not text.startswith(b"%"):
             break
     else:
-        raise FileError("no header: only blank and comment lines", path=path, remedy="start with `vertices edges`")
-    words = text.decode("utf-8", errors="replace").split()
+        raise FileError("no header, only blank and comment lines", path=path, remedy="start with `vertices edges`")
+    words = text[:_HEADER].decode("utf-8", errors="replace").split()
     shown = " ".join(words)[:60]
     if not 2 <= len(words) <= 4 or not all(re.fullmatch("[0-9]{1,18}", word) for word in words):
-        raise FileError(
-            f"header {shown!r} is not `vertices edges [fmt [ncon]]`",
-            path=path,
-            line=line,
-            remedy="METIS starts with these numbers; name another format with format=",
-        )
+        problem = f"header {shown!r} must be `vertices edges [fmt [ncon]]`"
+        raise FileError(problem, path=path, line=line, remedy="for another format, set format=")
     fmt = words[2] if len(words) > 2 else "0"
-    if fmt not in _FORMATS:
-        raise FileError(
-            f"fmt {fmt!r} in the header is none of {', '.join(_FORMATS[:2])}, 10, 11, 100 to 111",
-            path=path,
-            line=line,
-            remedy="its digits say: vertex sizes, vertex weights, edge weights",
-        )
+    if not _FORMAT.fullmatch(fmt):
+        problem = f"fmt {fmt!r} in the header must be one of 0, 1, 10, 11, 100, 101, 110, 111"
+        remedy = "its digits stand for vertex sizes, vertex weights, edge weights"
+        raise FileError(problem, path=path, line=line, remedy=remedy)
     sizes, loads, weighted = (digit == "1" for digit in fmt.zfill(3))
     constraints = (int(words[3]) if len(words) > 3 else 1) if loads else 0
-    return MetisHeader(int(words[0]), int(words[1]), sizes, constraints, weighted, line), data
+    if constraints > _MOST_WEIGHTS:
+        problem, remedy = f"ncon {constraints} in the header", f"a vertex has at most {_MOST_WEIGHTS:,} weights"
+        raise FileError(problem, path=path, line=line, remedy=remedy)
+    body, vertices, edges = data[at:], int(words[0]), int(words[1])
+    declared_sizes.items(path, vertices * constraints, "weights of vertices", len(body), each=2, line=line)
+    return MetisHeader(vertices, edges, sizes, constraints, weighted, line), body
 
 
 def _numbers(path: str, body: bytes, header: MetisHeader) -> tuple[np.ndarray, np.ndarray]:
-    """All numbers of the rows, and how many there are in each row."""
+    """All numbers of the rows, and the count of each row."""
     if b"%" in body:
         body = _COMMENT.sub(b"", body)
     strange = body.translate(None, b"0123456789 \t\n\r-+.eE")
     if strange:
         at = body.index(strange[:1])
         row = body.count(b"\n", 0, at) + 1
-        raise FileError(f"{strange[:1]!r} in the row of vertex {row}", path=path, remedy="rows hold numbers only")
+        problem = f"{strange[:1]!r} in the row of vertex {row}"
+        raise FileError(problem, path=path, remedy="rows may contain only numbers")
     rows = body.count(b"\n") + (not body.endswith(b"\n") and bool(body))
     if rows > header.vertices:
         spare = body.rstrip()
         rows = max(spare.count(b"\n") + bool(spare), header.vertices)
         if rows > header.vertices:
-            problem = f"{rows} rows where the header announces {header.vertices} vertices"
+            problem = f"{rows} rows, but the header announces {header.vertices} vertices"
             raise FileError(problem, path=path, remedy="correct the header or the rows")
+    need = _EACH * len(body) + _EACH_NUMBER * (body.count(b" ") + body.count(b"\t")) + (_EACH_ROW + _EACH_NUMBER) * rows
+    declared_sizes.memory(path, need, "its rows")
     signs = np.frombuffer(body, np.uint8)
     blank = (signs == 32) | ((signs >= 9) & (signs <= 13))
     starts = ~blank
@@ -132,26 +134,27 @@ def _numbers(path: str, body: bytes, header: MetisHeader) -> tuple[np.ndarray, n
     decimal = any(sign in body for sign in b".eE")
     ends = np.append(np.flatnonzero(blank[1:] & ~blank[:-1]) + 1, len(signs))[: len(begin)]
     if len(begin) and int((ends - begin).max()) > (40 if decimal else 18):
-        raise FileError("a number of more than 18 digits", path=path, remedy="ids run from 1 to the number of vertices")
+        remedy = "ids run from 1 to the number of vertices"
+        raise FileError("a number has more than 18 digits", path=path, remedy=remedy)
     try:
         if not decimal and b"-" not in body and b"+" not in body:
             numbers = np.fromstring(body, dtype=np.int64, sep=" ") if len(begin) else np.empty(0, np.int64)
         else:
             numbers = np.array(body.split(), dtype=np.float64)
     except (ValueError, OverflowError) as error:
-        raise FileError(f"not a number: {error}", path=path, remedy="rows hold numbers only") from error
+        raise FileError(f"not a number: {error}", path=path, remedy="rows may contain only numbers") from error
     if rows < header.vertices and len(numbers) < header.edges:
         _short(path, header, rows)
     return numbers, lengths
 
 
 def _short(path: str, header: MetisHeader, rows: int) -> NoReturn:
-    problem = f"{rows} rows where the header announces {header.vertices} vertices"
-    raise FileError(problem, path=path, remedy="the file is cut short: fetch it again")
+    problem = f"{rows} rows, but the header announces {header.vertices} vertices"
+    raise FileError(problem, path=path, remedy="the file is truncated: download it again")
 
 
 def _rows(path: str, header: MetisHeader, numbers: np.ndarray, lengths: np.ndarray):
-    """(source, destination, weights, vertex attributes), or None when the rows do not have this form."""
+    """(source, destination, weights, vertex attributes), or None if the rows do not have this form."""
     before = header.sizes + header.constraints
     step = 1 + header.weighted
     if (lengths < before).any() or ((lengths - before) % step).any():
@@ -169,7 +172,7 @@ def _rows(path: str, header: MetisHeader, numbers: np.ndarray, lengths: np.ndarr
     weights = rest[1::step] if header.weighted else None
     if destination.dtype != np.int64:
         if ((destination != np.floor(destination)) | (np.abs(destination) > 2**53)).any():
-            raise FileError("a neighbour is not a whole number", path=path, remedy="check fmt in the header")
+            raise FileError("the id of a neighbour is not a whole number", path=path, remedy="check fmt in the header")
         destination = destination.astype(np.int64)
         if weights is not None and (weights == np.floor(weights)).all() and np.abs(weights).max(initial=0) < 2**53:
             weights = weights.astype(np.int64)
@@ -179,67 +182,63 @@ def _rows(path: str, header: MetisHeader, numbers: np.ndarray, lengths: np.ndarr
 def _ragged(path: str, header: MetisHeader, lengths: np.ndarray) -> NoReturn:
     before, step = header.sizes + header.constraints, 1 + header.weighted
     row = int(((lengths < before) | ((lengths - before) % step != 0)).argmax())
-    form = (
-        " ".join(["size"] * header.sizes + ["weight"] * header.constraints) + " (neighbour weight)..." * header.weighted
-    )
-    raise FileError(
-        f"vertex {row + 1} has {lengths[row]} numbers, not {form.strip()}", path=path, remedy="check the row and fmt"
-    )
+    form = ["size"] * header.sizes + ["weight"] * header.constraints + ["(neighbour weight)..."] * header.weighted
+    problem = f"vertex {row + 1} has {lengths[row]} numbers instead of {' '.join(form)}"
+    raise FileError(problem, path=path, remedy="check the row, and fmt in the header")
 
 
 def _direction(path, header: MetisHeader, source, destination, weights) -> tuple[bool, np.ndarray]:
-    """Whether the rows are directed, and which of the listings to keep."""
+    """Whether the rows are directed, and which listings to keep."""
     loop = source == destination
     loops, listings = int(loop.sum()), len(source)
     pairs, odd = divmod(listings - loops, 2)
-    once = not odd and pairs + loops == header.edges  # a loop stands once in its row
+    once = not odd and pairs + loops == header.edges  # if a loop is listed once in its row
     twice = not odd and loops % 2 == 0 and pairs + loops // 2 == header.edges
     if not once and not twice:
         if listings == header.edges:
             return True, np.arange(listings)
-        problem = f"{listings} neighbours listed where the header's {header.edges} edges make {2 * header.edges}"
-        raise FileError(problem, path=path, line=header.line, remedy="the file is cut short or its header is wrong")
-    there, back = np.flatnonzero(source < destination), np.flatnonzero(source > destination)
+        problem = f"{listings} neighbours are listed, but the header's {header.edges} edges need {2 * header.edges}"
+        raise FileError(problem, path=path, line=header.line, remedy="the file is truncated or its header is wrong")
+    forward, back = np.flatnonzero(source < destination), np.flatnonzero(source > destination)
     keys = (destination, source) if weights is None else (weights, destination, source)
     mirrored = (source, destination) if weights is None else (weights, source, destination)
-    there_sorted = there[np.lexsort([key[there] for key in keys])]
+    forward_sorted = forward[np.lexsort([key[forward] for key in keys])]
     back_sorted = back[np.lexsort([key[back] for key in mirrored])]
-    if len(there) != len(back) or any(
-        (key[there_sorted] != other[back_sorted]).any() for key, other in zip(keys, mirrored, strict=True)
+    if len(forward) != len(back) or any(
+        (key[forward_sorted] != other[back_sorted]).any() for key, other in zip(keys, mirrored, strict=True)
     ):
         if listings == header.edges:
             return True, np.arange(listings)
-        u, v = _unmatched(source, destination, weights, there, back)
-        problem = f"edge {u} - {v} is not listed alike in the rows of both its vertices"
+        u, v = _unmatched(source, destination, weights, forward, back)
+        problem = f"edge {u} - {v} is not listed in the same way in the rows of both its vertices"
         raise FileError(problem, path=path, remedy="METIS graphs are undirected: list it in both, with the same weight")
     own = np.flatnonzero(loop)
-    return False, np.sort(np.concatenate([there, own if once else own[::2]]))
+    return False, np.sort(np.concatenate([forward, own if once else own[::2]]))
 
 
-def _unmatched(source, destination, weights, there, back) -> tuple[int, int]:
+def _unmatched(source, destination, weights, forward, back) -> tuple[int, int]:
     def keys(ends: np.ndarray, other: np.ndarray, at: np.ndarray) -> list[tuple]:
         return list(zip(ends[at], other[at], *([] if weights is None else [weights[at]]), strict=True))
 
-    difference = set(keys(source, destination, there)) ^ set(keys(destination, source, back))
-    first = min(difference) if difference else (source[there[0]], destination[there[0]])
+    difference = set(keys(source, destination, forward)) ^ set(keys(destination, source, back))
+    first = min(difference) if difference else (source[forward[0]], destination[forward[0]])
     return int(first[0]), int(first[1])
 
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
-    """An undirected graph of vertices 1..n; weights must be whole numbers, as METIS wants them."""
+    """Writes an undirected graph with vertices 1..n and integer weights, as METIS requires."""
     if edge_list.directed:
-        raise OptionError(f"{path}: METIS graphs are undirected, the edges are directed (write .mtx, .gr or .csv)")
+        raise OptionError(f"{path}: METIS graphs are undirected, but the edges are directed (write .mtx, .gr or .csv)")
     source, destination, weights, n = numbered(edge_list, path, "METIS")
     if weights is not None and weights.dtype.kind == "f":
-        if not (np.isfinite(weights) & (weights == np.floor(weights)) & (np.abs(weights) < 2**53)).all():
-            bad = weights[~(np.isfinite(weights) & (weights == np.floor(weights)) & (np.abs(weights) < 2**53))][0]
-            raise WeightError(
-                f"{path}: METIS holds whole weights only, and not {bad} (write .mtx or .csv, or round them)"
-            )
+        bad = weights[~(np.isfinite(weights) & (weights == np.floor(weights)) & (np.abs(weights) < 2**53))]
+        if len(bad):
+            problem = f"METIS weights must be whole numbers, got {bad[0]}"
+            raise WeightError(f"{path}: {problem} (write .mtx or .csv, or round them)")
         weights = weights.astype(np.int64)
     if weights is not None and len(weights) and (weights.min() < 1 or int(weights.max()) >= 10**18):
         bad = weights.min() if weights.min() < 1 else weights.max()
-        raise WeightError(f"{path}: METIS holds weights from 1 to 10**18, and not {bad} (write .mtx or .csv)")
+        raise WeightError(f"{path}: METIS weights must be from 1 to 10**18, got {bad} (write .mtx or .csv)")
     loop = source == destination
     rows = np.concatenate([source, destination[~loop]])
     listed = np.concatenate([destination, source[~loop]])

@@ -1,8 +1,8 @@
-"""Delimited text into an Arrow table: Arrow's threaded CSV reader, with ids that stay what the file says.
+"""Reads delimited text into an Arrow table with Arrow's threaded CSV reader, and keeps ids exactly as written.
 
-Ids are 64-bit integers when every id is written as one (no leading zero, no plus sign), else strings, both columns
-alike; numbers with a point are refused.
-Kinds of columns: "id", "weight", "other"; "integer", "unsigned" and "number" in formats that fix the type themselves.
+Ids are 64-bit integers if every id in both columns is written as one (no leading zero, no plus sign), else strings;
+numbers with a decimal point are refused. The kinds of columns are "id", "weight" and "other", and in formats that fix
+the types "integer", "unsigned" and "number".
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -20,10 +21,10 @@ import pyarrow.csv
 from dgraph.errors import FileError, IdError, OptionError
 from dgraph.io import files
 from dgraph.io.text.clean_lines import BLOCK, CleanLines
-from dgraph.io.text.diagnosis import GAPS, MISSING, explain
-from dgraph.io.text.dialect import BLANKS, Dialect, looks_like_number
+from dgraph.io.text.diagnosis import check_lines, explain
+from dgraph.io.text.dialect import BLANKS, GAPS, MISSING, Dialect, looks_like_number
 from dgraph.options import is_default
-from dgraph.phrases import format_option
+from dgraph.phrases.phrases import format_option
 
 INTEGER_TEXT = r"^(0|-?[1-9][0-9]*)$"
 NUMBER_TEXT = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
@@ -39,12 +40,12 @@ def read_table(
     id_type: str | None = None,
     open_stream: Callable[[], BinaryIO] | None = None,
 ) -> pa.Table:
-    """The columns named in `kinds`, in that order; `id_type` is "int64", "string" or None (see the file's head).
+    """The columns named in `kinds`, in that order; `id_type` is "int64", "string" or None (see the top of this file).
 
-    `open_stream` reads some of its rows in place of all of them.
+    `open_stream` opens some of the file's rows instead of all.
     """
     if not any(is_default(id_type, one) for one in ID_TYPES):
-        raise OptionError(f"{format_option('id_type', id_type)} is none of {', '.join(map(repr, ID_TYPES))}")
+        raise OptionError(f"{format_option('id_type', id_type)} must be one of {', '.join(map(repr, ID_TYPES))}")
     fixed = not any(kind == "id" for kind in kinds.values())
     whole_ids = id_type == "int64" or (id_type is None and _sample_is_integer(dialect, kinds, "id"))
     whole_weights = _sample_is_integer(dialect, kinds, "weight")
@@ -57,22 +58,21 @@ def read_table(
         except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
             failure: Exception = error
             continue
-        if lines.odd_integers and fixed:
-            explain(path, dialect, kinds, None)
-        elif lines.odd_integers and ids == pa.int64():
+        if lines.hexadecimal and fixed:  # which Arrow takes for integers
+            check_lines(path, dialect, kinds)
+        elif lines.odd_integers and not fixed and ids == pa.int64():
             failure = ValueError("an integer is written with a leading zero or in hexadecimal")
             continue
         break
     else:
         explain(path, dialect, _strict(kinds, id_type), failure, integers=True)
-    if any(_has_gap(table[name], kind) for name, kind in kinds.items()):
+    if any(_has_gap(column, kind) for column, kind in zip(table.columns, kinds.values(), strict=True)):
         explain(path, dialect, _strict(kinds, id_type), "a value is missing", integers=True)
     if not fixed:
         table = _settle_ids(path, dialect, kinds, table, id_type)
-    for name, kind in kinds.items():
-        if kind == "other":
-            table = table.set_column(table.schema.get_field_index(name), name, settle(table[name]))
-    return table
+    columns = zip(kinds.values(), table.columns, strict=True)
+    settled = [settle(column) if kind == "other" else column for kind, column in columns]
+    return pa.table(settled, names=list(kinds))
 
 
 def _has_gap(column: pa.ChunkedArray, kind: str) -> bool:
@@ -94,7 +94,9 @@ def _parse(path, dialect, kinds, ids, weights, open_stream, newlines=False) -> t
     lines = CleanLines(stream, path, dialect, skip, watch_integers=watch)
     with lines:
         first = lines.read(BLOCK)
-        if not first.strip():
+        while first and not first.strip():  # blank lines
+            first = lines.read(BLOCK)
+        if not first:
             return pa.table({name: pa.array([], type=kind) for name, kind in types.items()}), lines
         table = _read_csv(
             first,
@@ -113,23 +115,23 @@ def _parse(path, dialect, kinds, ids, weights, open_stream, newlines=False) -> t
                 quoted_strings_can_be_null=False,
             ),
         )
-    if lines.quotes and not newlines:  # a quoted value may hold a line's end: only the careful mode is right about it
+    if lines.quotes and not newlines:  # a quoted value may contain a line break, which needs the slower mode
         return _parse(path, dialect, kinds, ids, weights, open_stream, newlines=True)
     return table, lines
 
 
 def _read_csv(first: bytes, rest: CleanLines, **options: Any) -> pa.Table:
-    """Read by Arrow, whose threads have let go of the stream when this returns. Otherwise one of them may be the last
-    to hold it, and ask for Python's lock when the process is ending: which kills it ("terminate called")."""
-    stream, let_go = _Chained(first, rest), threading.Event()
-    weakref.finalize(stream, let_go.set)
+    """Read with Arrow, and wait until its threads have released the stream. Otherwise a thread could hold the last
+    reference and request the GIL at interpreter shutdown, which aborts the process ("terminate called")."""
+    stream, released = _Chained(first, rest), threading.Event()
+    weakref.finalize(stream, released.set)
     source = pa.PythonFile(stream, mode="r")
     del stream
     try:
         return pyarrow.csv.read_csv(source, **options)
     finally:
         del source
-        let_go.wait(1)
+        released.wait(1)
 
 
 class _Chained(io.RawIOBase):
@@ -156,7 +158,7 @@ def _sample_is_integer(dialect: Dialect, kinds: Mapping[str, str], kind: str) ->
 def _settle_ids(
     path: str, dialect: Dialect, kinds: Mapping[str, str], table: pa.Table, id_type: str | None
 ) -> pa.Table:
-    """Integers if every id is one, else strings: the same type for all id columns."""
+    """Convert all id columns to integers if every id is one, else to strings."""
     names = [name for name, kind in kinds.items() if kind == "id"]
     if all(pa.types.is_integer(table.schema.field(name).type) for name in names):
         return _cast(table, names, pa.string()) if id_type == "string" else table
@@ -177,8 +179,8 @@ def _settle_ids(
 
 
 def _refuse_numbers(path: str, dialect: Dialect, kinds: Mapping[str, str], table: pa.Table, names: list[str]) -> None:
-    """Refuse numbers among which is `nan` or another word for a gap; and numbers of which some have a point: they are
-    weights, or pandas wrote 1.0 in a column that once had a gap, for the vertex that another column calls 1."""
+    """Refuse ids that are all numbers or `nan` and the like, and numbers with a decimal point. These are weights, or
+    pandas wrote 1.0 in a column with missing values for the vertex that another column calls 1."""
     places = [dialect.names.index(name) for name in names]
     sample = [row[place] for row in dialect.sample for place in places if place < len(row)]
     if not all(looks_like_number(field) or field in GAPS for field in sample):
@@ -192,9 +194,9 @@ def _refuse_numbers(path: str, dialect: Dialect, kinds: Mapping[str, str], table
     with_point = pc.match_substring(ids, ".")
     if pc.any(with_point).as_py():
         id = ids[pc.index(with_point, True).as_py()].as_py()
-        problem = f"id {id!r} is no whole number, though all ids are numbers"
-        remedy = 'name the columns of ids by source= and destination=, or write 1 for 1.0, as .astype("Int64") does'
-        raise IdError(f'{path}: {problem} ({remedy}; as they are, id_type="string" reads them)')
+        problem = f"id {id!r} is not an integer, although all ids are numbers"
+        remedy = 'choose the id columns with source= and destination=, or write 1 instead of 1.0 with .astype("Int64")'
+        raise IdError(f'{path}: {problem} ({remedy}; id_type="string" reads them unchanged)')
 
 
 def _cast(table: pa.Table, names: list[str], kind: pa.DataType) -> pa.Table:
@@ -204,12 +206,12 @@ def _cast(table: pa.Table, names: list[str], kind: pa.DataType) -> pa.Table:
 
 
 def is_integer_text(column: pa.ChunkedArray) -> bool:
-    """Whether every string that is there is an integer as Python would print it."""
+    """Whether every string that is not missing is an integer as Python prints it."""
     return pc.all(pc.match_substring_regex(column, INTEGER_TEXT)).as_py() is not False
 
 
 def settle(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of text as integers or numbers when all of it is, else as it is."""
+    """Convert a column of text to integers or floats if all values are, else leave it unchanged."""
     kinds = (pa.int64(), pa.uint64(), pa.float64()) if is_integer_text(column) else (pa.float64(),)
     if kinds == (pa.float64(),) and pc.any(pc.match_substring_regex(column, r"^[-+]?0[0-9xX]")).as_py():
         return column
@@ -223,5 +225,20 @@ def settle(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def require_rows(table: pa.Table, path: str, expected: int, what: str) -> None:
     if table.num_rows != expected:
-        problem = f"{table.num_rows} {what} where the header announces {expected}"
-        raise FileError(problem, path=path, remedy="the file is cut short or its header is wrong: fetch it again")
+        problem = f"{table.num_rows} {what}, but the header announces {expected}"
+        raise FileError(problem, path=path, remedy="the file is truncated or its header is wrong: download it again")
+
+
+def require_ids(ids: np.ndarray, path: str, limit: int | None, row: str, name: str) -> None:
+    """Raise a FileError unless ids run from 1 to `limit`; `row` and `name` say what a row and the column hold."""
+    outside = (ids < 1) | (ids > limit if limit is not None else False)
+    if outside.any():
+        at = int(outside.argmax())
+        bounds = "count from 1" if limit is None else f"run from 1 to {limit}"
+        raise FileError(f"{row} {at + 1} has {name} {ids[at]}", path=path, remedy=f"{name} ids {bounds}")
+
+
+def write_rows(columns: pa.Table | dict[str, Any], stream: Any) -> None:
+    """Write blank-separated rows without a header."""
+    options = pyarrow.csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+    pyarrow.csv.write_csv(columns if isinstance(columns, pa.Table) else pa.table(columns), stream, options)

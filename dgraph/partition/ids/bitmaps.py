@@ -1,7 +1,7 @@
-"""A set of whole numbers as a bitmap that also tells the rank of each: 1.5 bits for every number of the range.
+"""A set of whole numbers as a bitmap that also gives the rank of each: 1.5 bits per number of the range.
 
-It numbers ids that have gaps, and finds the local ids of proxies. Small enough to stay in cache, where a hash table or
-a plain array of the same range would not.
+It numbers ids that have gaps, and finds the local ids of proxies. Unlike a hash table or a plain array of the same
+range, it is small enough to stay in cache.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import reduce
 import numpy as np
 
 from dgraph.native import threads
-from dgraph.partition import build_kernels
+from dgraph.partition.ids import id_kernels
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,21 +26,16 @@ class Ranks:
     before: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint32))
 
     @classmethod
-    def dense(cls, first: int, size: int) -> Ranks:
-        """All of `size` ids from `first` on."""
-        return cls(first, size)
-
-    @classmethod
     def of_bitmap(cls, first: int, words: np.ndarray) -> Ranks:
-        """The ids whose bit is set; bit 0 is that of `first`."""
+        """The ids whose bit is set; bit 0 stands for `first`."""
         before = np.empty(len(words), np.uint32)
-        size = int(build_kernels.count_before(words, before))
+        size = int(id_kernels.count_before(words, before))
         full = size and int(words[-1]).bit_length() + 64 * (len(words) - 1) == size
         return cls(first, size) if full or not size else cls(first, size, words, before)
 
     @property
     def arguments(self) -> tuple[int, np.ndarray, np.ndarray]:
-        """What the kernels' `_number` wants."""
+        """The arguments of the kernels' `number_of`."""
         return self.first, self.words, self.before
 
     @property
@@ -52,12 +47,12 @@ class Ranks:
         if self.is_dense:
             return np.arange(self.first, self.first + self.size, dtype=np.int64)
         out = np.empty(self.size, np.int64)
-        build_kernels.set_bits(self.words, out)
+        id_kernels.set_bits(self.words, out)
         out += self.first
         return out
 
     def missing(self, ids: np.ndarray) -> int | None:
-        """The first id that is no member."""
+        """The first of `ids` that is not a member, if any."""
         for rows in threads.slices(len(ids), -(-len(ids) // threads.SMALL) or 1):
             some = ids[rows]
             inside = (some >= self.first) & (some < self.first + (64 * len(self.words) or self.size))
@@ -69,19 +64,19 @@ class Ranks:
         return None
 
     def number(self, ids: np.ndarray, dtype: np.dtype | type = np.int64) -> np.ndarray:
-        """The numbers of ids that are known to be members."""
+        """The numbers of ids, which must be members."""
         out = np.empty(len(ids), dtype)
         threads.each(
-            lambda s: build_kernels.numbers(ids[s], *self.arguments, out[s]), threads.slices(len(ids), threads.cores())
+            lambda s: id_kernels.numbers(ids[s], *self.arguments, out[s]), threads.slices(len(ids), threads.cores())
         )
         return out
 
 
-IDENTITY = Ranks.dense(0, 0)
+IDENTITY = Ranks(0, 0)
 
 
 def bitmap(columns: Sequence[np.ndarray], low: int, high: int) -> np.ndarray:
-    """The ids of all columns as bits over low..high. Every thread fills a bitmap of its own."""
+    """The ids of all columns as bits over low..high. Each thread fills its own bitmap."""
     size = (high - low) // 64 + 1
     workers = max(1, min(threads.cores(), sum(map(len, columns)) // max(threads.SMALL, size)))
     pieces = [
@@ -92,12 +87,12 @@ def bitmap(columns: Sequence[np.ndarray], low: int, high: int) -> np.ndarray:
     def fill(mine: list[np.ndarray]) -> np.ndarray:
         words = np.zeros(size, np.uint64)
         for ids in mine:
-            build_kernels.mark(ids, low, words)
+            id_kernels.mark(ids, low, words)
         return words
 
     return union(threads.each(fill, pieces))
 
 
 def union(bitmaps: Iterable[np.ndarray]) -> np.ndarray:
-    """The ids of several bitmaps of the same range."""
+    """The union of bitmaps over the same range."""
     return reduce(np.bitwise_or, bitmaps)

@@ -1,9 +1,9 @@
-"""Some edges on their way into a graph: first with the user's ids, then with numbers."""
+"""Chunks of edges that become a graph: first with the user's ids, then with numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ Ids: TypeAlias = np.ndarray | pa.Array  # integers in NumPy, strings and UUIDs i
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Edges as a frame had them, without columns. A chunk of vertices has `sources` only."""
+    """The ends of edges as ids, without other columns. A chunk of vertices has `sources` only."""
 
     id_type: IdType
     sources: Ids
@@ -28,20 +28,20 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.destinations)
 
-    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+    def __sizeof__(self) -> int:  # Dask decides by this size when to spill
         return self.sources.nbytes + self.destinations.nbytes
 
 
 @dataclass(frozen=True, eq=False)
 class NumberedChunk:
-    """The same edges by number. `ranks` turns what stands in the arrays into numbers: the identity, or for integer ids
-    without copying them, their distance from the first or their rank."""
+    """Edges by number, or by position. `ranks` turns the values of the arrays into numbers: it is the identity, or for
+    integer ids, which are not copied, their distance from the first id or their rank."""
 
     sources: np.ndarray
     destinations: np.ndarray
-    columns: dict[str, np.ndarray]
-    ranks: Ranks
-    ours: bool = False  # nobody else reads these numbers, nor will: who takes them may let go of what it has read
+    columns: dict[str, np.ndarray] = field(default_factory=dict)
+    ranks: Ranks = IDENTITY
+    ours: bool = False  # nothing else reads these arrays, so `taken` may free what has been read
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -51,8 +51,9 @@ class NumberedChunk:
         return NumberedChunk(self.sources[rows], self.destinations[rows], columns, self.ranks)
 
     def taken(self, rows: int) -> Iterator[NumberedChunk]:
-        """All edges, so many at once, the last first; at least one slice. If they are ours, numbers are let go once the
-        next slice is asked for: of the last nothing may be kept then. Ids may be the user's, and stay."""
+        """All edges in slices of `rows`, from last to first; at least one slice. If the chunk is `ours`, numbers are
+        freed when the next slice is requested, so a slice must not be used after that. Ids may be the user's, and are
+        kept."""
         owned = self.ours and not self.ranks.size and self.sources.base is None and self.destinations.base is None
         for start in reversed(range(0, max(1, len(self)), rows)):
             yield self[start : start + rows]
@@ -61,19 +62,26 @@ class NumberedChunk:
 
     @property
     def dtype(self) -> np.dtype:
-        """The smallest type that holds every number, or what they are kept in."""
+        """The type of the numbers: the smallest that fits, or that of the arrays."""
         if self.ranks.size:
             return np.dtype(np.uint32 if self.ranks.size < 2**32 else np.int64)
         return self.sources.dtype
 
     def compact(self) -> NumberedChunk:
-        """The same with the numbers themselves in the arrays."""
+        """The same chunk with the numbers themselves in the arrays."""
         if not self.ranks.size:
             return self
         sources, destinations = (self.ranks.number(end, self.dtype) for end in (self.sources, self.destinations))
-        return NumberedChunk(sources, destinations, self.columns, IDENTITY)
+        return NumberedChunk(sources, destinations, self.columns)
 
-    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+    def ends(self, order: str) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of an order, and their neighbours."""
+        return (self.sources, self.destinations) if order == "out" else (self.destinations, self.sources)
+
+    def reversed(self) -> NumberedChunk:
+        return NumberedChunk(self.destinations, self.sources, self.columns, self.ranks)
+
+    def __sizeof__(self) -> int:  # Dask decides by this size when to spill
         return self.sources.nbytes + self.destinations.nbytes + sum(c.nbytes for c in self.columns.values())
 
 
@@ -86,5 +94,5 @@ def chunk_of_edges(frame: Any, source: str, destination: str) -> Chunk:
 
 def chunk_of_vertices(frame: Any, name: str) -> Chunk:
     """The ids of a frame that lists vertices."""
-    id_type, found = id_types.column(named(frame, name), name)
-    return Chunk(id_type, found, found[:0])
+    id_type, vertices = id_types.column(named(frame, name), name)
+    return Chunk(id_type, vertices, vertices[:0])

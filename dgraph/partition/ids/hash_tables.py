@@ -1,7 +1,7 @@
-"""The different ids of some columns, and of every row which one it has, by hash tables.
+"""The distinct ids of some columns, and the id of each row as a code, by hash tables.
 
-An id is its bytes: those of a text, sixteen of a UUID, eight of an integer. Each thread reads all of them and keeps
-those whose hash is its own. So no id is in two tables, none is looked for in more than one, and nobody waits.
+An id is hashed as bytes: those of a string, sixteen of a UUID, eight of an integer. Each thread reads all ids and keeps
+those whose hash belongs to it. So no id is in two tables, each is looked up in one, and no thread waits for another.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from numba import uint32, uint64
 from dgraph.native import threads
 from dgraph.native.machine_code import cached_njit, inlined
 
-BLOCK = 64  # ids that are looked for side by side, so that they wait for memory together
-MOST = 8  # threads: each reads everything
+BLOCK = 64  # ids looked up together, so that their memory accesses overlap
+MOST = 8  # threads, since each reads everything
 
 kernel = cached_njit()
 
 
 @dataclass
 class Column:
-    """Ids as Arrow has them in memory: those of row i are the bytes ends[i]..ends[i + 1], or `width` bytes each."""
+    """Ids in Arrow's memory layout: the id of row i is the bytes ends[i]..ends[i + 1], or each id has `width` bytes."""
 
     data: np.ndarray
     ends: np.ndarray
@@ -45,7 +45,8 @@ class Column:
 
 @dataclass
 class IdTable:
-    """Ids in the order in which they were found. A slot is empty, or has half a hash and the place of an id, from 1."""
+    """Distinct ids in order of first occurrence. A slot is 0 if empty; else it has half a hash, and the place of an id
+    counted from 1."""
 
     slots: np.ndarray = field(default_factory=lambda: np.zeros(1 << 10, np.uint64))
     data: np.ndarray = field(default_factory=lambda: np.empty(1 << 13, np.uint8))
@@ -53,7 +54,8 @@ class IdTable:
     size: int = 0
 
     def find(self, column: Column, mine: int, of: int, codes: np.ndarray) -> None:
-        """codes[i] = the place of id i in this table, times `of`, plus `mine`; for those ids that are mine."""
+        """For each id i that belongs to table `mine` of `of`: codes[i] = its place in the table, times `of`, plus
+        `mine`. New ids are added."""
         at = 0
         while at < column.size:
             at, self.size = _find(
@@ -64,7 +66,7 @@ class IdTable:
                 self._grow(int(column.ends[at + 1] - column.ends[at]) if len(column.ends) else column.width)
 
     def _grow(self, length: int) -> None:
-        """Make room for one more id of some bytes, and for as many again."""
+        """Make room for one more id of `length` bytes, and double the capacity."""
         used = int(self.ends[self.size])
         if used + length > len(self.data):
             self.data = _longer(self.data[:used], 2 * used + length)
@@ -74,7 +76,7 @@ class IdTable:
             _enter(self.data, self.ends, self.size, self.slots)
 
     def ids(self, kind: pa.DataType) -> pa.Array:
-        """What is in it; strings as large ones."""
+        """The ids in the table; strings as Arrow's large strings."""
         data, ends = self.data[: self.ends[self.size]], self.ends[: self.size + 1]
         buffers = [pa.py_buffer(ends), pa.py_buffer(data)] if pa.types.is_large_string(kind) else [pa.py_buffer(data)]
         return pa.Array.from_buffers(kind, self.size, [None, *buffers])
@@ -87,8 +89,8 @@ def _longer(array: np.ndarray, size: int) -> np.ndarray:
 
 
 def distinct(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[list[pa.Array], list[np.ndarray]]:
-    """The different ids of all sides, in lists that share none, and of each side a code for each row: of T lists, code
-    c is the id c // T of list c % T."""
+    """The distinct ids of all sides, in T disjoint lists, and for each side a code per row: code c stands for id c // T
+    of list c % T."""
     columns = [[Column.of(piece) for piece in side] for side in sides]
     codes = [np.empty(sum(column.size for column in side), np.uint32) for side in columns]
     rows = sum(map(len, codes))
@@ -111,7 +113,7 @@ def distinct(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[li
 
 @inlined
 def _half(data, at):
-    """The four bytes from `at`: one load."""
+    """The four bytes from `at`, in one load."""
     return (
         uint64(data[at])
         | uint64(data[at + uint64(1)]) << uint64(8)
@@ -122,13 +124,13 @@ def _half(data, at):
 
 @inlined
 def _word(data, at):
-    """The eight bytes from `at`: one load."""
+    """The eight bytes from `at`, in one load."""
     return _half(data, at) | _half(data, at + uint64(4)) << uint64(32)
 
 
 @inlined
 def _rest(data, at, length):
-    """Fewer than eight bytes as one word, which their number makes unmistakable."""
+    """Fewer than eight bytes as one word, which is unique for a given length."""
     if length >= uint64(4):
         return _half(data, at) | _half(data, at + length - uint64(4)) << uint64(32)
     word = uint64(0)
@@ -157,7 +159,7 @@ def _hash(data, at, length):
 
 @inlined
 def _same(data, at, length, others, start, stop):
-    """Whether some bytes are others[start..stop]."""
+    """Whether data[at..at + length] equals others[start..stop]."""
     if stop - start != length:
         return False
     if length < uint64(8):
@@ -173,8 +175,9 @@ def _same(data, at, length, others, start, stop):
 
 @kernel
 def _find(data, ends, width, size, start, slots, names, bounds, found, mine, of, codes):
-    """Codes of ids start..size that are `mine`; returns the first that the table has no room for, and how many it has.
-    Ids are hashed a block at a time, then their slots are read, then compared: each step waits for memory once."""
+    """Write the codes of those of the ids start..size that belong to table `mine`. Returns the first id for which the
+    table has no room (or `size`), and the number of ids in the table. A block of ids is hashed, then their slots are
+    read, then compared, so that each step waits for memory once."""
     mask = uint64(slots.size - 1)
     rows, hashes, heads = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     by_width = uint64(width) if ends.size == 0 else uint64(0)
@@ -198,7 +201,7 @@ def _find(data, ends, width, size, start, slots, names, bounds, found, mine, of,
             slot = h & mask
             while True:
                 if head == uint64(0):
-                    head = slots[slot]  # another of the block may have taken it
+                    head = slots[slot]  # another id of the block may have taken the slot
                 if head == uint64(0):
                     end = uint64(bounds[found])
                     if uint64(2 * (found + 1)) > uint64(slots.size) or end + length > uint64(names.size):
@@ -222,7 +225,7 @@ def _find(data, ends, width, size, start, slots, names, bounds, found, mine, of,
 
 @kernel
 def _enter(names, bounds, found, slots):
-    """Put ids that are known into larger, empty slots."""
+    """Enter the ids of a table into larger, empty slots."""
     mask = uint64(slots.size - 1)
     for place in range(uint64(found)):
         at = uint64(bounds[place])

@@ -1,8 +1,7 @@
-"""What a vertex id may be, and how a column of them is kept: whole numbers as NumPy arrays, the rest as Arrow arrays.
+"""The types of vertex ids, and columns of them: whole numbers as NumPy arrays, others as Arrow arrays.
 
-An id column becomes one of three kinds: `integer` (at most 64 bits, signed or not), `string`, or `uuid` (sixteen
-bytes, in the order of their number). The kind, with the type the user had, travels with the graph, so that results
-come back in the user's own ids.
+A column of ids is one of three kinds: `integer` (at most 64 bits, signed or unsigned), `string`, or `uuid` (sixteen
+bytes, in numeric order). The graph keeps the kind and the user's type, so that results have the user's own ids.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ from dgraph.options import plain
 
 UUID_BYTES = pa.binary(16)
 REMEDY = "ids are whole numbers of at most 64 bits, strings or UUIDs"
-CONVERT = ".astype(str) makes strings of them"
+CONVERT = "convert them to strings with .astype(str)"
 
 
 @dataclass(frozen=True)
 class IdType:
-    """What the ids of a graph are, and how the user had them."""
+    """The kind of a graph's ids, and their type in the user's frames."""
 
-    kind: str  # integer, string or uuid; "none" for a column without any value, which goes with every kind
-    dtype: str = "int64"  # of integers: the type in which they come back; "string" for a column of no strings
+    kind: str  # integer, string or uuid; "none" for an empty column, which matches every kind
+    dtype: str = "int64"  # the type of integers in results; "string" for an empty column of strings
 
     def join(self, other: IdType) -> IdType:
-        """The type of ids that come from two columns."""
+        """The common type of the ids of two columns."""
         if "none" in (self.kind, other.kind):
             return max(self, other, key=lambda one: (one.kind != "none", one.dtype == "string"))
         if self.kind != other.kind:
@@ -42,18 +41,18 @@ class IdType:
         if self == other:
             return self
         common = np.result_type(self.dtype, other.dtype)
-        return IdType(self.kind, "int64" if common.kind == "f" else str(common))  # uint64 with a signed type: see `fit`
+        return IdType(self.kind, "int64" if common.kind == "f" else str(common))  # uint64 with a signed type; see `fit`
 
     def fit(self, ids: np.ndarray) -> np.ndarray:
-        """Integers in the type of the graph's ids."""
+        """Integers converted to the type of the graph's ids."""
         if self.dtype == "int64" and ids.dtype == np.uint64 and len(ids) and ids.max() >= 2**63:
-            raise IdError(f"id {ids.max()} and ids below zero have no common 64-bit type; make strings of all of them")
+            raise IdError(f"id {ids.max()} and ids below zero have no common 64-bit type; convert all to strings")
         if self.dtype == "uint64" and ids.dtype.kind == "i" and len(ids) and ids.min() < 0:
-            raise IdError(f"id {ids.min()} is below zero, and other ids are beyond 2**63; make strings of all of them")
+            raise IdError(f"id {ids.min()} is below zero, and other ids are 2**63 or above; convert all to strings")
         return ids.astype(self.dtype, copy=False)
 
     def restore(self, ids: np.ndarray | pa.Array) -> Any:
-        """Ids as the user had them: a column for a pandas frame."""
+        """Ids in the user's type, as a column for a pandas frame."""
         if "string" in (self.kind, self.dtype):
             return pd.array(pa.chunked_array([pc.cast(ids, pa.large_string())]), dtype=STRING)
         if self.kind in ("integer", "none"):
@@ -61,58 +60,51 @@ class IdType:
         return np.array([uuid.UUID(bytes=b.as_py()) for b in ids], dtype=object)
 
     def scalar(self, value: Any) -> Any:
-        """One id that a user names, as it is kept here."""
+        """An id that the user names, in the form used here."""
         value = plain(value)
         if self.kind == "integer" and isinstance(value, int | np.integer) and not isinstance(value, bool):
             return int(value)
         if self.kind == "string" and isinstance(value, str):
             return str(value)
-        if self.kind == "uuid" and isinstance(value, uuid.UUID | str):  # of which Dask's frames make strings
+        if self.kind == "uuid" and isinstance(value, uuid.UUID | str):  # Dask's frames turn UUIDs into strings
             with suppress(ValueError):
                 return uuid.UUID(str(value)).bytes
-        has = "which has none" if self.kind == "none" else f"whose ids are of kind {self.kind}"
-        raise IdError(f"{value!r} is not an id of this graph, {has} ({REMEDY})")
+        has = "has no ids" if self.kind == "none" else f"has ids of kind {self.kind}"
+        raise IdError(f"{value!r} is not an id of this graph, which {has} ({REMEDY})")
 
 
 STRING = pd.StringDtype("pyarrow", na_value=np.nan) if pd.__version__ >= "3" else "string[pyarrow]"
 
 
 def column(values: Any, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
-    """An id column of any frame (NumPy, pandas or Arrow) with its type. Missing or unusable ids raise an IdError."""
+    """The type and values of a column of ids (NumPy, pandas or Arrow). Missing or invalid ids raise an IdError."""
     if not len(values):
         return IdType("none", "string" if _for_text(values, name) else "int64"), np.empty(0, np.int64)
     if isinstance(values, pa.ChunkedArray | pa.Array):
         return _arrow(values, name)
-    if isinstance(values, pd.Series | pd.Index):
-        if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu":
-            values = values.to_numpy()
-        elif isinstance(values.dtype, np.dtype) and values.dtype.kind == "O":
-            return _objects(values.to_numpy(), name)
-        elif not isinstance(values.dtype, np.dtype):
-            return _arrow(_of_pandas(values, name), name)
-        else:
-            values = values.to_numpy()
+    if isinstance(values, pd.Series | pd.Index) and not isinstance(values.dtype, np.dtype):
+        return _arrow(_of_pandas(values, name), name)
     values = np.asarray(values)
     if values.ndim != 1:
-        raise IdError(f"column {name!r} has {values.ndim} dimensions; {REMEDY}, one in a row")
+        raise IdError(f"column {name!r} has {values.ndim} dimensions; {REMEDY}, one per row")
     if values.dtype.kind in "iu":
         native = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
         return IdType("integer", str(native.dtype)), native
     if values.dtype.kind in "UO":
-        return _objects(values.astype(object), name)
+        return _objects(values.astype(object, copy=False), name)
     if values.dtype.kind == "f":
         missing = np.flatnonzero(np.isnan(values))
         if len(missing):
             raise IdError(f"column {name!r}, row {missing[0]}: the id is missing (nan); drop or fill such rows first")
         raise IdError(
             f"column {name!r} has type {values.dtype}, first value {values[:1].tolist()}: {REMEDY}; "
-            f"use .astype('int64') if every value is whole"
+            f"use .astype('int64') if all values are whole"
         )
     raise IdError(f"column {name!r} has type {values.dtype}: {REMEDY}; {CONVERT}")
 
 
 def _of_pandas(values: pd.Series | pd.Index, name: str) -> pa.Array | pa.ChunkedArray:
-    """A column of a type that only pandas has, or Arrow."""
+    """A column of one of pandas' extension types, as Arrow."""
     try:
         return pa.array(values, from_pandas=True)
     except pa.ArrowException as cause:
@@ -120,7 +112,7 @@ def _of_pandas(values: pd.Series | pd.Index, name: str) -> pa.Array | pa.Chunked
 
 
 def _for_text(values: Any, name: str) -> bool:
-    """Whether a column of no values is one for strings, so that results can be joined with columns of strings."""
+    """Whether an empty column has a string type, so that results can be joined with columns of strings."""
     if isinstance(values, pd.Series | pd.Index) and not isinstance(values.dtype, np.dtype):
         values = _of_pandas(values, name)
     if isinstance(values, pa.ChunkedArray | pa.Array):
@@ -129,7 +121,7 @@ def _for_text(values: Any, name: str) -> bool:
 
 
 def _objects(values: np.ndarray, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
-    """A column of Python objects: all strings, all UUIDs or all whole numbers, decimals among them."""
+    """A column of Python objects: all strings, all UUIDs, or all whole numbers (which may be decimals)."""
     missing = np.flatnonzero(pd.isna(values))
     if len(missing):
         raise IdError(f"column {name!r}, row {missing[0]}: the id is missing; drop or fill such rows first")
@@ -138,7 +130,7 @@ def _objects(values: np.ndarray, name: str) -> tuple[IdType, np.ndarray | pa.Arr
         try:
             return IdType("string"), pa.array(values, pa.large_string())
         except UnicodeEncodeError as cause:
-            raise IdError(f"column {name!r}: {cause.object!r} is no text that can be written as UTF-8") from cause
+            raise IdError(f"column {name!r}: {cause.object!r} cannot be encoded as UTF-8") from cause
     if all(issubclass(kind, uuid.UUID) for kind in kinds):
         return IdType("uuid"), pa.array([value.bytes for value in values], UUID_BYTES)
     if all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
@@ -151,7 +143,7 @@ def _objects(values: np.ndarray, name: str) -> tuple[IdType, np.ndarray | pa.Arr
     if all(issubclass(kind, Decimal) for kind in kinds):
         return _arrow(_of_pandas(pd.Series(values), name), name)
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
-    raise IdError(f"column {name!r} holds values of type {names}: {REMEDY}, all of one kind in a column; {CONVERT}")
+    raise IdError(f"column {name!r} holds values of type {names}: {REMEDY}, all of one kind; {CONVERT}")
 
 
 def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
@@ -163,7 +155,7 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
         pa.types.is_floating(kind.value_type)
         or any(chunk.dictionary.null_count for chunk in getattr(values, "chunks", [values]))
     ):
-        return _arrow(values.cast(kind.value_type), name)  # a missing value can hide among the categories
+        return _arrow(values.cast(kind.value_type), name)  # one of the categories may be a missing value
     if is_uuid(kind):
         values = values.cast(UUID_BYTES) if isinstance(values, pa.ChunkedArray) else values.storage
         return IdType("uuid"), _one(values)
@@ -184,12 +176,12 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
 
 
 def is_whole(kind: pa.DataType) -> bool:
-    """Whether values are whole numbers: integers, or decimals without a place, as databases have numbers of rows."""
+    """Whether values are whole numbers: integers, or decimals of scale 0, which databases use for row numbers."""
     return pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)
 
 
 def whole(values: pa.Array | pa.ChunkedArray, name: str) -> pa.Array | pa.ChunkedArray:
-    """Whole numbers as integers of 64 bits, or those that they are."""
+    """Whole numbers as integers: decimals are converted to 64 bits."""
     if pa.types.is_integer(values.type):
         return values
     for kind in (pa.int64(), pa.uint64()):
@@ -207,7 +199,7 @@ def is_uuid(kind: pa.DataType) -> bool:
 
 
 def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A single array."""
+    """The values as one array."""
     if isinstance(values, pa.ChunkedArray):
         return values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
     return values

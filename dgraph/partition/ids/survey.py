@@ -1,4 +1,4 @@
-"""What must be known of all ids before any can be numbered: of which type they are, how many, and how far apart."""
+"""Surveys of ids, which numbering needs first: their type, number and range."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dgraph.native import threads
-from dgraph.partition import build_kernels
+from dgraph.partition.ids import id_kernels
 from dgraph.partition.ids.bitmaps import bitmap
 from dgraph.partition.ids.chunk import Chunk
 from dgraph.partition.ids.id_types import IdType
 
-BITMAP_RANGE = 64  # bitmaps may span this many ids for each edge: then they are no larger than half the ids themselves
+BITMAP_RANGE = 64  # ids that bitmaps may span per edge: they are then at most half as large as the ids themselves
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What one look at a chunk's ids tells."""
+    """What one pass over a chunk's ids finds."""
 
     id_type: IdType
     rows: int  # ids listed
     edges: int = 0
-    low: int | None = None  # of integers
+    low: int | None = None  # the smallest and largest integer
     high: int | None = None
 
     def join(self, other: Survey) -> Survey:
-        """What both tell together."""
+        """The survey of both chunks together."""
         lows = [s.low for s in (self, other) if s.low is not None]
         highs = [s.high for s in (self, other) if s.high is not None]
         return Survey(
@@ -39,33 +39,33 @@ class Survey:
         )
 
     def with_common_type(self) -> Survey:
-        """The same with the type that holds all ids: where columns of signed and of unsigned ones meet they are all
-        unsigned, if some are too large for signed ones and none is below zero."""
+        """The same survey with one type for all ids: if columns are both signed and unsigned, ids are unsigned when
+        some are too large for signed integers and none is below zero."""
         beyond = self.high is not None and self.high >= 2**63
         if beyond and self.low is not None and self.low >= 0 and self.id_type.dtype == "int64":
             return replace(self, id_type=replace(self.id_type, dtype="uint64"))
         return self
 
     def fits_bitmaps(self, workers: int) -> bool:
-        """Whether the ids are integers dense enough to be numbered without a table, by a bitmap on each worker."""
+        """Whether the ids are integers, dense enough to be numbered by a bitmap on each worker instead of tables."""
         if self.low is None or self.high is None:
             return self.id_type.kind in ("none", "integer")
         return self.high < 2**63 and self.high - self.low < max(1 << 20, BITMAP_RANGE * self.rows // workers)
 
 
 def survey(chunk: Chunk) -> Survey:
-    """Look at the ids of a chunk once."""
+    """Survey the ids of a chunk in one pass."""
     arrays = [array for array in (chunk.sources, chunk.destinations) if len(array)]
     if chunk.id_type.kind != "integer" or not arrays:
         return Survey(chunk.id_type, len(chunk.sources), len(chunk))
     slices = [a[s] for a in arrays for s in threads.slices(len(a), threads.cores())]
-    ends = threads.each(lambda piece: build_kernels.bounds(piece), slices, len(chunk))
+    ends = threads.each(lambda piece: id_kernels.bounds(piece), slices, len(chunk))
     low, high = min(int(end[0]) for end in ends), max(int(end[1]) for end in ends)
     return Survey(chunk.id_type, len(chunk.sources), len(chunk), low, high)
 
 
 def survey_of_range(listed: range) -> Survey:
-    """What is known of ids that are listed as a range, without edges."""
+    """The survey of ids that are listed as a range, without edges."""
     if not len(listed):
         return Survey(IdType("none"), 0)
     return Survey(IdType("integer"), len(listed), 0, listed.start, listed.stop - 1)
@@ -77,5 +77,11 @@ def occurring(chunks: Sequence[Chunk], low: int, high: int) -> np.ndarray:
 
 
 def occurring_in_range(listed: range, low: int, high: int) -> np.ndarray:
-    """The same bitmap of ids that are listed as a range."""
-    return bitmap([np.arange(listed.start, listed.stop)], low, high)
+    """The same for ids that are listed as a range, which may be far longer than the edges."""
+    first, end = listed.start - low, listed.stop - low
+    words = np.zeros((high - low) // 64 + 1, np.uint64)
+    words[first >> 6 : end >> 6] = ~np.uint64(0)
+    if end & 63:
+        words[end >> 6] |= np.uint64((1 << (end & 63)) - 1)
+    words[first >> 6] &= ~np.uint64((1 << (first & 63)) - 1)
+    return words

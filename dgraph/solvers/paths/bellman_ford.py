@@ -1,7 +1,7 @@
-"""Distances by Bellman and Ford's method, which admits negative weights (Bellman 1958, Moore 1959) and finds negative
-cycles (Cherkassky and Goldberg 1999); and predecessors where they need not be nearer.
+"""Distances by the Bellman-Ford method, which allows negative weights (Bellman 1958, Moore 1959) and detects negative
+cycles (Cherkassky and Goldberg 1999); and predecessors for edges of length 0 or less.
 
-An edge u -> v is *tight* if dist[u] + weight is dist[v]: shortest paths have no others.
+An edge u -> v is *tight* if dist[u] + weight is dist[v]. Shortest paths consist of tight edges.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from dgraph.programs.monoid import NONE, UNREACHED
 
 
 def by_steps(indptr, neighbours, weights, dist, parent, roots):
-    """Give a parent to each vertex that has none (UNREACHED) and is no root: the smallest that is one tight edge nearer
-    to the roots and to vertices that had parents before. So paths end even where edges of length 0 form circles."""
+    """Give a parent to each vertex that has none (UNREACHED) and is not a root: the smallest one that is one tight edge
+    nearer to the roots, or to a vertex that had a parent before. So paths end even where edges of length 0 form
+    cycles."""
     first = np.union1d(roots, np.flatnonzero(parent != UNREACHED)).astype(np.uint32)
     _by_steps(indptr, neighbours, weights, dist, parent, first)
 
 
 @kernel
 def _by_steps(indptr, neighbours, weights, dist, parent, first):
-    """Breadth first along tight edges from `first`, to those that have no parent yet: the smallest of a step before."""
+    """Search breadth-first along tight edges from `first`; parents are the smallest vertices of the previous step."""
     step = np.full(dist.size, UNREACHED)
     queue = np.empty(dist.size, np.uint32)
     tail = uint64(0)
@@ -46,16 +47,16 @@ def _by_steps(indptr, neighbours, weights, dist, parent, first):
 
 
 def bellman_ford(indptr, neighbours, weights, dist, frontier):
-    """Lower `dist` to its fixed point as `delta_stepping.relax` does, whatever the weights. Returns the number of edges
-    looked at, and the vertices of a negative cycle in the order of its edges; none if there is a fixed point."""
+    """Lower `dist` to its fixed point, as `delta_stepping.relax` does, for any weights. Returns the number of edges
+    read, and the vertices of a negative cycle in the order of its edges; these are empty if there is a fixed point."""
     parent = np.full(len(dist), NONE)
-    looked = _relax_in_turn(indptr, neighbours, weights, dist, parent, frontier)
-    return looked, cycle_of(parent)
+    edges_read = _relax_first_in_first_out(indptr, neighbours, weights, dist, parent, frontier)
+    return edges_read, cycle_of(parent)
 
 
 def cycle_of(parent):
-    """A cycle of parents, in the order of the edges from its smallest vertex on; empty if there is none."""
-    u = _above_cycle(parent, np.zeros(len(parent), np.uint32))
+    """A cycle of parents, in the order of its edges, starting at its smallest vertex; empty if there is none."""
+    u = _find_cycle(parent, np.zeros(len(parent), np.uint32))
     cycle = [] if u == NONE else [u]
     while cycle and parent[cycle[-1]] != u:
         cycle.append(int(parent[cycle[-1]]))
@@ -63,12 +64,12 @@ def cycle_of(parent):
 
 
 @kernel
-def _relax_in_turn(indptr, neighbours, weights, dist, parent, frontier):
-    """First come, first served. The parent of a vertex is the one that lowered it last; parents form a cycle only if it
-    is negative, which is looked for once in a while. Returns the number of edges."""
+def _relax_first_in_first_out(indptr, neighbours, weights, dist, parent, frontier):
+    """Relax vertices in the order in which they are lowered. The parent of a vertex is the one that lowered it last, so
+    a cycle of parents is negative; look for one now and then. Returns the number of edges read."""
     n, m = dist.size, neighbours.size
     queue, waits, mark = np.empty(n, np.uint32), np.zeros(n, np.bool_), np.zeros(n, np.uint32)
-    length, head, looked, due = 0, 0, 0, n + m
+    length, head, edges_read, due = 0, 0, 0, n + m
     for u in frontier:
         waits[u] = True
         queue[length] = u
@@ -87,17 +88,17 @@ def _relax_in_turn(indptr, neighbours, weights, dist, parent, frontier):
                     waits[v] = True
                     queue[(head + length) % n] = v
                     length += 1
-        looked += indptr[u + ONE] - indptr[u]
-        if looked >= due:
-            due = looked + n + m
-            if _above_cycle(parent, mark) != NONE:
+        edges_read += indptr[u + ONE] - indptr[u]
+        if edges_read >= due:
+            due = edges_read + n + m
+            if _find_cycle(parent, mark) != NONE:
                 break
-    return looked
+    return edges_read
 
 
 @kernel
-def _above_cycle(parent, mark):
-    """A vertex of a cycle of parents; NONE if all lead to a root. `mark` is scratch."""
+def _find_cycle(parent, mark):
+    """A vertex on a cycle of parents; NONE if all parents lead to a root. `mark` is scratch."""
     mark[:] = 0
     for v in range(parent.size):
         u = v

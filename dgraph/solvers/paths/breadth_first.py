@@ -1,5 +1,5 @@
-"""Breadth-first search in both directions: while frontiers are small they push along their edges; while they are large,
-vertices not yet reached look for a predecessor in them (Beamer, Asanović, Patterson, SC 2012)."""
+"""Direction-optimising breadth-first search: small frontiers push along their edges; for large ones, unvisited vertices
+look for a predecessor in the frontier (Beamer, Asanović, Patterson, SC 2012)."""
 
 from __future__ import annotations
 
@@ -8,42 +8,53 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
-from dgraph.native.team import atomic_add, atomic_min, barrier, kernel, part, prefetch, share, team, worthwhile_threads
+from dgraph.native.team import (
+    ONE,
+    atomic_add,
+    atomic_min,
+    barrier,
+    kernel,
+    part,
+    prefetch,
+    share,
+    team,
+    worthwhile_threads,
+)
 from dgraph.programs.monoid import NONE, UNREACHED
-from dgraph.solvers.paths.large_levels import BITS, NOBODY, ONE, SEEN, ends, listed, pull
+from dgraph.solvers.paths.large_levels import BITS, NOBODY, SEEN, ends, listed, pull
 from dgraph.solvers.paths.row_order import order_of
 from dgraph.solvers.solver import CsrArrays, Problem, Solution
 
 
 class Sizes(NamedTuple):
-    """What counts as small and as large; the answer does not depend on it. The paper has alpha 14, beta 24."""
+    """Thresholds, which do not affect the result. The paper has alpha 14, beta 24."""
 
-    alpha: int = 15  # to look for predecessors pays from 1/alpha of the edges on that have not been pushed along,
-    beta: int = 18  # and no longer below 1/beta of the vertices
-    alone: int = 1024  # edges out of a frontier below which one thread is quicker than several
-    taken: int = 128  # vertices of a frontier, or words of a bitmap, that a thread takes at once
+    alpha: int = 15  # pull once the frontier has 1/alpha of the edges that have not been pushed along,
+    beta: int = 18  # and until it has less than 1/beta of the vertices
+    alone: int = 1024  # with fewer edges out of a frontier, one thread is faster than several
+    taken: int = 128  # vertices of a frontier, or words of a bitmap, that a thread takes at a time
 
 
 class Goal(NamedTuple):
-    """Where the search ends: at a depth, or at the level of a vertex (NONE: at no vertex)."""
+    """Where the search ends: at a depth, or at the level of a vertex unless that is NONE."""
 
     depth: int
     target: int
 
 
-NEAR, FAR = uint64(8), uint64(24)  # in a queue: whose row, and the place of whose row, is asked for before its turn
+NEAR, FAR = uint64(8), uint64(24)  # prefetch distances in a queue: of rows, and of the bounds of rows
 
-# marks[turn % 2, rank] tells of a thread's queue: queues[rank, BEGIN:END] are of the frontier, and others may take what
-# comes after TAKEN; AHEAD edges lead out of them. A thread writes its marks of the next turn while all read those of
-# this one. Thread 0 adds the LEVEL, and how many edges have been PUSHED along.
+# marks[turn % 2, rank] describes a thread's queue: queues[rank, BEGIN:END] belong to the frontier, with AHEAD edges out
+# of them, and other threads may take the vertices after TAKEN. A thread writes its marks of the next turn while all
+# read those of this one. Thread 0 adds the LEVEL, and the number of edges PUSHED along so far.
 BEGIN, END, TAKEN, AHEAD, LEVEL, PUSHED = range(6)
 
 SIZES = Sizes()
 
 
 def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solution:
-    """Levels from the nearest of several different sources, and the smallest predecessors, which are NONE for sources
-    and for vertices that were not reached."""
+    """Levels from the nearest of several distinct sources, and the smallest predecessors, which are NONE for sources
+    and unreached vertices."""
     (out,), n = problem.edges.senders("out"), problem.vertices
     threads = worthwhile_threads(problem.threads, n + out.num_edges)
     order = order_of(problem.edges.partition.incoming or out, out, threads)
@@ -53,17 +64,17 @@ def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solution:
     rows = CsrArrays(out.indptr, out.neighbours), CsrArrays(order.rows.indptr, order.rows.neighbours)
     work = best, distance, queues, marks, bits, counts
     levels, pushed = team(_search, threads, *rows, order.ascending, sources, goal, SIZES, *work)
-    looked = int(counts[0, SEEN])
-    order.looked += looked
-    return Solution({"distance": distance, "predecessor": best}, levels, pushed + looked)
+    pulled = int(counts[0, SEEN])
+    order.edges_read += pulled
+    return Solution({"distance": distance, "predecessor": best}, levels, pushed + pulled)
 
 
 @kernel
 def _search(
     rank, size, signals, out, incoming, ascending, sources, goal, sizes, best, distance, queues, marks, bits, counts
 ):  # fmt: skip
-    """Writes distance[v], and the predecessor to best[v]. All threads of the team take the same turns, because every
-    choice depends on what all can read. Returns the number of levels, and of edges pushed along."""
+    """Write distance[v], and the predecessor to best[v]. All threads of the team take the same turns, because every
+    choice depends on values that all can read. Returns the number of levels, and of edges pushed along."""
     first, last = share(rank, size, best.size)
     for v in range(uint64(first), uint64(last)):
         best[v] = UNREACHED
@@ -121,14 +132,14 @@ def _start(sources, out, best, queue, mark):
 
 @part
 def _hand_over(mark, begin, end, ahead):
-    """Make what a thread has found its queue of the next level."""
+    """Make the vertices that a thread has reached its queue of the next level."""
     mark[BEGIN], mark[TAKEN], mark[END], mark[AHEAD] = begin, begin, end, ahead
 
 
 @part
 def _push(frontier, begin, end, level, out, best, queue, at):
-    """Reach the neighbours of frontier[begin:end]; new ones go to queue[at:]. Returns where that ends, and how many
-    edges lead on from them."""
+    """Visit the neighbours of frontier[begin:end]; new ones go to queue[at:]. Returns the end of the queue, and the
+    number of edges out of the new vertices."""
     ahead = np.int64(0)
     word, later = np.int64(level + 1) << BITS, np.int64(level + 2) << BITS
     for i in range(uint64(begin), uint64(end)):
@@ -140,7 +151,7 @@ def _push(frontier, begin, end, level, out, best, queue, at):
         mine = word | np.int64(u)
         for e in range(uint64(out.indptr[u]), uint64(out.indptr[u + ONE])):
             v = out.neighbours[e]
-            if mine < best[v] and atomic_min(best, v, mine) >= later:  # it is new
+            if mine < best[v] and atomic_min(best, v, mine) >= later:  # v is new
                 ahead += out.indptr[v + ONE] - out.indptr[v]
                 queue[uint64(at)] = v
                 at += 1
@@ -149,7 +160,7 @@ def _push(frontier, begin, end, level, out, best, queue, at):
 
 @part
 def _push_together(rank, size, level, out, sizes, best, queues, now, next_):
-    """Each thread first pushes its own queue, which is in its cache because it found it; then what others have left."""
+    """Each thread first pushes its own queue, which is still in its cache, then what is left of the others' queues."""
     begin = at = now[rank, END]
     ahead = np.int64(0)
     for k in range(size):
@@ -166,8 +177,8 @@ def _push_together(rank, size, level, out, sizes, best, queues, now, next_):
 
 @part
 def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
-    """One thread pushes level after level, while the frontier is small. Returns the level, and edges pushed. A level
-    may be a single edge, so calls are written out, and no atomics are needed."""
+    """One thread pushes level after level, while the frontier is small. Returns the level, and the number of edges
+    pushed along. A level may have a single edge, so calls are inlined by hand; no atomics are needed."""
     pushed, ahead = np.int64(0), np.int64(0)
     begin = at = now[0, END]
     for owner in range(size):
@@ -189,7 +200,7 @@ def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
                 v = neighbours[e]
                 held = best[v]
                 best[v] = min(mine, held)
-                if held >= later:  # it is new
+                if held >= later:  # v is new
                     ahead += indptr[v + ONE] - indptr[v]
                     queue[uint64(at)] = v
                     at += 1

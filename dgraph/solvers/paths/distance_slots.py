@@ -1,10 +1,12 @@
-"""Vertices that wait by distance: a list for each slot of a window of distances, in chunks of a pool shared by threads.
+"""Vertices that wait, ordered by distance: a list for each slot of a window of distances, in chunks of a pool that all
+threads share.
 
-A distance in units of a slot's width is a number; from 2**53 on it is the place among all float64, so none is too far
-to be told from others. The window is all numbers that differ from its own in their last bits only. Beyond it a vertex
-waits in the bin of the highest bit in which its number differs, until the window moves to the nearest of the first bin:
-then all of that bin come into the window or to earlier bins (a radix heap: Ahuja, Mehlhorn, Orlin, Tarjan, J. ACM
-1990). So weights may differ by any factor, and nobody moves more often than there are bins.
+The *number* of a distance is the distance in units of a slot's width; from 2**53 on it is the position among all
+float64, so that even very large distances differ. The window contains all numbers that differ from its own only in
+their last bits. Vertices beyond it wait in *bins*, by the highest bit in which their number differs. When the window
+moves to the nearest vertex of the first bin, all vertices of that bin move into the window or to earlier bins (a radix
+heap: Ahuja, Mehlhorn, Orlin, Tarjan, J. ACM 1990). So weights may differ by any factor, and no vertex moves more often
+than there are bins.
 """
 
 from __future__ import annotations
@@ -21,33 +23,33 @@ from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, atomic_add, atomic_load, compare_and_swap, kernel, part
 
-BITS, TOP = 12, 62  # last bits, those of a slot; and of all numbers
+BITS, TOP = 12, 62  # the number of bits of a slot, and of any number
 SLOTS = 1 << BITS  # in the window
 LISTS = SLOTS + TOP - BITS  # the bins come after the slots
-NOWHERE = 1 << TOP  # no number
-DIGITS = 53  # of a float64: from 2**DIGITS on all are whole, and half as many of each power of two
+NOWHERE = 1 << TOP  # larger than any number
+DIGITS = 53  # of a float64: from 2**DIGITS on, all are integers, 2**(DIGITS - 1) for each power of two
 FURTHEST = sys.float_info.max
 ROOM = 64  # vertices in a chunk
 FEW = 4  # chunks that are not worth sharing
-HOARD = 64  # chunks that a thread keeps to itself when they are free again: others take from what is over
-USED, OVER, DROPPED = 0, 1, 8  # places in `shared`: chunks taken from the pool; the first that is over; none were left
-HALF, LOW = np.int64(32), np.int64((1 << 32) - 1)  # of the word at OVER: how often it changed, and the chunk + 1
+HOARD = 64  # free chunks that a thread keeps for itself; further ones are available to all
+USED, OVER, DROPPED = 0, 1, 8  # in `shared`: chunks used so far; the first one free for all; whether none were left
+HALF, LOW = np.int64(32), np.int64((1 << 32) - 1)  # the word at OVER has a counter of changes, and the chunk + 1
 
-WORDS = (LISTS + 63) // 64  # of a bit for each list
+WORDS = (LISTS + 63) // 64  # of marks, a bit for each list
 LAST = uint64(63)
 
 _zeros: Any = leading_zeros
-_first: Any = trailing_zeros  # the place of a word's first bit
+_first: Any = trailing_zeros  # the position of a word's lowest bit
 
 
 class SlotLists(NamedTuple):
-    """A thread's waiting vertices by slot. tails[slot] is one past the last place of its list in the pool, 0 if it is
-    empty; chained[chunk] is the chunk before in its list. All threads share the pool; each chunk in it has one owner.
-    Of all threads together, `tails`, `marks` and `spare` have a row for each."""
+    """A thread's waiting vertices by slot. tails[slot] is one past the last position of its list in the pool, or 0 if
+    it is empty; chained[chunk] is the previous chunk of its list. All threads share the pool; each chunk has one owner.
+    In the lists of all threads together, `tails`, `marks` and `spare` have a row for each thread."""
 
     tails: np.ndarray
-    marks: np.ndarray  # a bit for each list, set if it is not empty, and maybe if it is
-    spare: np.ndarray  # the first of the chunks that are free again, and how many there are
+    marks: np.ndarray  # a bit for each list: if it is not set, the list is empty
+    spare: np.ndarray  # the first free chunk, and the number of free chunks
     pool: np.ndarray
     chained: np.ndarray
     shared: np.ndarray
@@ -55,27 +57,27 @@ class SlotLists(NamedTuple):
 
 @part
 def of_thread(rank, lists):
-    """One thread's lists, of those of all."""
+    """The lists of one thread."""
     return SlotLists(lists.tails[rank], lists.marks[rank], lists.spare[rank], lists.pool, lists.chained, lists.shared)
 
 
 @kernel
 def number_of(distance, scale):
-    """The number of the slot of a distance, which is not negative."""
+    """The number of a distance, which must not be negative."""
     x = distance * scale
-    return np.int64(x) if x < 1 << DIGITS else _place_of(min(x, FURTHEST))
+    return np.int64(x) if x < 1 << DIGITS else _position(min(x, FURTHEST))
 
 
 @scalar_part
-def _place_of(x):
-    """The number of a large distance: its place among all float64, counted on from 2**DIGITS."""
+def _position(x):
+    """The number of a large distance: its position among all float64, starting with 2**DIGITS at 2**DIGITS."""
     digits, power = math.frexp(x)
     return np.int64(power - DIGITS) * np.int64(1 << (DIGITS - 1)) + np.int64(digits * (1 << DIGITS))
 
 
 @kernel
 def list_of(number, window):
-    """The list that a number belongs to: a slot of the window that `window` is in, or a bin beyond."""
+    """The list of a number: a slot of the window that contains `window`, or a bin beyond it."""
     x = number ^ window
     return number & (SLOTS - 1) if x < SLOTS else SLOTS + 63 - BITS - np.int64(_zeros(x))
 
@@ -97,7 +99,7 @@ def push(slot, u, lists):
 
 @scalar_part
 def fresh(lists):
-    """A free chunk: one given back, or of the rest of the pool; -1 if there is none."""
+    """A free chunk, one that was freed or an unused one of the pool; -1 if there is none."""
     spare, chained, shared = lists.spare, lists.chained, lists.shared
     chunk = spare[0]
     if chunk >= 0:
@@ -118,7 +120,7 @@ def fresh(lists):
 
 @scalar_part
 def free(chunk, lists):
-    """Give back a chunk."""
+    """Free a chunk."""
     spare, chained, shared = lists.spare, lists.chained, lists.shared
     if spare[1] < HOARD:
         chained[uint64(chunk)] = spare[0]
@@ -133,14 +135,15 @@ def free(chunk, lists):
 
 @scalar_part
 def before(place, lists):
-    """The end of the chunk before that which ends at `place`; 0 if there is none."""
+    """The end of the previous chunk of a list, given the end of a chunk; 0 if there is none."""
     return (lists.chained[uint64((place - 1) // ROOM)] + 1) * ROOM
 
 
 @inlined
 def next_of(slot, lists, low, high):
-    """The first slot or bin from `slot` on that is not empty, of the threads from `low` up to `high`; LISTS if there is
-    none. It looks at marks, because most lists are empty, and clears those that are wrong. `lists` are of all."""
+    """The first slot or bin from `slot` on in which a thread from `low` to below `high` has vertices; LISTS if there is
+    none. Most lists are empty, so it searches the marks, and clears those of empty lists. `lists` are of all
+    threads."""
     tails, marks = lists.tails, lists.marks
     word, before_it = slot >> 6, ONE << (uint64(slot) & LAST)
     while word < WORDS:
@@ -162,7 +165,7 @@ def next_of(slot, lists, low, high):
 
 @scalar_part
 def any_long(slot, lists, low, high):
-    """Whether some of these threads' lists at this slot is long enough to share."""
+    """Whether one of the threads from `low` to below `high` has a list at this slot that is long enough to share."""
     for rank in range(low, high):
         place = lists.tails[rank, slot]
         for _ in range(FEW):
@@ -174,7 +177,7 @@ def any_long(slot, lists, low, high):
 
 @kernel
 def first_of(slot, window):
-    """The smallest number that belongs in a list."""
+    """The smallest number that belongs to a list."""
     if slot < SLOTS:
         return (window & -SLOTS) | slot
     bit = slot - SLOTS + BITS
@@ -183,7 +186,7 @@ def first_of(slot, window):
 
 @scalar_part
 def nearest(place, slot, window, dist, scale, lists):
-    """The smallest number of the vertices that wait in a bin; NOWHERE if all have moved to nearer lists."""
+    """The smallest number among the vertices of a bin; NOWHERE if all have moved to nearer lists."""
     found = np.int64(NOWHERE)
     while place > 0:
         for i in range(uint64((place - 1) // ROOM * ROOM), uint64(place)):
@@ -196,7 +199,7 @@ def nearest(place, slot, window, dist, scale, lists):
 
 @scalar_part
 def move(slot, window, to, dist, scale, lists):
-    """Move the window to number `to`, the nearest of a bin, and the vertices of that bin to where they belong then."""
+    """Move the window to number `to`, the nearest of a bin, and the vertices of that bin to their new lists."""
     place, lists.tails[slot] = lists.tails[slot], 0
     while place > 0:
         chunk, earlier = (place - 1) // ROOM, before(place, lists)
@@ -212,7 +215,7 @@ def move(slot, window, to, dist, scale, lists):
 
 @scalar_part
 def move_all(slot, window, dist, scale, lists):
-    """The same for all threads at once; returns where the window is then."""
+    """Move the window to the nearest number of a bin for all threads at once; returns the new window."""
     to, there = np.int64(NOWHERE), window
     for rank in range(len(lists.tails)):
         to = min(to, nearest(lists.tails[rank, slot], slot, window, dist, scale, lists))
@@ -222,13 +225,13 @@ def move_all(slot, window, dist, scale, lists):
 
 
 @kernel
-def _from_on(number, distances, scale):
-    """Which distances have this number, or a larger one."""
+def _not_below(number, distances, scale):
+    """Which distances have this number or a larger one."""
     return np.array([number_of(distance, scale) >= number for distance in distances])
 
 
-class WaitingVertices:
-    """The vertices that wait, kept from one call of `relax` to the next if it ends before all have gone."""
+class WaitList:
+    """The vertices that wait, kept from one call of `relax` to the next if it ends early."""
 
     def __init__(self, size: int, threads: int, room: int | None = None):
         chunks = (4 * size if room is None else room) // ROOM + threads * (LISTS + HOARD + 1)
@@ -236,35 +239,37 @@ class WaitingVertices:
         self.spare = np.tile([-1, 0], (threads, 1))
         self.pool, self.chained = np.empty(chunks * ROOM, np.uint32), np.empty(chunks, np.int64)
         self.work, self.shared = np.empty(chunks, np.int64), np.zeros(128, np.int64)
-        self.window, self.slot = 0, LISTS  # where to go on: nowhere
-        self.far = NOWHERE  # the number of the last who matter
+        self.window, self.slot = 0, LISTS  # where to continue; at LISTS, nothing waits
+        self.far = NOWHERE  # vertices with larger numbers do not matter
 
     @property
     def lists(self) -> SlotLists:
-        """Those of all threads."""
+        """The lists of all threads."""
         return SlotLists(self.tails, self.marks, self.spare, self.pool, self.chained, self.shared)
 
     @property
-    def any_waiting(self) -> bool:
-        return self.slot < LISTS
+    def empty(self) -> bool:
+        return self.slot >= LISTS
 
     def one(self) -> np.ndarray:
-        """One vertex that waits, and matters; an empty list if there is none."""
-        if not self.any_waiting or first_of(self.slot, self.window) > self.far:
+        """One of the waiting vertices that matter; an empty array if there is none."""
+        if self.empty or first_of(self.slot, self.window) > self.far:
             return self.pool[:0]
         place = self.tails[:, self.slot].max()
         return self.pool[place - 1 : place].copy()
 
     def begin(self, dist: np.ndarray, frontier: np.ndarray, scale: float, bound: float) -> np.ndarray:
-        """Move the window so that it is no farther than the frontier. Returns the vertices to be added to the lists."""
+        """Move the window so that it is not beyond the frontier. Returns the vertices to be added to the lists."""
         self.far = number_of(bound, scale)
         first = number_of(dist[frontier].min(), scale) if len(frontier) else NOWHERE
-        if self.any_waiting and first >= first_of(0, self.window):
+        if not self.empty and first >= first_of(0, self.window):
             self.slot = min(self.slot, list_of(first, self.window)) if len(frontier) else self.slot
         else:
-            if self.any_waiting:
+            if not self.empty:
                 members = np.concatenate(list(self._members()))
-                left = members[_from_on(first_of(0, self.window), dist[members], scale)]  # others have gone already
+                left = members[
+                    _not_below(first_of(0, self.window), dist[members], scale)
+                ]  # the others were processed already
                 frontier = np.unique(np.concatenate([frontier, left]))
             self.tails[:], self.marks[:], self.spare[:], self.shared[: OVER + 1] = 0, 0, (-1, 0), 0
             self.window, self.slot = first, first & (SLOTS - 1)

@@ -1,9 +1,9 @@
 """The inner loop of `delta_stepping.py`, in two forms: relax the edges of the vertices that wait in a chunk.
 
-Either distances are float64, and predecessors numbers beside them, which are locked one by one. Or, where weights are
-whole numbers and distances below 2**32 - 1, both are one *word*: the distance in its upper half and the predecessor in
-the lower. The smaller word is the shorter path, and of paths as long the one by the smaller predecessor. So one atomic
-minimum takes the place of a lock, and a vertex is on one cache line, not on two.
+In the first form, distances are float64, and predecessors are separate integers, each with a lock. In the second, for
+integer weights and distances below 2**32 - 1, both are one *word*: the distance in its upper half and the predecessor
+in the lower. The smaller word is the shorter path or, of equally long ones, the path with the smaller predecessor. So
+one atomic minimum replaces a lock, and a vertex needs one cache line instead of two.
 """
 
 from __future__ import annotations
@@ -31,80 +31,80 @@ from dgraph.programs.monoid import UNREACHED
 from dgraph.solvers.paths.distance_slots import ROOM, free, list_of, number_of, push
 from dgraph.solvers.paths.vertex_numbers import VertexNumbers, number_of_vertex
 
-AHEAD = 8  # vertices whose rows are asked for before their turn
+AHEAD = 8  # prefetch distance, in vertices
 LOCKED = np.int64(-(2**63))  # the sign bit of a parent
-FAR = (1 << 32) - 1  # half a word: no distance, or no predecessor
-BLOCK = 4096  # vertices that are listed, and weights that are looked at, before it is asked what that means
+FAR = (1 << 32) - 1  # in half a word: no distance, or no predecessor
+BLOCK = 4096  # vertices or weights that are processed at a time
 HALF, LOW = uint64(32), uint64(FAR)
 
-LOOKED, FLAT, BEYOND = 16, 17, 18  # places in `shared`, after those of `distance_slots.py`
+EDGES, FLAT, BEYOND = 16, 17, 18  # positions in `shared`, after those of `distance_slots.py`
 
 
 class PathTables(NamedTuple):
-    """The edges of a partition's vertices, and what is known of their distances."""
+    """The edges of a partition, and what is known about the distances of its vertices."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
     weights: np.ndarray
     dist: np.ndarray
-    parent: np.ndarray  # the smallest strictly nearer one on a shortest path; empty if nobody asks
-    improved: np.ndarray  # empty if nobody asks, which may be in words only
-    numbers: VertexNumbers  # by which parents are named and compared
-    tied: np.ndarray  # who has got another parent at the same distance; empty if nobody asks
+    parent: np.ndarray  # the smallest strictly nearer predecessor on a shortest path; empty if not needed
+    improved: np.ndarray  # flags; with words, empty if not needed
+    numbers: VertexNumbers  # the values in `parent`
+    tied: np.ndarray  # flags: a new parent at the same distance; empty if not needed
 
 
-class Words(NamedTuple):
-    """Distance and predecessor of each vertex, in words; and the largest weight."""
+class PathWords(NamedTuple):
+    """The distance and predecessor of each vertex, as words; and the largest weight."""
 
     known: np.ndarray
     largest: int
 
     @property
     def dist(self) -> np.ndarray:
-        """The distances: a view of the words."""
+        """The distances, as a view of the words."""
         return self.known.view(np.uint32)[sys.byteorder == "little" :: 2]
 
     def learn(self, ids: np.ndarray, dist: np.ndarray, parent: np.ndarray) -> bool:
-        """Take in distances that have come for some vertices, with predecessors if there are any; False if one does not
+        """Set the distances of some vertices, and their predecessors if `parent` is not empty; False if one does not
         fit."""
         return bool(_learn(self.known, ids, dist, parent))
 
     def tell(self, improved: np.ndarray, owned: int, dist: np.ndarray, parent: np.ndarray) -> None:
-        """Copy what has improved here to the arrays that travel. A new predecessor alone is news for masters of proxies
-        only."""
+        """Copy improvements to the arrays that are sent. A new predecessor alone matters only to the masters of
+        proxies."""
         _tell(self.known, improved, owned, dist, parent)
 
-    def apart(self, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    def split(self, threads: int) -> tuple[np.ndarray, np.ndarray]:
         """Distances and predecessors as two arrays."""
         dist, parent = np.empty(len(self.known)), np.empty(len(self.known), np.int64)
-        team(_apart, threads, self.known, dist, parent)
+        team(_split, threads, self.known, dist, parent)
         return dist, parent
 
 
-def words_of(vertices: int, largest: int) -> Words:
-    """Words of vertices of which nothing is known."""
-    return Words(np.full(vertices, (FAR << 32) | FAR, np.uint64), largest)
+def words_of(vertices: int, largest: int) -> PathWords:
+    """Words of unreached vertices."""
+    return PathWords(np.full(vertices, (FAR << 32) | FAR, np.uint64), largest)
 
 
 def largest_whole(weights: np.ndarray, threads: int) -> int:
-    """The largest weight, if all are whole numbers from 0 on, and less than FAR; else FAR."""
-    found = np.zeros(1, np.int64)
-    team(_largest_whole, threads, weights, found)
-    return int(found[0])
+    """The largest weight, if all are integers from 0 to below FAR; else FAR."""
+    largest = np.zeros(1, np.int64)
+    team(_largest_whole, threads, weights, largest)
+    return int(largest[0])
 
 
 @kernel
-def _largest_whole(rank, size, signals, weights, found):
+def _largest_whole(rank, size, signals, weights, result):
     lo, hi = share(rank, size, weights.size)
     for start in range(lo, hi, BLOCK):
-        if atomic_load(found, 0) >= FAR:
+        if atomic_load(result, 0) >= FAR:
             break
         largest, others = np.int64(0), False
         for e in range(uint64(start), uint64(min(start + BLOCK, hi))):
             weight = np.int64(weights[e])
             others |= (weight != weights[e]) | (weight < 0) | (weight >= FAR)
             largest = max(largest, weight)
-        atomic_max(found, 0, FAR if others else largest)
+        atomic_max(result, 0, FAR if others else largest)
 
 
 @kernel
@@ -136,7 +136,7 @@ def _tell(known, improved, owned, dist, parent):
 
 
 @kernel
-def _apart(rank, size, signals, known, dist, parent):
+def _split(rank, size, signals, known, dist, parent):
     lo, hi = share(rank, size, known.size)
     for v in range(uint64(lo), uint64(hi)):
         far, by = known[v] >> HALF, known[v] & LOW
@@ -146,23 +146,23 @@ def _apart(rank, size, signals, known, dist, parent):
 
 @inlined
 def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
-    """Relax the edges of a chunk's vertices, and give back the chunk; returns the number of edges. Numba compiles only
-    the form that the types need: with `words`, or None. In words, vertices so far that a distance might not fit are
-    left out."""
+    """Relax the edges of a chunk's vertices, and free the chunk; returns the number of edges. Numba compiles only the
+    form for the type of `words`, which may be None. With words, vertices are skipped from which a distance might not
+    fit."""
     chunk = (place - 1) // ROOM
-    begin, end, looked = uint64(chunk * ROOM), uint64(place), uint64(0)
+    begin, end, edges_read = uint64(chunk * ROOM), uint64(place), uint64(0)
     for i in range(begin, end):
-        _ask_ahead(i, end, rows, words, lists.pool)
+        _prefetch_ahead(i, end, rows, words, lists.pool)
         u = uint64(lists.pool[i])
         d = rows.dist[u] if words is None else words.known[u] >> HALF
         if list_of(number_of(d, scale), window) != slot:
-            continue  # it has been taken from a nearer slot
+            continue  # it was processed in a nearer slot
         if words is not None and d >= uint64(FAR - words.largest):
             lists.shared[BEYOND] = 1
             continue
         number = number_of_vertex(u, rows.numbers)
         first, last = uint64(rows.indptr[u]), uint64(rows.indptr[u + ONE])
-        looked += last - first
+        edges_read += last - first
         for e in range(first, last):
             v = uint64(rows.neighbours[e])
             if words is None:
@@ -171,18 +171,18 @@ def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
                 lowered, new, old, waited = _lower_word(
                     v, d, rows.weights[e], number, alone, rows, words.known, lists.shared
                 )
-            if not lowered or v >= senders:  # nothing leads on from there
+            if not lowered or v >= senders:  # v has no edges
                 continue
             there = list_of(number_of(new, scale), window)
             if there == slot or not waited or list_of(number_of(old, scale), window) != there:
-                push(there, v, lists)  # it does not wait there already
+                push(there, v, lists)  # unless it waits there already
     free(chunk, lists)
-    return looked
+    return edges_read
 
 
 @inlined
-def _ask_ahead(i, end, rows, words, pool):
-    """Ask for what will be read of the vertices that come after place i of the pool."""
+def _prefetch_ahead(i, end, rows, words, pool):
+    """Prefetch the data of the vertices after position i of the pool."""
     if i + uint64(AHEAD) < end:
         x = uint64(pool[i + uint64(AHEAD)])
         prefetch(rows.indptr, x)
@@ -199,9 +199,9 @@ def _ask_ahead(i, end, rows, words, pool):
 
 @inlined
 def _lower(v, d, weight, number, alone, rows, shared):
-    """Tell v of a path by the vertex of this number, at distance d. Returns whether that is shorter than all before;
-    the new distance and the old; and whether v was marked as improved. Whoever sets the sign bit of a parent has that
-    vertex for itself."""
+    """Update v by a path through the vertex `number`, which is at distance d. Returns whether that is shorter than all
+    before, the new distance, the old one, and whether v was already marked as improved. The thread that sets the sign
+    bit of a parent has locked that vertex."""
     dist, parent, tree = rows.dist, rows.parent, rows.parent.size > 0
     new, old = d + weight, dist[v]
     tie = tree and new == old and d < new < np.inf and not 0 <= atomic_load(parent, v) <= number
@@ -227,12 +227,12 @@ def _lower(v, d, weight, number, alone, rows, shared):
             after = min(held, by)
         compare_and_swap(parent, v, held | LOCKED, after)
     waited = rows.improved[v]
-    return _noted(v, new < old, rows), new, old, waited
+    return _mark(v, new < old, rows), new, old, waited
 
 
 @inlined
 def _lower_word(v, d, weight, number, alone, rows, known, shared):
-    """The same with words. Where nobody asks who has improved, whoever had a distance before was marked."""
+    """The same as `_lower` with words. Without `improved`, a vertex that had a distance counts as marked."""
     length = uint64(np.int64(weight))
     after, held = ((d + length) << HALF) | uint64(number), known[v]
     if after >= held:
@@ -248,15 +248,15 @@ def _lower_word(v, d, weight, number, alone, rows, known, shared):
         held = atomic_min(known, v, after)
     new, old = after >> HALF, held >> HALF
     waited = rows.improved[v] if rows.improved.size > 0 else old != LOW
-    return _noted(v, new < old, rows), new, old, waited
+    return _mark(v, new < old, rows), new, old, waited
 
 
 @inlined
-def _noted(v, lowered, rows):
-    """Note for those who ask that v has a shorter path, or another parent only; returns which."""
+def _mark(v, lowered, rows):
+    """Mark v: it has a shorter path or, if not `lowered`, only a new parent. Returns `lowered`."""
     if lowered:
         if rows.improved.size > 0:
-            rows.improved[v] = True  # not of a tie: who has gone before, and has another parent only, waits nowhere
+            rows.improved[v] = True  # not for a new parent: a marked vertex must wait in a list, or have waited
     elif rows.tied.size > 0:
         rows.tied[v] = True
     return lowered

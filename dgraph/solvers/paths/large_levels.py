@@ -1,5 +1,4 @@
-"""Large levels of a breadth-first search: vertices not yet reached look for a predecessor; bitmaps take the place of
-queues."""
+"""Large levels of a breadth-first search: unvisited vertices look for a predecessor; bitmaps replace queues."""
 
 from __future__ import annotations
 
@@ -12,23 +11,23 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from dgraph.native.team import ONE, atomic_add, barrier, part, share
 from dgraph.programs.monoid import NONE, UNREACHED
 
-_first: Any = trailing_zeros  # the place of a word's first bit
+_first: Any = trailing_zeros  # the position of a word's lowest bit
 
-BITS = np.int64(32)  # of a vertex, in words of (level, predecessor): the smaller word is the better one
+BITS = np.int64(32)  # of the predecessor, in words of (level, predecessor): smaller words are better
 NOBODY = np.int64((1 << 32) - 1)  # the predecessor of a source
-SIX, LOW = uint64(6), uint64(63)
+SIX, LOW = uint64(6), uint64(63)  # v >> SIX is the word of v in a bitmap, v & LOW its bit
 NEXT, FOUND, SEEN = 0, 8, 16  # counts of a pulled level, on cache lines of their own
 
 
 @part
 def ends(level, goal, best):
-    """Whether the search ends at this level. Another thread may be a level further, which changes nothing."""
+    """Whether the search ends at this level. The answer is the same if another thread is already a level further."""
     return level >= goal.depth or (goal.target != NONE and best[goal.target] >> BITS <= level)
 
 
 @part
 def pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, best, bits, counts):
-    """Take levels until the frontier is small. Returns the level, its bitmap, and the number of edges looked at."""
+    """Take levels until the frontier is small. Returns the level, its bitmap, and the number of edges read."""
     front, found, unknown = bits[0], bits[1], bits[2]
     _mark(rank, size, level, incoming, best, front, unknown)
     edges = np.int64(0)
@@ -57,7 +56,7 @@ def pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, b
 
 @part
 def _mark(rank, size, level, incoming, best, front, unknown):
-    """Set the bits of the frontier, and of the vertices not yet reached that have in-edges."""
+    """Set the bits of the frontier, and of the unvisited vertices that have in-edges."""
     first, last = share(rank, size, front.size)
     for w in range(uint64(first), uint64(last)):
         here, rest = uint64(0), uint64(0)
@@ -72,8 +71,7 @@ def _mark(rank, size, level, incoming, best, front, unknown):
 
 @part
 def _look(first, last, level, incoming, ascending, best, front, found, unknown):
-    """Vertices look for a predecessor in the frontier. Returns how many found one, and the number of edges looked
-    at."""
+    """Vertices look for a predecessor in the frontier. Returns how many found one, and the number of edges read."""
     reached, edges = np.int64(0), np.int64(0)
     for w in range(uint64(first), uint64(last)):
         rest, new = unknown[w], uint64(0)
@@ -89,7 +87,7 @@ def _look(first, last, level, incoming, ascending, best, front, found, unknown):
                 e += ONE
                 if front[u >> SIX] >> (u & LOW) & ONE:
                     smallest = min(smallest, np.int64(u))
-                    if ascending:  # no other is smaller
+                    if ascending:  # all others are larger
                         break
             edges += np.int64(e)
             if smallest != NOBODY:
@@ -103,7 +101,8 @@ def _look(first, last, level, incoming, ascending, best, front, found, unknown):
 
 @part
 def listed(rank, size, front, out, queue, at):
-    """A thread's share of a bitmap as a queue. Returns where that ends, and how many edges lead on."""
+    """Write a thread's share of a bitmap to its queue. Returns the end of the queue, and the number of edges out of its
+    vertices."""
     first, last = share(rank, size, front.size)
     ahead = np.int64(0)
     for w in range(uint64(first), uint64(last)):

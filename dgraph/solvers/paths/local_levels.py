@@ -1,7 +1,7 @@
-"""Breadth-first search on one of several partitions: levels in ascending order from what others have told, so that no
-vertex goes twice in a round. A round ends before a large level, because what others know may spare it; and after many
-small ones, so that others can go on meanwhile. In large levels, vertices not yet reached look for a predecessor
-(Beamer, Asanović, Patterson, SC 2012)."""
+"""Breadth-first search in one of several partitions. It processes the messages from others by ascending level, so no
+vertex is visited twice in a round. A round ends before a large level, which news from other partitions may make
+unnecessary, and after many small ones, so that others can continue meanwhile. In large levels, unvisited vertices look
+for a predecessor (Beamer, Asanović, Patterson, SC 2012)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from numba import uint64
 
 from dgraph.native.team import ONE, kernel, part, prefetch
 from dgraph.programs.monoid import UNREACHED
+from dgraph.solvers.paths.large_levels import LOW, SIX
 from dgraph.solvers.paths.row_order import order_of
 from dgraph.solvers.paths.vertex_numbers import VertexNumbers, number_of_vertex, numbers_of
-from dgraph.solvers.solver import SOON, LocalProblem
+from dgraph.solvers.solver import SOON, SettleProblem
 from dgraph.tables.edge_tables import cached_on
 
-LARGE = 1 << 17  # edges out of a level, from which on a round of all workers costs less than they do
-MANY = 1 << 20  # edges of a round
-ALPHA = 30  # to look for predecessors pays from 1/ALPHA of the edges on that have not been pushed along,
-SCAN = 8  # unless it is cheaper to push along an edge than to look at so many vertices, of which most are reached
-NEAR, FAR = uint64(8), uint64(24)  # whose row, and the place of whose row, is asked for before its turn
-SIX, LOW = uint64(6), uint64(63)
+LARGE = 1 << 17  # a level with more edges costs more than a round of all workers
+MANY = 1 << 20  # edges after which a round ends
+ALPHA = 30  # pull once a level has 1/ALPHA of the edges that have not been pushed along,
+SCAN = 8  # and at least an edge for every SCAN vertices, because a pull scans them all
+NEAR, FAR = uint64(8), uint64(24)  # prefetch distances: of rows, and of the bounds of rows
 
 
 class BothOrders(NamedTuple):
-    """The edges in both orders. `ascending`: the first neighbour found in a row has the smallest number."""
+    """The edges in both orders. If `ascending`, in-neighbours are sorted by number."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
@@ -43,18 +43,19 @@ class TightEdges(NamedTuple):
     weights: np.ndarray
 
 
-class LevelMessages(NamedTuple):
-    """A message is a level, with sender + 1 in its last bits."""
+class LevelMessage(NamedTuple):
+    """Messages are levels, with sender + 1 in their last `bits`."""
 
     best: np.ndarray
     improved: np.ndarray
     bits: np.int64
-    limit: int  # who is on this level sends nothing
+    limit: int  # vertices on this level do not send
 
 
 class Scratch(NamedTuple):
-    """What is kept from one round to the next. Counts: edges looked at in this round, the length of `now`, where in the
-    frontier those begin that have not gone, and edges pushed along in all rounds."""
+    """Memory that is kept from one round to the next. `counts` are the number of edges read in this round, the length
+    of `now`, the first vertex of the frontier that has not been visited, and the number of edges pushed along in all
+    rounds."""
 
     now: np.ndarray
     next: np.ndarray
@@ -62,14 +63,14 @@ class Scratch(NamedTuple):
     counts: np.ndarray
 
 
-def settle(part: LocalProblem, tight: TightEdges | None = None) -> tuple[int, np.ndarray]:
-    """Messages are those of `BreadthFirst`."""
+def settle(part: SettleProblem, tight: TightEdges | None = None) -> tuple[int, np.ndarray]:
+    """`SettlementMethod.take` of `BreadthFirst`, or, with `tight`, of a program with the same messages."""
     (out,), size, numbers = part.edges.senders("out"), len(part.best), part.edges.numbers()
     order = order_of(part.edges.partition.incoming or out, out, part.edges.threads)
     if not part.kept:
         now, following = (np.empty(size, np.uint32) for _ in range(2))
-        part.kept["room"] = Scratch(now, following, np.zeros(-(-size // 64), np.uint64), np.zeros(4, np.int64))
-    room, bits = part.kept["room"], np.int64(part.values["bits"])
+        part.kept["scratch"] = Scratch(now, following, np.zeros(-(-size // 64), np.uint64), np.zeros(4, np.int64))
+    scratch, bits = part.kept["scratch"], np.int64(part.values["bits"])
     frontier, levels = part.frontier, part.best[part.frontier] >> bits
     if (levels[1:] < levels[:-1]).any():
         by_level = np.argsort(levels, kind="stable")
@@ -78,27 +79,27 @@ def settle(part: LocalProblem, tight: TightEdges | None = None) -> tuple[int, np
     sides = out.indptr, out.neighbours, order.rows.indptr, order.rows.neighbours
     rows = BothOrders(*sides, ascending, numbers_of(part.edges))
     limit = min(part.values.get(name, UNREACHED) for name in ("depth_limit", "horizon"))
-    reached = LevelMessages(part.best, part.improved, bits, limit)
+    reached = LevelMessage(part.best, part.improved, bits, limit)
     many = MANY // SOON if part.unheard else MANY
-    pulled = _settle(rows, reached, room, frontier, levels, tight, LARGE, many)
-    order.looked += pulled
-    looked, length, rest, _ = room.counts.tolist()
-    waits = part.best[frontier[rest:]] >> bits == levels[rest:]  # it has gone, or is in the list, if it is lower now
-    return looked, np.concatenate([room.now[:length], frontier[rest:][waits]])
+    pulled = _settle(rows, reached, scratch, frontier, levels, tight, LARGE, many)
+    order.edges_read += pulled
+    edges_read, length, rest, _ = scratch.counts.tolist()
+    waits = part.best[frontier[rest:]] >> bits == levels[rest:]  # not if visited on a lower level, or in `now`
+    return edges_read, np.concatenate([scratch.now[:length], frontier[rest:][waits]])
 
 
 def _by_number(indptr: np.ndarray, numbers: np.ndarray) -> bool:
-    """Whether the neighbours of each row have ascending numbers."""
+    """Whether ascending neighbours have ascending numbers."""
     senders = numbers[np.flatnonzero(np.diff(indptr))]
     return bool((senders[1:] > senders[:-1]).all())
 
 
 @kernel
-def _settle(rows, reached, room, frontier, levels, tight, large, many):
-    """Leaves the level at hand in room.now. Returns the number of edges looked at in vain, or for a predecessor."""
-    indptr, best, bits, now, after = rows.indptr, reached.best, reached.bits, room.now, room.next
+def _settle(rows, reached, scratch, frontier, levels, tight, large, many):
+    """Leaves the unfinished level in scratch.now. Returns the number of edges read by pulls."""
+    indptr, best, bits, now, after = rows.indptr, reached.best, reached.bits, scratch.now, scratch.next
     rest, length, level = uint64(0), uint64(0), np.int64(0)
-    ahead, looked, pulled, swapped = uint64(0), np.int64(0), np.int64(0), False
+    ahead, edges_read, pulled, swapped = uint64(0), np.int64(0), np.int64(0), False
     while True:
         if length == 0:
             if rest == frontier.size:
@@ -106,38 +107,38 @@ def _settle(rows, reached, room, frontier, levels, tight, large, many):
             level = levels[rest]
         while rest < frontier.size and levels[rest] == level:
             v = uint64(frontier[rest])
-            if best[v] >> bits == level:  # else a lower one has been found meanwhile, and it has gone
+            if best[v] >> bits == level:  # else it was visited on a lower level meanwhile
                 now[length] = v
                 length += ONE
                 ahead += indptr[v + ONE] - indptr[v]
             rest += ONE
         edges = np.int64(ahead)
-        if looked and (edges > large or looked > many):
+        if edges_read and (edges > large or edges_read > many):
             break
         if level >= reached.limit:
             length = ahead = uint64(0)
             continue
         level += 1
-        many_ahead = edges * ALPHA > rows.neighbours.size - room.counts[3] and edges * SCAN > best.size
+        many_ahead = edges * ALPHA > rows.neighbours.size - scratch.counts[3] and edges * SCAN > best.size
         if tight is None and many_ahead:
-            length, ahead, seen = _pull(rows, reached, level, room.front, now, length, after)
+            length, ahead, seen = _pull(rows, reached, level, scratch.front, now, length, after)
             pulled += seen
-            looked += seen
+            edges_read += seen
         else:
             length, ahead = _push(rows, reached, level, tight, now, length, after)
-            looked += edges
-        room.counts[3] += edges
+            edges_read += edges
+        scratch.counts[3] += edges
         now, after, swapped = after, now, not swapped
     if swapped:
-        room.now[:length] = now[:length]
-    room.counts[0], room.counts[1], room.counts[2] = looked, length, rest
+        scratch.now[:length] = now[:length]
+    scratch.counts[0], scratch.counts[1], scratch.counts[2] = edges_read, length, rest
     return pulled
 
 
 @part
 def _push(rows, reached, level, tight, now, length, after):
-    """Tell the neighbours of `now` of a level; those that had none so low go next. Returns how many these are, and how
-    many edges lead on from them."""
+    """Send the level to the neighbours of `now`; those that are not on it or below yet are written to `after`. Returns
+    their number, and the number of edges out of them."""
     indptr, neighbours, best, improved = rows.indptr, rows.neighbours, reached.best, reached.improved
     count, ahead, above = uint64(0), uint64(0), (level + 1) << reached.bits
     if tight is not None:
@@ -165,32 +166,33 @@ def _push(rows, reached, level, tight, now, length, after):
 
 @part
 def _pull(rows, reached, level, front, now, length, after):
-    """The same, by all vertices that are not below that level; returns also the number of edges looked at."""
+    """The same as `_push`, by a scan of all vertices that are not below that level. Also returns the number of edges
+    read."""
     indptr, neighbours, best = rows.in_indptr, rows.in_neighbours, reached.best
     front[:] = uint64(0)
     for i in range(length):
         u = uint64(now[i])
         front[u >> SIX] |= ONE << (u & LOW)
-    count, ahead, looked = uint64(0), uint64(0), uint64(0)
+    count, ahead, edges_read = uint64(0), uint64(0), uint64(0)
     below, above = level << reached.bits, (level + 1) << reached.bits
     for v in range(uint64(best.size)):
         old = best[v]
         if old < below:
             continue
         new, e, end = old, uint64(indptr[v]), uint64(indptr[v + ONE])
-        looked -= e
+        edges_read -= e
         while e < end:
             u = uint64(neighbours[e])
             e += ONE
             if front[u >> SIX] >> (u & LOW) & ONE:
                 new = min(new, below + number_of_vertex(u, rows.numbers) + 1)
-                if rows.ascending:  # no other is smaller
+                if rows.ascending:  # all others are larger
                     break
-        looked += e
+        edges_read += e
         if new < old:
             best[v], reached.improved[v] = new, True
             if old >= above:
                 after[count] = v
                 count += ONE
                 ahead += rows.indptr[v + ONE] - rows.indptr[v]
-    return count, ahead, np.int64(looked)
+    return count, ahead, np.int64(edges_read)

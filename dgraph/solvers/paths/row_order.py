@@ -1,5 +1,5 @@
-"""Rows whose neighbours are in ascending order, so that the first that fits is the smallest. Sorting takes longer than
-a search, so rows are sorted only once unsorted ones have cost enough."""
+"""Rows with neighbours in ascending order, so that the first match is the smallest. Sorting takes longer than a search,
+so rows are sorted only once searches in unsorted ones have cost enough."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from numba import uint64
 from dgraph.native.team import ONE, atomic_max, kernel, share, team
 from dgraph.partition.adjacency import Adjacency
 
-PATIENCE = 2  # how often all edges are looked at before rows are sorted
+PATIENCE = 2  # rows are sorted once this many times all edges have been read
 
 
 @dataclass
 class Order:
-    """What is known of a table's rows; `looked` counts the edges that sorted rows would have spared."""
+    """Rows, and whether they are sorted; `edges_read` counts the edges that were read while they were not."""
 
     rows: Adjacency
     ascending: bool
-    looked: int = 0
+    edges_read: int = 0
 
 
-_known: WeakKeyDictionary[Adjacency, Order] = WeakKeyDictionary()
+_orders: WeakKeyDictionary[Adjacency, Order] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 def order_of(rows: Adjacency, reverse: Adjacency, threads: int) -> Order:
-    """The rows as they are, or a sorted copy without columns, made of the edges in their other order. It is kept as
-    long as the rows are."""
+    """The rows, or a sorted copy of them without columns, made from the edges in the other order (`reverse`). It is
+    cached with the rows."""
     with _lock:
-        if rows not in _known:
+        if rows not in _orders:
             disorder = np.zeros(1, np.int64)
             team(_find_disorder, threads, rows.indptr, rows.neighbours, disorder)
-            # without the rows themselves, which would never be let go
-            _known[rows] = Order(Adjacency(rows.indptr, rows.neighbours), not disorder[0])
-        order = _known[rows]
-        if not order.ascending and order.looked > PATIENCE * rows.num_edges:
+            # a new Adjacency: a value that refers to its weak key would keep it alive
+            _orders[rows] = Order(Adjacency(rows.indptr, rows.neighbours), not disorder[0])
+        order = _orders[rows]
+        if not order.ascending and order.edges_read > PATIENCE * rows.num_edges:
             ends = Adjacency(reverse.indptr, reverse.neighbours)
-            order = _known[rows] = Order(ends.transposed(threads), True)
+            order = _orders[rows] = Order(ends.transposed(threads), True)
     return order
 
 

@@ -1,9 +1,10 @@
-"""Edges laid out for gathering: every round, each row adds up what its senders have sent.
+"""A layout of edges for gathering: in every round, each row sums up what its senders have sent.
 
-A vertex has one place, as a row and as a sender. Where some are read far more often than others, they are grouped by
-class of how often, the busier first, so that the busiest stay in the cache; a class keeps its order, and so what was
-near to each other in the graph stays so (Faldu, Diamond and Grot 2019, "degree-based grouping"). Elsewhere all keep
-their order. Within a block, rows come by their number of edges, so that the end of a row is foreseen.
+A vertex has one place, both as a row and as a sender. If degrees are skewed, vertices are grouped by classes of similar
+degree, the highest first, so that the senders that are read most stay in the cache. Within a class they keep their
+order, so that vertices that are close in the graph stay close (Faldu, Diamond and Grot 2019, "degree-based grouping").
+Otherwise, all keep their order. Within a block, rows are sorted by their number of edges, so that the ends of rows are
+predicted well.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from dgraph.solvers.solver import Problem
 from dgraph.solvers.subgraphs.neighbours import are_skewed
 from dgraph.tables.edge_tables import cached_on
 
-GRAIN = 1 << 15  # edges and rows that a thread takes at a time
-CLASSES = 160  # of degrees: each of its own below 32, then two to every doubling
-COUNTERS = 4  # threads at most that count degrees, because each has a table of its own
-AHEAD = 512  # edges that are asked for before their turn
+GRAIN = 1 << 15  # edges and rows of a block
+CLASSES = 160  # of degrees: one for each degree below 32, then two for each power of two
+COUNTERS = 4  # the maximum number of threads that count degrees: each needs a table of its own
+AHEAD = 512  # prefetch distance, in edges
 PER_LINE = 16  # senders on a cache line
 
 
 class RowEdges(NamedTuple):
-    """The edges into some rows, as kernels take them: those of row i come from senders[indptr[i]:indptr[i + 1]]. Blocks
-    of rows cuts[b]:cuts[b + 1] are of about equal work."""
+    """The edges into some rows, for kernels: those of row i come from senders[indptr[i]:indptr[i + 1]]. Blocks of rows
+    cuts[b]:cuts[b + 1] are of about equal work."""
 
     cuts: np.ndarray
     indptr: np.ndarray
@@ -39,14 +40,14 @@ class RowEdges(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """`senders[indptr[i]:indptr[i + 1]]` are the places of those who send to place i, where vertex rows[i] is. Blocks
-    of places `cuts[b]:cuts[b + 1]` are of about equal work."""
+    """`senders[indptr[i]:indptr[i + 1]]` are the places of the vertices that send to place i, which is that of vertex
+    rows[i]. Blocks of places `cuts[b]:cuts[b + 1]` are of about equal work."""
 
     rows: np.ndarray  # uint32
     indptr: np.ndarray  # int64
     senders: np.ndarray  # uint32
     weights: np.ndarray | None
-    degree: np.ndarray  # uint32, by place: the edges along which it sends
+    degree: np.ndarray  # uint32, by place: the number of out-edges
     cuts: np.ndarray  # int64
 
     @property
@@ -55,13 +56,13 @@ class Layout:
 
 
 def table_of(problem: Problem, along: str) -> Adjacency:
-    """Rows of those who are sent to; of an undirected graph all rows are alike, and found under "out"."""
+    """The rows of receivers. In an undirected graph, both directions are the same table, which is "out"."""
     edges = problem.edges
     return (edges.receivers(along, at_once=True) if edges.directed else edges.senders("out"))[0]
 
 
 def layout_of(problem: Problem) -> Layout:
-    """The layout of a graph's edges, and of their weights if they are read; kept as long as the edges are."""
+    """The layout of a graph's edges, and of their weights if the program reads them; cached with the edges."""
     edges, table = problem.edges, table_of(problem, "out")
     return cached_on(
         table,
@@ -71,7 +72,7 @@ def layout_of(problem: Problem) -> Layout:
 
 
 def lay_out(table: Adjacency, weights: np.ndarray | None, threads: int) -> Layout:
-    """The layout of a table whose rows are the vertices that are sent to."""
+    """The layout of a table of receivers."""
     n = len(table.indptr) - 1
     counts = np.zeros((min(threads, COUNTERS), n), np.uint32)
     team(_count, len(counts), table.neighbours, counts)
@@ -95,7 +96,7 @@ def _bounds(lengths: np.ndarray) -> np.ndarray:
 
 
 def _by_class(vertices: np.ndarray, cuts: np.ndarray, degree: np.ndarray, threads: int) -> np.ndarray:
-    """The vertices of each block, busier classes first; within a class in their order."""
+    """The vertices of each block by descending class; within a class, they keep their order."""
     ordered = np.empty_like(vertices)
     starts = np.zeros((threads, CLASSES + 1), np.int64)
     team(_sort, threads, np.zeros(1, np.int64), cuts, degree, starts, vertices, ordered)
@@ -103,15 +104,15 @@ def _by_class(vertices: np.ndarray, cuts: np.ndarray, degree: np.ndarray, thread
 
 
 def blocks_of(indptr: np.ndarray) -> np.ndarray:
-    """Blocks of rows. They depend on the graph alone, and so do sums that are taken block by block."""
+    """The bounds of blocks of rows. They depend only on the graph, and so do sums over blocks."""
     work = indptr + np.arange(len(indptr))
     return np.unique(np.searchsorted(work, np.linspace(0, work[-1], 2 + int(work[-1]) // GRAIN)))
 
 
 @kernel
 def _count(rank, size, signals, neighbours, counts):
-    """counts[0] = how often each vertex is a neighbour. Each thread counts in a table of its own, then the tables are
-    added."""
+    """Set counts[0] to how often each vertex is a neighbour. Each thread counts in its own table, then the tables are
+    added up."""
     mine = counts[rank]
     lo, hi = share(rank, size, neighbours.size)
     for e in range(uint64(lo), uint64(hi)):
@@ -125,7 +126,7 @@ def _count(rank, size, signals, neighbours, counts):
 
 @part
 def _class(degree):
-    """The class of a vertex; busier ones have lower numbers."""
+    """The class of a degree; higher degrees have lower classes."""
     d, c = np.int64(degree), 0
     while d >= 32:
         d >>= 1
@@ -170,9 +171,9 @@ def _move(rank, size, signals, cursor, cuts, table_indptr, neighbours, weights, 
 
 @part
 def gather(edges, sent, lo, hi, sums):
-    """sums[i - lo] = what row i is sent, of rows lo:hi. Four sums go on side by side, so that an addition does not wait
-    for the one before. Senders are read once a round, and prefetched as such, so that what they sent, which is read
-    again and again, stays in the cache."""
+    """Set sums[i - lo] to the sum of what row i is sent, for rows lo:hi. Four partial sums, so that an addition need
+    not wait for the previous one. Senders are read once per round and prefetched accordingly, so that the values
+    that they send, which are read again and again, stay in the cache."""
     _, indptr, senders, weights = edges
     zero, four = sent.dtype.type(0), uint64(4)
     for i in range(uint64(lo), uint64(hi)):
@@ -180,21 +181,21 @@ def gather(edges, sent, lo, hi, sums):
         a, b, c, d = zero, zero, zero, zero
         prefetch_once(senders, e + uint64(AHEAD))
         while end - e >= four:
-            a += _brought(senders, weights, sent, e)
-            b += _brought(senders, weights, sent, e + ONE)
-            c += _brought(senders, weights, sent, e + uint64(2))
-            d += _brought(senders, weights, sent, e + uint64(3))
+            a += _term(senders, weights, sent, e)
+            b += _term(senders, weights, sent, e + ONE)
+            c += _term(senders, weights, sent, e + uint64(2))
+            d += _term(senders, weights, sent, e + uint64(3))
             e += four
             if e % uint64(PER_LINE) < four:
                 prefetch_once(senders, e + uint64(AHEAD))
         while e != end:
-            a += _brought(senders, weights, sent, e)
+            a += _term(senders, weights, sent, e)
             e += ONE
         sums[i - uint64(lo)] = (a + b) + (c + d)
 
 
 @part
-def _brought(senders, weights, sent, e):
+def _term(senders, weights, sent, e):
     if weights is None:
         return sent[senders[e]]
     return weights[e] * sent[senders[e]]
@@ -202,8 +203,8 @@ def _brought(senders, weights, sent, e):
 
 @part
 def total(sums, column):
-    """The sum of a column, block by block."""
-    added = 0.0
+    """The sum of a column over blocks, in their order."""
+    result = 0.0
     for b in range(len(sums)):
-        added += sums[b, column]
-    return added
+        result += sums[b, column]
+    return result

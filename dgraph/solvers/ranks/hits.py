@@ -1,4 +1,4 @@
-"""Hubs and authorities, all rounds in one compiled call: scores that are passed on along edges, and back."""
+"""Hubs and authorities, all rounds in one compiled call: scores pass along edges, and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dgraph.solvers.solver import Problem, Solution
 
 
 def hubs_and_authorities(problem: Problem) -> Solution:
-    """The program of `ops/hits.py`."""
+    """Solver of `hits`."""
     n, values = problem.vertices, problem.values
     incoming, out = table_of(problem, "out"), table_of(problem, "in")
     hub, authority, found = np.ones(n), np.zeros(n), np.zeros(4)
@@ -19,8 +19,8 @@ def hubs_and_authorities(problem: Problem) -> Solution:
     sums = np.zeros((2, max(map(len, cuts)), 2))
     came = np.empty((problem.threads, max(int(np.diff(one).max(initial=0)) for one in cuts)))
     sides = [
-        RowEdges(of_table, table.indptr, table.neighbours, problem.edges.column(table, "weight"))
-        for of_table, table in zip(cuts, (incoming, out), strict=True)
+        RowEdges(blocks, table.indptr, table.neighbours, problem.edges.column(table, "weight"))
+        for blocks, table in zip(cuts, (incoming, out), strict=True)
     ]
     turns, limits = np.zeros(2 * LINE, np.int64), (values["tol"], values["max_iter"])
     team(_hits, problem.threads, turns, *sides, sums, came, hub, authority, *limits, found)
@@ -30,8 +30,8 @@ def hubs_and_authorities(problem: Problem) -> Solution:
 
 @kernel
 def _hits(rank, size, signals, turns, incoming, out, sums, came, hub, authority, tolerance, max_iter, found):
-    """A round is two passes: authorities gather from hubs, then hubs from authorities. A sum of zero ends it: there are
-    no edges."""
+    """A round has two passes: authorities gather from hubs, then hubs from authorities. It also ends if the sum is
+    zero, because there are no edges then."""
     hubs, authorities, rounds, change = float(hub.size), 0.0, 0, np.inf
     while rounds < max_iter and hubs > 0 and not (change < tolerance * hubs or stopped(signals)):
         _pass(rank, size, signals, turns, 0, incoming, sums[0], came[rank], hub, hubs, authority)
@@ -48,7 +48,7 @@ def _hits(rank, size, signals, turns, incoming, out, sums, came, hub, authority,
 
 @part
 def _pass(rank, size, signals, turns, turn, edges, sums, came, sent, of_all, scores):
-    """scores = what `sent` brings, divided by its sum. `sums` of each block: the change, and the scores."""
+    """Gather from `sent` and divide by its sum `of_all`. `sums` get the change and the sum of scores of each block."""
     while True:
         b = atomic_add(turns, turn, 1)
         if b >= edges.cuts.size - 1:
@@ -58,16 +58,16 @@ def _pass(rank, size, signals, turns, turn, edges, sums, came, sent, of_all, sco
         sums[b, 0], sums[b, 1] = _rescale(lo, hi, came, 1 / of_all if of_all > 0 else 0.0, scores)
     barrier(size, signals)
     if rank == 0:
-        turns[turn] = 0  # all have left this pass, and none comes back before rank 0 is through the other one
+        turns[turn] = 0  # all have left this pass, and none comes back before rank 0 finishes the other one
 
 
 @summed
 def _rescale(lo, hi, came, scale, scores):
-    """Compute the new scores of rows lo:hi; returns by how much they change, and their sum."""
-    change, scored = 0.0, 0.0
+    """Compute the new scores of rows lo:hi; returns the sum of their changes, and their sum."""
+    change, summed_up = 0.0, 0.0
     for i in range(uint64(lo), uint64(hi)):
         score = scale * came[i - uint64(lo)]
         change += abs(score - scores[i])
-        scored += score
+        summed_up += score
         scores[i] = score
-    return change, scored
+    return change, summed_up

@@ -1,7 +1,7 @@
-"""The fixed point of scores that are passed on: PageRank and Katz centrality, all rounds in one compiled call.
+"""The fixed point of scores that pass along edges: PageRank and Katz centrality, all rounds in one compiled call.
 
-A vertex sends its score times its `share`, precomputed, so that an edge costs one gather and one addition. A row is
-added up by one thread, and totals over vertices block by block: the same bits for any number of threads.
+Each vertex divides its score once per round, so an edge costs one load and one addition. One thread sums up a row, and
+totals over vertices are summed block by block, so results are bitwise the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from dgraph.solvers.solver import Problem, Solution
 
 
 def page_rank(problem: Problem, dtype: Any = np.float64) -> Solution:
-    """The programs of `ops/pagerank.py`."""
+    """Solver of PageRank."""
     values, columns, n = problem.values, problem.columns, problem.vertices
     layout, strength = dividing(layout_of(problem), columns, dtype)
     jumps, again = 1 - values["alpha"], values["alpha"] * values["kept"]
-    if "restart" in columns:
-        restart, spread = (columns[name][layout.rows].astype(dtype) for name in ("restart", "spread"))
+    if "restart" in columns or "spread" in columns:
+        evenly = np.full(n, 1 / max(n, 1))
+        restart, spread = (columns.get(name, evenly)[layout.rows].astype(dtype) for name in ("restart", "spread"))
         factors, start = (values["alpha"], jumps, again), restart.copy()
         scores, solved = fixed_point(problem, layout, strength, start, factors, values["tol"], restart, spread)
     else:
@@ -34,13 +35,14 @@ def page_rank(problem: Problem, dtype: Any = np.float64) -> Solution:
 
 
 def change_within(tol: float, alpha: float) -> float:
-    """By how much the last round may change all ranks so that they are within `tol` of the fixed point: a round brings
-    them nearer by the factor `alpha`. With alpha = 1 the change itself is bounded."""
+    """The largest change in the last round that guarantees ranks within `tol` of the fixed point: each round reduces
+    the distance by the factor `alpha`. With alpha = 1, `tol` bounds the change itself."""
     return tol * (1 - alpha) / alpha if 0 < alpha < 1 else tol
 
 
 def dividing(layout: Layout, columns: dict[str, np.ndarray], dtype: Any) -> tuple[Layout, np.ndarray]:
-    """What each row divides its rank by among its out-edges, and the weights of these for that."""
+    """A layout, and for each row the divisor of its score. The layout has other weights if the sum of weights is not
+    usable as a divisor."""
     if "strength" not in columns:
         return layout, layout.degree
     strength = columns["strength"][layout.rows]
@@ -48,27 +50,27 @@ def dividing(layout: Layout, columns: dict[str, np.ndarray], dtype: Any) -> tupl
 
 
 def _can_divide(strength: np.ndarray, dtype: Any) -> bool:
-    """Whether 1 / strength is a number that loses no digits."""
+    """Whether 1 / strength is finite and keeps its precision."""
     limits, positive = np.finfo(dtype), strength[strength > 0]
     low, high = positive.min(initial=1.0), positive.max(initial=1.0)
     return bool(1 / float(limits.max) <= low and high <= 1 / float(limits.tiny))
 
 
 def _in_proportion(layout: Layout, strength: np.ndarray) -> tuple[Layout, np.ndarray]:
-    """Weights as shares of a vertex's out-edges: for weights that are too small or too large to divide by their sum."""
+    """Weights as shares of their vertex's sum, for weights that are too small or too large to divide by that sum."""
     assert layout.weights is not None
     sends = strength > 0
     return replace(layout, weights=layout.weights / np.where(sends, strength, 1)[layout.senders]), sends.astype(float)
 
 
 def katz(problem: Problem) -> Solution:
-    """The program of `ops/katz.py`."""
+    """Solver of `katz`."""
     values, n = problem.values, problem.vertices
     layout = layout_of(problem)
     factors = values["alpha"], values["beta"], 0.0
     scores, solved = fixed_point(problem, layout, np.ones(n, np.uint32), np.zeros(n), factors, values["tol"] * n)
     with np.errstate(over="ignore", invalid="ignore"):  # where alpha is too large for the graph
-        squares = float(np.einsum("i,i", scores, scores))  # `@` would wake the threads of BLAS
+        squares = float(np.einsum("i,i", scores, scores))  # `@` would start BLAS threads
         if values["normalized"] and squares > 0:
             scores /= np.sqrt(squares)
     totals = {"change": solved.totals["change"], "squares": squares, "largest": int(layout.degree.max(initial=0))}
@@ -76,7 +78,7 @@ def katz(problem: Problem) -> Solution:
 
 
 def strengths(problem: Problem) -> Solution:
-    """The program `Strength` of `ops/pagerank.py`."""
+    """Solver of `Strength` of `ops/pagerank.py`."""
     table = table_of(problem, "out")
     weights, n = problem.edges.column(table, "weight"), problem.vertices
     strength = np.bincount(table.neighbours, weights, n)
@@ -94,9 +96,9 @@ def fixed_point(
     restart: np.ndarray | None = None,
     spread: np.ndarray | None = None,
 ) -> tuple[np.ndarray, Solution]:
-    """Scores by vertex: factors[0] * what comes in + factors[1] * restart + factors[2] * dangling * spread, over and
-    over, until that changes them by less than `tolerance` in all; `restart` and `spread` are 1 everywhere where they
-    are None. `start` and these are in the order of rows."""
+    """Scores by vertex. Repeats score = factors[0] * gathered + factors[1] * restart + factors[2] * dangling * spread
+    until the sum of changes is less than `tolerance`. If None, `restart` and `spread` are 1 everywhere. They and
+    `start` are in the order of rows."""
     values = problem.values
     sent = np.empty_like(start), np.empty_like(start)
     widest = int(np.diff(layout.cuts).max(initial=0))
@@ -111,23 +113,21 @@ def fixed_point(
 
 
 class Scores(NamedTuple):
-    """Arrays by row: its vertex, what it divides its score by among its out-edges, and the score. A round gathers from
-    what was `sent`, and `sends` what the next one gathers from."""
+    """Arrays by row."""
 
     vertices: np.ndarray
-    strength: np.ndarray
+    strength: np.ndarray  # the divisor of the score; 0 without out-edges
     scores: np.ndarray
-    sent: np.ndarray
-    sends: np.ndarray
+    sent: np.ndarray  # a round gathers from these
+    sends: np.ndarray  # and writes these, for the next round
 
 
 @kernel
 def _fixed_point(
     rank, size, signals, turns, edges, arrays, restart, spread, factors, tolerance, max_iter, sums, came, found
 ):
-    """`sums` are of blocks, for even and for odd rounds: the change, and the scores of those who send to nobody. A
-    block is written by the thread that takes it. Returns which of `sent` and `sends` has the scores by vertex in the
-    end."""
+    """`sums` are by block, for even and for odd rounds: the change, and the scores of rows without out-edges. The
+    thread that takes a block writes it. Returns 0 if `sent` has the scores by vertex in the end, 1 if `sends`."""
     (vertices, strength, scores, sent, sends), cuts, (alpha, jumps, again) = arrays, edges.cuts, factors
     kind, blocks = scores.dtype.type, cuts.size - 1
     first, last = share(rank, size, blocks)
@@ -163,7 +163,7 @@ def _fixed_point(
 
 @summed
 def _send(lo, hi, scores, strength, sent):
-    """Rows lo:hi send; returns the sum of the scores of rows without out-edges."""
+    """Compute what rows lo:hi send; returns the sum of the scores of rows without out-edges."""
     kind, stuck = scores.dtype.type, 0.0
     for i in range(uint64(lo), uint64(hi)):
         none = strength[i] == 0
@@ -174,7 +174,7 @@ def _send(lo, hi, scores, strength, sent):
 
 @summed
 def _score(lo, hi, came, restart, spread, alpha, jumps, again, scores):
-    """Compute the new scores of rows lo:hi; returns by how much they change."""
+    """Compute the new scores of rows lo:hi; returns the sum of their changes."""
     change = 0.0
     for i in range(uint64(lo), uint64(hi)):
         score = alpha * came[i - uint64(lo)]

@@ -1,7 +1,7 @@
 """PageRank for several personalizations at once: one pass over the edges gathers for all of them.
 
-What a vertex sends are values that lie side by side, so that an edge costs one look at its sender, and four
-components are added up at a time. All else is as in `pagerank.py`.
+The values that a vertex sends are contiguous, so an edge costs one access to its sender, and four components are summed
+at a time. Everything else is as in `pagerank.py`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from dgraph.solvers.ranks.pagerank import dividing, page_rank
 from dgraph.solvers.solver import Problem, Solution
 from dgraph.solvers.subgraphs.neighbours import are_skewed
 
-CACHED = 1 << 25  # bytes that vertices send, beyond which looks at them are slow; twice as many if few are busy
-GROUP = 4  # components that are added up at a time; there are as many as fill whole groups
-AHEAD = 32  # edges that what they carry is asked for before it is needed
+CACHED = 1 << 25  # bytes: larger vectors do not stay in the cache; twice as many do if degrees are skewed
+GROUP = 4  # components that are summed at a time; vectors are padded to whole groups
+AHEAD = 32  # prefetch distance, in edges
 CHANGE, DANGLING = 0, 1
 
 
 def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solution:
-    """The programs `PageRanks` of `ops/power_iteration.py`."""
+    """Solver of `PageRanks` of `ops/power_iteration.py`."""
     values, columns, n = problem.values, problem.columns, problem.vertices
     layout, several = layout_of(problem), values["several"]
     cached = CACHED << are_skewed(layout.degree)
@@ -48,12 +48,12 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solution:
     )
     ranks = np.empty((n, several), dtype)
     ranks[layout.rows] = scores[:, :several]
-    found = {"change": totals[0, CHANGE, :several].tolist(), "dangling": totals[0, DANGLING, :several].tolist()}
-    return Solution({"pagerank": ranks}, rounds, rounds * len(layout.senders), found)
+    last = {"change": totals[0, CHANGE, :several].tolist(), "dangling": totals[0, DANGLING, :several].tolist()}
+    return Solution({"pagerank": ranks}, rounds, rounds * len(layout.senders), last)
 
 
 def _one_by_one(problem: Problem, dtype: Any) -> Solution:
-    """One run for each personalization: for too few to fill a group, or where looks at wide vectors are slower."""
+    """One run for each personalization, if they do not fill a group, or if wide vectors would be slower."""
     each = []
     for c in range(problem.values["several"]):
         columns = {name: values[:, c] if values.ndim > 1 else values for name, values in problem.columns.items()}
@@ -64,28 +64,27 @@ def _one_by_one(problem: Problem, dtype: Any) -> Solution:
 
 
 def _in_groups(column: np.ndarray, rows: np.ndarray, width: int, dtype: Any) -> np.ndarray:
-    """A column of vectors in the order of rows, widened by zeros to whole groups."""
-    found = np.zeros((len(rows), width), dtype)
-    found[:, : column.shape[1]] = column[rows]
-    return found
+    """A column of vectors in the order of rows, padded with zeros to whole groups."""
+    padded = np.zeros((len(rows), width), dtype)
+    padded[:, : column.shape[1]] = column[rows]
+    return padded
 
 
 class Vectors(NamedTuple):
-    """Arrays by row: what it divides its scores by among its out-edges, where it jumps to, its scores, and what it has
-    sent."""
+    """Arrays by row."""
 
-    strength: np.ndarray
-    restart: np.ndarray
-    spread: np.ndarray
+    strength: np.ndarray  # the divisor of the scores; 0 without out-edges
+    restart: np.ndarray  # where jumps lead
+    spread: np.ndarray  # where the scores of vertices without out-edges go
     scores: np.ndarray
     sent: np.ndarray
 
 
 @kernel
 def _fixed_points(rank, size, signals, turns, edges, vectors, several, factors, tolerance, max_iter, sums, totals, own):
-    """Returns how many rounds there were. `sums` are of blocks and `totals` each thread's own: the change of each
-    component, and its scores that go nowhere. A component at rest stays as it is. `own` is written with every row: it
-    is each thread's, on cache lines that no other writes to."""
+    """Returns the number of rounds. `sums` are by block, `totals` by thread: the change of each component, and its
+    scores of vertices without out-edges. A component that has converged stays as it is. `own` is scratch of each
+    thread, on cache lines of its own, because it is written for every row."""
     cuts, mine, rounds = edges.cuts, totals[rank], 0
     blocks = cuts.size - 1
     first, last = share(rank, size, blocks)
@@ -95,7 +94,7 @@ def _fixed_points(rank, size, signals, turns, edges, vectors, several, factors, 
         if rank == 0:
             turns[(rounds + 1) % 2 * LINE] = 0
         barrier(size, signals)
-        _add_up(sums, DANGLING, mine)
+        _sum_blocks(sums, DANGLING, mine)
         if rounds >= max_iter or not _moving(mine, several, tolerance) or stopped(signals):
             return rounds
         while True:
@@ -106,7 +105,7 @@ def _fixed_points(rank, size, signals, turns, edges, vectors, several, factors, 
             _gather(cuts[b], cuts[b + 1], edges, vectors, factors, *moving)
         barrier(size, signals)
         rounds += 1
-        _add_up(sums, CHANGE, mine)
+        _sum_blocks(sums, CHANGE, mine)
 
 
 @part
@@ -118,7 +117,7 @@ def _moving(totals, several, tolerance):
 
 
 @part
-def _add_up(sums, what, totals):
+def _sum_blocks(sums, what, totals):
     totals[what] = 0
     for b in range(sums.shape[0]):
         for c in range(sums.shape[2]):
@@ -127,7 +126,7 @@ def _add_up(sums, what, totals):
 
 @part
 def _send(lo, hi, scores, strength, sent, stuck):
-    """Rows lo:hi send."""
+    """Compute what rows lo:hi send; `stuck` gets the sum of the scores of rows without out-edges."""
     stuck[:] = 0
     kind, width = scores.dtype.type, uint64(scores.shape[1])
     for i in range(uint64(lo), uint64(hi)):
@@ -141,7 +140,7 @@ def _send(lo, hi, scores, strength, sent, stuck):
 
 @part
 def _gather(lo, hi, edges, vectors, factors, tolerance, totals, came, moved, change):
-    """What is sent to rows lo:hi becomes their new scores."""
+    """Gather, and compute the new scores of rows lo:hi; `change` gets the sum of their changes."""
     _, indptr, senders, weights = edges
     (_, restart, spread, scores, sent), (alpha, jumps, again) = vectors, factors
     kind, width = scores.dtype.type, uint64(scores.shape[1])
@@ -165,7 +164,7 @@ def _gather(lo, hi, edges, vectors, factors, tolerance, totals, came, moved, cha
 
 @part
 def _group(first, end, senders, weights, sent, width, g, came):
-    """The sums of components g, g + 1, ... of one group along edges first:end."""
+    """Sum the components g, g + 1, ... of one group over the edges first:end."""
     kind, final = sent.dtype.type, uint64(max(senders.size - 1, 0))
     p, q, r, s = kind(0), kind(0), kind(0), kind(0)
     for e in range(first, end):
@@ -181,7 +180,7 @@ def _group(first, end, senders, weights, sent, width, g, came):
 
 @part
 def _two_groups(first, end, senders, weights, sent, width, g, came):
-    """The same for two groups, which are a cache line."""
+    """The same for two groups, which are one cache line."""
     kind, final = sent.dtype.type, uint64(max(senders.size - 1, 0))
     p, q, r, s = kind(0), kind(0), kind(0), kind(0)
     h, i, j, k = kind(0), kind(0), kind(0), kind(0)

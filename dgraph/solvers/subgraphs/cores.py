@@ -1,5 +1,6 @@
-"""Cores by peeling (Seidman, 1983): level after level, vertices with no more neighbours left than the level go, and
-those that this brings down to the level go with them. Threads peel side by side (Kabir and Madduri, PKC, 2017)."""
+"""Core numbers by peeling (Seidman, 1983): level by level, remove the vertices with at most that many remaining
+neighbours, including those that this brings down to the level. Threads peel in parallel (Kabir and Madduri, PKC,
+2017)."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from dgraph.native.team import ONE, atomic_add, atomic_min, barrier, kernel, tea
 from dgraph.solvers.solver import Problem, Solution
 from dgraph.solvers.subgraphs.neighbours import OTHERS, distinct, is_simple
 
-LEVELS = 1 << 31  # more than there are
-GRAIN = 64  # vertices in a row that are one thread's: neighbours in number are often of one level
+LEVELS = 1 << 31  # more than any graph has
+GRAIN = 64  # consecutive vertices of one thread: vertices with similar numbers often have the same level
 
 
 def core_numbers(problem: Problem) -> Solution:
@@ -21,22 +22,22 @@ def core_numbers(problem: Problem) -> Solution:
 
 
 def main_core(problem: Problem) -> Solution:
-    """Solver of `k_core` without k: the column `in_core`, of the highest core."""
+    """Solver of `k_core` without k: the column `in_core` for the highest core."""
     core, edges = peel(problem, problem.vertices)
     highest = int(core.max(initial=0))
     return Solution({"in_core": core >= highest}, highest + 1, edges, {"highest": highest})
 
 
 def core_of(problem: Problem) -> Solution:
-    """Solver of `k_core`: the column `in_core`, of the core of `k`; it peels no further."""
+    """Solver of `k_core`: the column `in_core` for the k-core. It peels no further."""
     k = problem.values["k"]
     core, edges = peel(problem, min(k, problem.vertices))
     return Solution({"in_core": core >= k}, 1, edges)
 
 
 def peel(problem: Problem, levels: int) -> tuple[np.ndarray, int]:
-    """The core of each vertex (of vertices in the core of `levels`, the number of their neighbours there); and the
-    edges looked at."""
+    """The core number of each vertex, and the number of edges read. Vertices in the core of `levels` get the number of
+    their neighbours in it instead."""
     size, threads = problem.vertices, problem.threads
     rows, *more = problem.edges.senders("both")
     if not more and is_simple(rows, threads):
@@ -53,9 +54,10 @@ def peel(problem: Problem, levels: int) -> tuple[np.ndarray, int]:
 
 @kernel
 def _peel(rank, size, signals, begins, ends, others, left, waiting, going, shared, levels):
-    """left[u] counts u's neighbours that are not gone, and stays at u's core when u goes. A thread has its own vertices
-    `waiting`; it writes to all of `left`, by atomics, and whom it brings down to the level goes with it. `shared` tells
-    how many are gone, and the lowest level of who waits, in even and in odd turns: levels of nobody are left out."""
+    """left[u] counts u's remaining neighbours, and stays at u's core number once u is removed. Each thread owns the
+    vertices in its row of `waiting`. It writes to all of `left`, by atomics, and removes the vertices that it brings
+    down to the level. `shared` holds the number of removed vertices, and the lowest level of any waiting vertex, for
+    even and for odd turns: levels without vertices are skipped."""
     own, stack = waiting[rank], going[rank]
     n = uint64(left.size)
     count = uint64(0)
@@ -66,7 +68,7 @@ def _peel(rank, size, signals, begins, ends, others, left, waiting, going, share
             count += ONE
     level, turn = 0, 0
     while level < levels:
-        barrier(size, signals)  # nobody brings down who is not looked at yet
+        barrier(size, signals)  # no thread lowers a vertex that its owner has yet to look at
         if shared[0] == left.size:
             break
         deep = still = uint64(0)
@@ -98,7 +100,7 @@ def _peel(rank, size, signals, begins, ends, others, left, waiting, going, share
                     if before == level + 1:
                         stack[deep] = v
                         deep += ONE
-                    elif before <= level:  # another thread was quicker
+                    elif before <= level:  # another thread was faster
                         atomic_add(left, v, 1)
         if peeled:
             atomic_add(shared, 0, np.int64(peeled))

@@ -1,5 +1,4 @@
-"""Edges by their higher end, cut into blocks of rows: how the edges of a partition go to the blocks in which triangles
-are counted."""
+"""Divides the edges of a partition, by their higher end, among the blocks in which triangles are counted."""
 
 from __future__ import annotations
 
@@ -12,12 +11,13 @@ from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, kernel
 from dgraph.partition.adjacency import Adjacency
 
-FROM_HIGHER, FROM_LOWER, ANY = 0, 1, 2  # which edges: those that lead down, those that lead up, or all; never loops
+FROM_HIGHER, FROM_LOWER, ANY = 0, 1, 2  # edges to a lower vertex, to a higher one, or all; never self loops
 
 
 def by_higher_end(edges: Adjacency, names: np.ndarray, shift: int, which: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each of 2**shift blocks the rows of the higher ends of some edges, and their lower ends: arrays of their own,
-    so that each can be let go. `names` are the numbers of local vertices; row r of block p is r * 2**shift + p."""
+    """For each of 2**shift blocks, the rows of its edges' higher ends, and the lower ends. Each block has arrays of its
+    own, so that they can be freed one by one. `names` are the numbers of local vertices; row r of block p is vertex
+    r * 2**shift + p."""
     counts = np.zeros(1 << shift, np.int64)
     _count(edges.indptr, edges.neighbours, names, which, counts)
     bounds = np.concatenate([[0], np.cumsum(counts)])
@@ -33,7 +33,7 @@ def _chosen(u, v, which):
 
 @kernel
 def _count(indptr, neighbours, names, which, counts):
-    """counts[p] = edges that go to block p."""
+    """Set counts[p] to the number of edges of block p."""
     blocks = uint64(counts.size - 1)
     for row in range(uint64(indptr.size - 1)):
         u = names[row]

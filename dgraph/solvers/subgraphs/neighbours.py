@@ -1,5 +1,5 @@
-"""Neighbours in the simple graph, where directions, self loops and repeated edges do not count: the rows that triangles
-are counted in and cores are peeled from."""
+"""Neighbours in the simple graph, which ignores directions, self loops and repeated edges: the rows for counting
+triangles and peeling cores."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dgraph.native.team import ONE, atomic_add, atomic_load, atomic_max, kernel,
 from dgraph.partition.adjacency import Adjacency
 from dgraph.tables.edge_tables import cached_on
 
-ALL, OTHERS, LOWER = 0, 1, 2  # which neighbours a row keeps: of OTHERS not itself, of LOWER those that come before it
+ALL, OTHERS, LOWER = 0, 1, 2  # the neighbours that a row keeps: all, all but itself, or those before it
 GRAIN = 1024  # rows that a thread takes at a time
-CURSOR, REPEATED = 0, 1  # in `found`: the first row that nobody has taken; and whether some row is not simple
+CURSOR, REPEATED = 0, 1  # in `tally`: the next row to be taken; and whether some row is not simple
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """`others[bounds[r, 0]:bounds[r, 1]]` are the neighbours of row r, each once; `ways` says if arcs lead to a
-    neighbour one way (1) or both ways (2)."""
+    """`others[bounds[r, 0]:bounds[r, 1]]` are the neighbours of row r, each once. `ways` tells whether arcs connect a
+    neighbour in one direction (1) or in both (2)."""
 
-    bounds: np.ndarray  # int64, rows x 2; there are gaps between the rows, where repeats have been
+    bounds: np.ndarray  # int64, rows x 2; there are gaps between rows in place of repeated neighbours
     others: np.ndarray  # uint32
     ways: np.ndarray | None  # uint8, aligned with `others`
 
@@ -35,7 +35,7 @@ class Neighbours:
     def num_edges(self) -> int:
         return int((self.bounds[:, 1] - self.bounds[:, 0]).sum())
 
-    def __sizeof__(self) -> int:  # what Dask counts, to spill in time
+    def __sizeof__(self) -> int:  # Dask uses it to decide when to spill
         return self.bounds.nbytes + self.others.nbytes + (0 if self.ways is None else self.ways.nbytes)
 
 
@@ -48,13 +48,11 @@ def distinct(
     order: np.ndarray | None = None,
     ways: bool = False,
 ) -> Neighbours:
-    """The rows of one table, or of one for each direction, with every neighbour once. `size` is above all neighbours.
-
-    order: a new number for each vertex, by which rows and neighbours are named.
-    """
+    """The rows of one table, or of one table for each direction, with every neighbour once. All neighbours are below
+    `size`. `order` is a new number for each vertex, which then identifies rows and neighbours."""
     first, second = tables[0], tables[1] if len(tables) > 1 else None
     total = sum(table.num_edges for table in tables)
-    found = Neighbours(
+    result = Neighbours(
         np.empty((len(first.indptr) - 1, 2), np.int64),
         np.empty(total, np.uint32),
         np.empty(total, np.uint8) if ways else None,
@@ -62,28 +60,28 @@ def distinct(
     more = (None, None) if second is None else (second.indptr, second.neighbours)
     marks, cursor = np.zeros((threads, size), np.uint8), np.zeros(1, np.int64)
     sides = first.indptr, first.neighbours, *more
-    team(_distinct, threads, cursor, *sides, order, kept, found.bounds, found.others, found.ways, marks)
-    return found
+    team(_distinct, threads, cursor, *sides, order, kept, result.bounds, result.others, result.ways, marks)
+    return result
 
 
 def is_simple(rows: Adjacency, threads: int) -> bool:
-    """Whether rows have every neighbour once, and nobody is a neighbour of itself; kept as long as the rows are."""
+    """Whether rows list every neighbour once, and no vertex is its own neighbour; cached with the rows."""
 
     def look() -> bool:
-        marks, found = np.zeros((threads, len(rows.indptr) - 1), np.bool_), np.zeros(2, np.int64)
-        team(_find_repeats, threads, found, rows.indptr, rows.neighbours, marks)
-        return not found[REPEATED]
+        marks, tally = np.zeros((threads, len(rows.indptr) - 1), np.bool_), np.zeros(2, np.int64)
+        team(_find_repeats, threads, tally, rows.indptr, rows.neighbours, marks)
+        return not tally[REPEATED]
 
     return bool(cached_on(rows, "simple", look))
 
 
 @kernel
-def _find_repeats(rank, size, signals, found, indptr, neighbours, marks):
-    """Sets found[REPEATED]. `marks[rank]` are its own: which neighbours the row has, unless they ascend; none between
-    rows."""
+def _find_repeats(rank, size, signals, tally, indptr, neighbours, marks):
+    """Sets tally[REPEATED]. A thread marks the neighbours of its current row in `marks[rank]`, unless they ascend, and
+    clears the marks again."""
     mark, n, repeated = marks[rank], indptr.size - 1, False
-    while not repeated and atomic_load(found, REPEATED) == 0:
-        begin = atomic_add(found, CURSOR, GRAIN)
+    while not repeated and atomic_load(tally, REPEATED) == 0:
+        begin = atomic_add(tally, CURSOR, GRAIN)
         if begin >= n:
             break
         for u in range(uint64(begin), uint64(min(begin + GRAIN, n))):
@@ -100,7 +98,7 @@ def _find_repeats(rank, size, signals, found, indptr, neighbours, marks):
                 for e in range(first, last):
                     mark[neighbours[e]] = False
     if repeated:
-        atomic_max(found, REPEATED, 1)
+        atomic_max(tally, REPEATED, 1)
 
 
 @kernel
@@ -108,8 +106,8 @@ def _distinct(
     rank, size, signals,
     cursor, indptr, neighbours, more_indptr, more_neighbours, order, kept, bounds, others, ways, marks,
 ):  # fmt: skip
-    """A row is written where its edges are in the table, by the thread that takes it. `marks[rank]` are its own: which
-    neighbours the row has, as a bit for each direction; none between rows."""
+    """The thread that takes a row writes it at the row's place in the table. It marks the neighbours of its current row
+    in `marks[rank]`, with a bit for each direction, and clears the marks again."""
     mark = marks[rank]
     n = indptr.size - 1
     while True:
@@ -134,7 +132,7 @@ def _distinct(
 
 @inlined
 def _take(row, u, indptr, neighbours, order, kept, mark, bit, others, end):
-    """Append the neighbours that the row keeps and does not have yet, and mark them; returns where the row ends now."""
+    """Append and mark the neighbours that the row keeps and does not have yet; returns the new end of the row."""
     for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
         x = uint64(neighbours[e]) if order is None else uint64(order[neighbours[e]])
         if kept == ALL or x < row or (kept == OTHERS and x != row):
@@ -146,8 +144,8 @@ def _take(row, u, indptr, neighbours, order, kept, mark, bit, others, end):
 
 
 def by_degree(degree: np.ndarray) -> np.ndarray | None:
-    """New numbers by descending degree, if some vertices have far more edges than others: then no row of lower
-    neighbours is long, and what is looked at most lies together. None if the old numbers serve as well."""
+    """New numbers by descending degree, if some vertices have far more edges than others. Then no row of lower
+    neighbours is long, and the data that is read most lies together. None if the old numbers are as good."""
     if not are_skewed(degree):
         return None
     order = np.empty(len(degree), np.uint32)
@@ -156,6 +154,6 @@ def by_degree(degree: np.ndarray) -> np.ndarray | None:
 
 
 def are_skewed(degree: np.ndarray) -> bool:
-    """Whether the vertex at the end of an edge has, on average, more than twice the mean degree."""
+    """Whether the vertices at the ends of edges have, on average, more than twice the mean degree."""
     degree = degree.astype(np.float64)
-    return bool(np.square(degree).sum() * len(degree) > 2 * degree.sum() ** 2)  # np.dot wakes the threads of BLAS
+    return bool(np.square(degree).sum() * len(degree) > 2 * degree.sum() ** 2)  # np.dot would start BLAS threads

@@ -1,7 +1,7 @@
-"""Triangles: each is found once, from its highest vertex, by marking the lower neighbours of one vertex and looking for
-the marks among the lower neighbours of these ("forward", Schank and Wagner, 2005).
+"""Triangles, each counted once, from its highest vertex: mark the lower neighbours of a vertex, then look for marks
+among their own lower neighbours ("forward", Schank and Wagner, 2005).
 
-Numbers that descend with the degree make lower neighbours few. Where all rows are short, marks do not pay.
+If vertices are numbered by descending degree, lower neighbours are few. If all rows are short, marks are not worth it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from dgraph.solvers.subgraphs.neighbours import Neighbours
 
 GRAIN = 256  # rows that a thread takes at a time
 SHORT_GRAIN = 4096
-SHORT = 8  # neighbours of neighbours: the length of a row, as an edge sees it on average
+SHORT = 8  # the mean degree of the vertices at the ends of edges
 
 
 def are_short(table: Adjacency) -> bool:
-    """Whether all rows are too short for marks to pay."""
+    """Whether rows are too short for marks to be worth it."""
     lengths = np.diff(table.indptr)
     return bool(np.square(lengths, out=lengths).sum() <= SHORT * table.num_edges)
 
 
 def of_short_rows(table: Adjacency, threads: int, *, degrees: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """The triangles through each vertex, and its neighbours if they are wanted; rows have the edges of both
+    """The number of triangles of each vertex and, with `degrees`, of its neighbours. Rows hold the edges of both
     directions."""
     counts = np.zeros(len(table.indptr) - 1, np.int64)
     degree = np.empty_like(counts) if degrees else None
@@ -36,16 +36,16 @@ def of_short_rows(table: Adjacency, threads: int, *, degrees: bool) -> tuple[np.
 def count(
     mine: Neighbours, part: int, theirs: Neighbours, other: int, shift: int, size: int, threads: int
 ) -> np.ndarray:
-    """For each of `size` vertices the edges across from it, or their arcs, in the triangles with their highest vertex
-    in one block and their middle one in another. Row r of block p is vertex r * 2**shift + p."""
+    """For each of `size` vertices, count the opposite edges, or their arcs, in all triangles with the highest vertex in
+    one block and the middle one in another. Row r of block p is vertex r * 2**shift + p."""
     counts, marks = np.zeros((threads, size), np.int64), np.zeros((threads, size), np.uint8)
     sides = mine.bounds, mine.others, mine.ways, theirs.bounds, theirs.others, theirs.ways
     team(_count, threads, np.zeros(1, np.int64), *sides, part, other, shift, counts, marks)
-    return counts[0].copy() if threads > 1 else counts[0]  # what the other threads had is let go
+    return counts[0].copy() if threads > 1 else counts[0]  # so that the memory of the other threads is freed
 
 
 def ends(block: Neighbours, part: int, shift: int, size: int) -> np.ndarray:
-    """For each of `size` vertices, how many edges of a block end there."""
+    """For each of `size` vertices, the number of its edges in a block."""
     degree = np.zeros(size, np.int64)
     _count_ends(block.bounds, block.others, part, shift, degree)
     return degree
@@ -65,8 +65,8 @@ def _count(
     rank, size, signals,
     cursor, bounds, others, ways, their_bounds, their_others, their_ways, part, other, shift, counts, marks,
 ):  # fmt: skip
-    """`counts[rank]` are written by one thread and added to those of rank 0 at the end. `marks[rank]` hold the ways of
-    u's lower neighbours while u's triangles are counted, and nothing between rows."""
+    """Each thread writes its own `counts[rank]`, which are added to those of rank 0 at the end. While it counts the
+    triangles of u, `marks[rank]` holds the ways of u's lower neighbours; then it clears them."""
     mark, worth = marks[rank], counts[rank]
     n = len(bounds)
     shift, part, other = uint64(shift), uint64(part), uint64(other)
@@ -93,7 +93,7 @@ def _count(
                 to_v = np.int64(0)
                 for k in range(uint64(their_bounds[v >> shift, 0]), uint64(their_bounds[v >> shift, 1])):
                     w = their_others[k]
-                    across_v = np.int64(mark[w])  # 0: w is no neighbour of u
+                    across_v = np.int64(mark[w])  # 0: w is not a neighbour of u
                     closed = np.int64(across_v != 0)
                     to_u += closed * (1 if their_ways is None else np.int64(their_ways[k]))
                     to_v += across_v
@@ -108,13 +108,13 @@ def _count(
     if rank == 0:
         for u in range(uint64(counts.shape[1])):
             for other_rank in range(1, size):
-                if counts[other_rank, u]:  # what was never written to takes no memory, and is not to
+                if counts[other_rank, u]:  # pages that were never written take no memory: do not write to them
                     counts[0, u] += counts[other_rank, u]
 
 
 @kernel
 def _of_short_rows(rank, size, signals, cursor, indptr, neighbours, counts, degree):
-    """Each pair of lower neighbours of a vertex is looked for in the row of one of them. All threads add to `counts`;
+    """For each pair of lower neighbours of a vertex, look for one in the row of the other. All threads add to `counts`;
     the thread that takes a row writes its `degree`."""
     lower = np.empty(64, np.uint32)
     n = indptr.size - 1

@@ -1,13 +1,13 @@
-"""Is this answer right? Every operation has a verifier: another, simpler algorithm, in NumPy and SciPy alone.
+"""Check whether an answer is right. Each operation has a verifier: a different, simpler algorithm in NumPy and SciPy.
 
     from dgraph.testing.verify import Edges, verify
 
-    verify("bfs", graph, dg.bfs(graph, 7), source=7)                             # a graph and a result of dgraph's
-    verify("wcc", Edges(source, destination, vertices), {"component": labels})   # arrays, whoever found them
+    verify("bfs", graph, dg.bfs(graph, 7), source=7)                             # a graph and a result of dgraph
+    verify("wcc", Edges(source, destination, vertices), {"component": labels})   # arrays, computed by any program
 
-A wrong answer raises `AnswerError`, which says where. Options are those of the operation that its answer depends on;
-vertices among them, as in the columns of an answer, are numbers when edges are given as arrays. Where a mapping from
-vertices is an option, an array by their numbers is one, too.
+A wrong answer raises `AnswerError`, which says where it is wrong. Pass the operation's options that affect its answer.
+If edges are arrays, vertices in options and answers are numbers, and an option that maps vertices to values may be an
+array indexed by vertex.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["OPERATIONS", "AnswerError", "Edges", "verify"]
 
 Verifier = Callable[..., None]
 Table = dict[str, tuple[Verifier, tuple[str, ...], tuple[str, ...]]]
-# the verifier of each operation, the columns of its answer, and which of them hold vertices
+# by operation: the verifier, the columns of the answer, and those of them that hold vertices
 OPERATIONS: Table = {
     "pagerank": (pagerank, ("pagerank",), ()),
     "bfs": (bfs, ("distance", "predecessor"), ("predecessor",)),
@@ -54,18 +54,38 @@ RATINGS: Table = {"factorize": (factorize, ("factors",), ())}  # for graphs of r
 
 
 def verify(operation: str, graph: Graph | Edges, answer: Any, **options: Any) -> None:
-    """Refuse an answer that is not what the operation means on this graph.
+    """Verify an operation's answer on a graph.
 
-    `answer` is a result, its frame, or a dict of arrays by the numbers of the vertices.
+    Parameters
+    ----------
+    operation : str
+        Name of the operation, such as ``"bfs"``.
+    graph : Graph or Edges
+        The graph, or edges as arrays.
+    answer : RunResult, DataFrame or dict of arrays
+        The result of the operation, its frame, or arrays indexed by vertex number.
+    **options
+        Options of the operation that affect its answer, such as ``source``.
+
+    Raises
+    ------
+    AnswerError
+        If the answer is wrong.
+
+    Examples
+    --------
+    >>> from dgraph.testing.verify import verify
+    >>> G = dg.grid(rows=3, cols=3)
+    >>> verify("bfs", G, dg.bfs(G, 4), source=4)
     """
     known: Table = {**OPERATIONS, **RATINGS}
     if operation not in known:
-        raise OptionError(f"operation={operation!r} has no verifier; there are {', '.join(known)}")
+        raise OptionError(f"operation={operation!r} has no verifier; choose one of {', '.join(known)}")
     function, names, of_vertices = known[operation]
     edges = graph if isinstance(graph, Edges) else Edges.of(graph)
     options = by_number(operation, function, names, edges, options)
-    found = {name: column(answer, name, edges, of_vertices=name in of_vertices) for name in names}
-    found = {name: values for name, values in found.items() if values is not None}
-    if not found:
+    columns = {name: column(answer, name, edges, of_vertices=name in of_vertices) for name in names}
+    columns = {name: values for name, values in columns.items() if values is not None}
+    if not columns:
         raise AnswerError(f"the answer has no column {' or '.join(map(repr, names))}")
-    function(edges, **found, **options)
+    function(edges, **columns, **options)

@@ -1,5 +1,5 @@
-"""Components, by SciPy's searches. Labels of weak ones agree along every edge, name the smallest member, and there are
-as many; strong ones are those that SciPy finds."""
+"""Components, verified with SciPy. Labels of weak components agree along every edge, are the smallest member, and have
+the right number; strong components equal those of SciPy."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from dgraph.testing.verify.edges import Edges, expect, sized
 
 
 def wcc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None:
-    """Refuse components that are not those of the graph.
+    """Verify weakly connected components.
 
-    names: a component is called by its "smallest" member, or by "any" value of its own.
+    With `names="smallest"`, the label of a component must be its smallest member; with "any", any distinct value.
 
-    Labels that agree along every edge are unions of components, and as many labels as components are the components.
+    Labels that agree along every edge are unions of components. If there are as many labels as components, they are the
+    components.
     """
     sized(edges, {"component": component})
     label = component
@@ -25,28 +26,28 @@ def wcc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None
     if names == "smallest":
         own = np.arange(edges.vertices)
         expect((label >= 0) & (label <= own), lambda v: f"vertex {v}: component {label[v]} is not a smaller vertex")
-        expect(label[label] == label, lambda v: f"vertex {v}: component {label[v]}, which says {label[label[v]]}")
-        found = int(np.count_nonzero(label == own))
+        expect(
+            label[label] == label,
+            lambda v: f"vertex {v}: component {label[v]}, whose own component is {label[label[v]]}",
+        )
+        number = int(np.count_nonzero(label == own))
     else:
-        found = len(np.unique(label))
-    count = edges.remembered("components", lambda: number_of_components(edges))
-    if found != count:
-        raise AnswerError(f"{found:,} components, not {count:,}")
+        number = len(np.unique(label))
+    count = edges.cached("components", lambda: number_of_components(edges))
+    if number != count:
+        raise AnswerError(f"{number:,} components, not {count:,}")
 
 
 def number_of_components(edges: Edges) -> int:
-    """How many weakly connected components there are, by SciPy."""
+    """The number of weakly connected components, by SciPy."""
     rows = edges.matrix(np.ones(len(edges.arcs[0]), np.float32))
     return int(connected_components(rows, directed=True, connection="weak", return_labels=False))
 
 
 def scc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None:
-    """Refuse strongly connected components that are not those of the graph.
-
-    names: a component is called by its "smallest" member, or by "any" value of its own.
-    """
+    """Verify strongly connected components; `names` is as in `wcc`."""
     sized(edges, {"component": component})
-    smallest = edges.remembered("strong components", lambda: smallest_of_strong_components(edges))
+    smallest = edges.cached("strong components", lambda: smallest_of_strong_components(edges))
     if names == "any":
         _, members, label = np.unique(component, return_index=True, return_inverse=True)
         component = members[label]
@@ -54,7 +55,7 @@ def scc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None
 
 
 def smallest_of_strong_components(edges: Edges) -> np.ndarray:
-    """The smallest vertex of each one's strongly connected component, by SciPy."""
+    """For each vertex, the smallest vertex of its strongly connected component, by SciPy."""
     rows = edges.matrix(np.ones(len(edges.arcs[0]), np.float32))
     count, label = connected_components(rows, directed=True, connection="strong")
     smallest = np.full(count, edges.vertices)

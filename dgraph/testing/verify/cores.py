@@ -1,5 +1,5 @@
-"""Degrees, by counting; and cores, both ways: a vertex of core k has k neighbours in cores as high, and whoever is
-outside can be peeled away."""
+"""Degrees, verified by counting, and cores, verified from both sides: a vertex of core k has k neighbours in cores at
+least as high, and all other vertices can be peeled away."""
 
 from __future__ import annotations
 
@@ -17,35 +17,37 @@ def degrees(
     in_degree: np.ndarray | None = None,
     out_degree: np.ndarray | None = None,
 ) -> None:
-    """Refuse degrees that are not those counted. `degree` is both together in a directed graph, and either in an
-    undirected one."""
+    """Verify degrees. `degree` is the sum of both in a directed graph, and equals both in an undirected graph."""
     sized(edges, {"degree": degree, "in_degree": in_degree, "out_degree": out_degree})
     starts, ends, _ = edges.arcs
     out = np.bincount(starts, minlength=edges.vertices)
     into = np.bincount(ends, minlength=edges.vertices)
     both = out + into if edges.directed else out
     given = {"degree": (degree, both), "in_degree": (in_degree, into), "out_degree": (out_degree, out)}
-    for name, (found, expected) in given.items():
-        if found is not None and (found != expected).any():
-            v = np.argmax(found != expected)
-            raise AnswerError(f"vertex {v}: {name} {found[v]}, not {expected[v]}")
+    for name, (values, expected) in given.items():
+        if values is not None and (values != expected).any():
+            v = np.argmax(values != expected)
+            raise AnswerError(f"vertex {v}: {name} {values[v]}, not {expected[v]}")
 
 
 def core_number(edges: Edges, *, core: np.ndarray) -> None:
-    """Refuse core numbers of which one is too high, or too low."""
+    """Verify that no core number is too high or too low."""
     sized(edges, {"core": core})
     level = np.asarray(core, np.int64)
-    beside = _beside(edges, level)
+    as_high = _count_as_high(edges, level)
     expect(
-        beside >= level, lambda v: f"vertex {v}: core {level[v]}, with {beside[v]} neighbours in cores as high as that"
+        as_high >= level,
+        lambda v: f"vertex {v}: core {level[v]}, with {as_high[v]} neighbours in cores as high as that",
     )
-    left = _peeled(edges, level, beside, np.ones(edges.vertices, bool))
+    left = _peeled(edges, level, as_high, np.ones(edges.vertices, bool))
     expect(~left, lambda v: f"vertex {v}: core {level[v]}, but it is in a higher one")
 
 
 def k_core(edges: Edges, *, in_core: np.ndarray, k: int | None = None) -> None:
-    """Refuse a set of vertices that is not the k-core; without k, not the highest core that has vertices: the core of
-    as many neighbours as all have there, if no vertex is in the next."""
+    """Verify the k-core or, without `k`, the highest core that is not empty.
+
+    In the second case, k is the smallest number of neighbours within the core, and the (k + 1)-core must be empty.
+    """
     sized(edges, {"in_core": in_core})
     inside = np.asarray(in_core, bool)
     check_integer("k", k, 0, or_none=True)
@@ -53,32 +55,32 @@ def k_core(edges: Edges, *, in_core: np.ndarray, k: int | None = None) -> None:
         if not edges.vertices:
             return
         if not inside.any():
-            raise AnswerError("the highest core is never empty, and no vertex is said to be in it")
-        k = int(_beside(edges, inside.astype(np.int64))[inside].min())
+            raise AnswerError("no vertex is in the core, but the highest core is never empty")
+        k = int(_count_as_high(edges, inside.astype(np.int64))[inside].min())
         higher = _peeled(edges, np.full(len(inside), k), np.diff(edges.simple.indptr), np.ones(len(inside), bool))
         expect(~higher, lambda v: f"vertex {v}: in the {k + 1}-core, so that the {k}-core is not the highest")
     level = np.where(inside, k, k - 1)
-    beside = _beside(edges, level)
-    expect(~inside | (beside >= k), lambda v: f"vertex {v}: in the {k}-core, with {beside[v]} neighbours there")
-    left = _peeled(edges, level, beside, ~inside)
-    expect(~left, lambda v: f"vertex {v}: not in the {k}-core, but nothing takes it away")
+    as_high = _count_as_high(edges, level)
+    expect(~inside | (as_high >= k), lambda v: f"vertex {v}: in the {k}-core, with {as_high[v]} neighbours there")
+    left = _peeled(edges, level, as_high, ~inside)
+    expect(~left, lambda v: f"vertex {v}: not in the {k}-core, but it cannot be peeled away")
 
 
-def _beside(edges: Edges, level: np.ndarray) -> np.ndarray:
-    """How many neighbours of each vertex are of its level or higher."""
+def _count_as_high(edges: Edges, level: np.ndarray) -> np.ndarray:
+    """For each vertex, the number of neighbours whose level is at least its own."""
     simple = edges.simple
     rows = np.repeat(np.arange(edges.vertices), np.diff(simple.indptr))
     return np.bincount(rows[level[simple.indices] >= level[rows]], minlength=edges.vertices)
 
 
-def _peeled(edges: Edges, level: np.ndarray, beside: np.ndarray, outside: np.ndarray) -> np.ndarray:
-    """The vertices left when all have gone, again and again, that have no more neighbours left than their level.
+def _peeled(edges: Edges, level: np.ndarray, as_high: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    """The vertices that remain after repeatedly removing those with no more remaining neighbours than their level.
 
-    All levels are peeled at once: a vertex of a lower level is no neighbour any more, one of a higher level stays.
+    All levels are peeled at once: vertices of lower levels do not count as neighbours, and those of higher levels stay.
     """
     indptr, neighbours = edges.simple.indptr.astype(np.int64), edges.simple.indices
-    left, beside = outside.copy(), beside.copy()
-    going = np.flatnonzero(left & (beside <= level))
+    left, as_high = outside.copy(), as_high.copy()
+    going = np.flatnonzero(left & (as_high <= level))
     while len(going):
         left[going] = False
         lengths = indptr[going + 1] - indptr[going]
@@ -86,6 +88,6 @@ def _peeled(edges: Edges, level: np.ndarray, beside: np.ndarray, outside: np.nda
         places = np.arange(len(rows)) + np.repeat(indptr[going] - np.cumsum(lengths) + lengths, lengths)
         near = neighbours[places]
         near = near[left[near] & (level[near] == level[going[rows]])]
-        np.subtract.at(beside, near, 1)
-        going = np.unique(near[beside[near] <= level[near]])
+        np.subtract.at(as_high, near, 1)
+        going = np.unique(near[as_high[near] <= level[near]])
     return left

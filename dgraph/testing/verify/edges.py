@@ -1,4 +1,4 @@
-"""What verifiers read: edges as plain arrays between the numbers 0 .. vertices - 1, and the columns of an answer."""
+"""What verifiers read: edges as arrays of vertex numbers from 0 to vertices - 1, and the columns of an answer."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from dgraph.graph import Graph
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Edge i leads from source[i] to destination[i]; without direction, both ways, but a self loop once."""
+    """Edge i leads from source[i] to destination[i]. An undirected edge leads both ways, but a self loop only once."""
 
     source: np.ndarray
     destination: np.ndarray
     vertices: int
     directed: bool = True
     weight: np.ndarray | None = None
-    ids: pd.Index | None = None  # what the vertices are called in frames, by number; None if they are numbers there
-    known: dict[Any, Any] = field(default_factory=dict)  # what an earlier verification found, for the next one
+    ids: pd.Index | None = None  # ids of vertices by number; None if ids are numbers
+    known: dict[Any, Any] = field(default_factory=dict)  # cache for further verifications
 
     @classmethod
     def of(cls, graph: Graph) -> Edges:
-        """The edges of a graph, brought to this process."""
+        """The edges of a graph, collected in this process."""
         frame, ids = compute_frames(graph)[0], pd.Index(graph.numbering.ids())
-        ends = graph.listed.edges.source, graph.listed.edges.destination
+        ends = graph.input_edges.edges.source, graph.input_edges.edges.destination
         source, destination = (ids.get_indexer(frame[end]) for end in ends)
         weight = None if graph.weight is None else frame[graph.weight].to_numpy(np.float64)
         return cls(source, destination, graph.num_vertices, graph.directed, weight, ids)
@@ -49,7 +49,7 @@ class Edges:
         return starts, ends, weight
 
     def matrix(self, values: np.ndarray | None = None, *, incoming: bool = False) -> csr_array:
-        """The arcs by row: of their start, or of their end. Values of repeated arcs are added up."""
+        """The arcs as a matrix, with a row for each start or, if `incoming`, for each end. Repeated arcs are summed."""
         starts, ends, _ = self.arcs
         rows, columns = (ends, starts) if incoming else (starts, ends)
         values = np.ones(len(rows)) if values is None else values
@@ -57,7 +57,7 @@ class Edges:
 
     @cached_property
     def simple(self) -> csr_array:
-        """The graph without directions, self loops and repeats; a value is in how many directions an edge leads."""
+        """The graph without directions, self loops and repeats. A value counts the directions of an edge."""
         n = max(self.vertices, 1)
         low, high = np.minimum(self.source, self.destination), np.maximum(self.source, self.destination)
         key = (low.astype(np.int64) * n + high) * 2 + (self.directed & (self.source == low))
@@ -68,23 +68,22 @@ class Edges:
         ends = np.concatenate([low, high]), np.concatenate([high, low])
         return coo_array((np.tile(directions, 2), ends), (self.vertices, self.vertices)).tocsr()
 
-    def remembered(self, key: Any, find: Callable[[], Any]) -> Any:
-        """What `find` returns, which is called once for each key: a benchmark verifies many answers on the same
-        edges."""
+    def cached(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """The result of `compute`, which runs once per key: benchmarks verify many answers on the same edges."""
         if key not in self.known:
-            self.known[key] = find()
+            self.known[key] = compute()
         return self.known[key]
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:
-    """Each value once, ascending; `np.unique` hashes, which is several times slower on so many."""
+    """The distinct values in ascending order. `np.unique` hashes, which is several times slower."""
     values = np.sort(values)
     return values[np.append(True, values[1:] != values[:-1])] if len(values) else values
 
 
 def column(answer: Any, name: str, edges: Edges, *, of_vertices: bool = False) -> np.ndarray | None:
-    """A column of an answer by number of the vertex, None if the answer lacks it. In a column `of_vertices` ids become
-    numbers, and -1 where there is none."""
+    """A column of an answer by vertex number, or None if the answer lacks it. In a column `of_vertices`, ids become
+    numbers, and missing ids become -1."""
     if hasattr(answer, "by_number"):
         return answer.by_number(name)
     if name not in answer:
@@ -99,18 +98,17 @@ def column(answer: Any, name: str, edges: Edges, *, of_vertices: bool = False) -
     return np.asarray(values)
 
 
-def expect(right: np.ndarray | bool, tell: Callable[[int], str]) -> None:
-    """Raise an AnswerError unless all is right. `tell` is called with the first position where it is not, and returns
-    what is wrong there."""
+def expect(right: np.ndarray | bool, describe: Callable[[int], str]) -> None:
+    """Raise an AnswerError unless all are right. `describe` returns the problem at the first position that is wrong."""
     right = np.atleast_1d(right)
     if not right.all():
         wrong = len(right) - np.count_nonzero(right)
         others = f", and {wrong - 1:,} more like it" if wrong > 1 else ""
-        raise AnswerError(tell(int(np.argmin(right))) + others)
+        raise AnswerError(describe(int(np.argmin(right))) + others)
 
 
 def sized(edges: Edges, columns: Mapping[str, np.ndarray | None]) -> None:
-    """Refuse columns that do not hold one value for each vertex."""
+    """Check that columns hold one value per vertex."""
     for name, values in columns.items():
         if values is not None and len(values) != edges.vertices:
             raise AnswerError(f"{name}: {len(values):,} values for {edges.vertices:,} vertices")

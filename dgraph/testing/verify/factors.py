@@ -1,5 +1,5 @@
-"""Factors of ratings: how far their inner products are from the ratings is counted again in NumPy. Factors are never
-unique (a rotation of all changes nothing), so there is nothing to compare them with but what they are for."""
+"""Factors of ratings: the error of their inner products is computed again in NumPy. Factors are not unique (rotating
+all of them changes nothing), so they cannot be compared with others."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from dgraph.testing.verify.edges import Edges
 
 
 def factorize(edges: Edges, *, factors: np.ndarray, mean: float, rmse: float) -> None:
-    """Refuse factors whose error is larger than was said.
+    """Verify that the error of factors is at most `rmse`, over all ratings, held out or not.
 
-    mean: of all ratings that were learned, `result.totals["mean"]`, which factors add to.
-    rmse: the error of all ratings, held out or not, must be no more than this.
+    `mean` is the mean of the ratings used for training, `result.totals["mean"]`, to which inner products are added.
     """
     if edges.weight is None:
-        raise OptionError("factors are verified by ratings: give edges with weights")
-    found = np.array(list(factors), np.float64).reshape(edges.vertices, -1)
-    if not np.isfinite(found).all():
-        raise AnswerError(f"{int((~np.isfinite(found)).any(axis=1).sum())} vertices have factors that are not finite")
+        raise OptionError("factors are verified against ratings; pass edges with weights")
+    vectors = np.array(list(factors), np.float64).reshape(edges.vertices, -1)
+    if not np.isfinite(vectors).all():
+        raise AnswerError(f"{int((~np.isfinite(vectors)).any(axis=1).sum())} vertices have factors that are not finite")
     if len(edges.source):
-        miss = edges.weight - mean - np.einsum("ij,ij->i", found[edges.source], found[edges.destination])
+        miss = edges.weight - mean - np.einsum("ij,ij->i", vectors[edges.source], vectors[edges.destination])
         error = float(np.sqrt(np.mean(miss * miss)))
         if not error <= rmse:
             raise AnswerError(f"the root mean square error is {error:g}, more than {rmse:g}")
     rated = np.union1d(edges.source, edges.destination)
     cold = np.setdiff1d(np.arange(edges.vertices), rated)
-    if found[cold].any():
-        raise AnswerError(f"vertex {cold[found[cold].any(axis=1)][0]}: has no rating, and factors other than 0")
+    if vectors[cold].any():
+        raise AnswerError(f"vertex {cold[vectors[cold].any(axis=1)][0]}: has no rating, but factors other than 0")

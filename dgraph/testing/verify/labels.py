@@ -1,4 +1,4 @@
-"""Communities: CDLP by doing it again in the plainest way, label propagation by its fixed point."""
+"""Communities: CDLP is verified by repeating it in the simplest way, label propagation by its fixed point."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dgraph.testing.verify.edges import Edges, expect, sized
 
 
 def cdlp(edges: Edges, *, label: np.ndarray, max_iter: int = 10) -> None:
-    """Refuse labels other than those after `max_iter` rounds, in each of which every vertex takes the most frequent
-    label of its neighbours, of several the smallest."""
+    """Verify the labels after `max_iter` rounds, in each of which every vertex takes the most frequent label of its
+    neighbours, or the smallest of several."""
     sized(edges, {"label": label})
 
     def repeated() -> np.ndarray:
@@ -19,14 +19,14 @@ def cdlp(edges: Edges, *, label: np.ndarray, max_iter: int = 10) -> None:
             now = most_frequent(edges, now)[0]
         return now
 
-    expected = edges.remembered(("cdlp", max_iter), repeated)
+    expected = edges.cached(("cdlp", max_iter), repeated)
     expect(label == expected, lambda v: f"vertex {v}: label {label[v]} after {max_iter} rounds, not {expected[v]}")
 
 
 def label_propagation(edges: Edges, *, label: np.ndarray, restless: float = 0.0, weighted: bool = False) -> None:
-    """Refuse labels where a vertex has neighbours of whom more have another label than have its own, or weigh more.
+    """Verify that no other label is more frequent, or weighs more, among a vertex's neighbours than its own label.
 
-    restless: the share of vertices that may, for libraries that stop when few labels still change.
+    `restless` is the fraction of vertices that may break this rule, for libraries that stop when few labels change.
     """
     sized(edges, {"label": label})
     best, most, own = most_frequent(edges, label, weighted)
@@ -40,10 +40,10 @@ def label_propagation(edges: Edges, *, label: np.ndarray, restless: float = 0.0,
 
 
 def most_frequent(edges: Edges, label: np.ndarray, weighted: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each vertex, among its neighbours both ways: the most frequent label, how many have it, and how many have the
-    vertex's own."""
+    """For each vertex, among its neighbours in both directions: the most frequent label, its number of votes, and the
+    number of votes for the vertex's own label."""
     n = edges.vertices
-    votes = edges.remembered(("votes", weighted), lambda: _votes(edges, weighted))
+    votes = edges.cached(("votes", weighted), lambda: _votes(edges, weighted))
     names, name = np.unique(label, return_inverse=True)
     ones, ends = np.ones(n, votes.dtype), np.arange(n + 1, dtype=votes.indptr.dtype)
     cast = votes @ csr_array((ones, name.astype(ends.dtype), ends), (n, len(names)))
@@ -61,13 +61,13 @@ def most_frequent(edges: Edges, label: np.ndarray, weighted: bool = False) -> tu
 
 
 def _rounding(edges: Edges, most: np.ndarray) -> np.ndarray:
-    """How far sums of weights may be off, because votes are whole and weights are floats."""
+    """The possible error of sums of weights: the operation counts integer votes, and weights are floats."""
     heaviest = 0.0 if edges.weight is None else edges.weight.max(initial=0)
     degree = np.bincount(np.concatenate([edges.source, edges.destination]), minlength=edges.vertices)
     return heaviest * len(edges.source) * 2.0**-58 * degree + most * 2.0**-40
 
 
 def _votes(edges: Edges, weighted: bool) -> csr_array:
-    """How many votes the vertex of a row takes from that of a column."""
+    """The matrix of votes: how many the vertex of a row receives from the vertex of a column."""
     given = edges.arcs[2] if weighted else np.ones(len(edges.arcs[0]), np.int32)
     return edges.matrix(given) + edges.matrix(given, incoming=True) if edges.directed else edges.matrix(given)

@@ -1,4 +1,4 @@
-"""Matchings: mates agree and are joined by an edge, and no edge is left between two vertices without a mate."""
+"""Matchings: mates agree and are joined by an edge, and no edge joins two vertices without a mate."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dgraph.testing.verify.edges import Edges, expect, sized
 
 
 def matching(edges: Edges, *, mate: np.ndarray) -> None:
-    """Refuse mates that are no maximal matching. Directions and repeats do not count. A mate that is no vertex (-1,
-    say) is none.
+    """Verify a maximal matching. Directions and repeats do not count. A mate that is not a vertex, such as -1, means
+    none.
 
-    Any maximal matching passes, whoever was chosen by chance: it has at least half as many pairs as there can be.
+    Any maximal matching passes, whatever the random choices: it has at least half as many pairs as the largest one.
     """
     sized(edges, {"mate": mate})
     n = edges.vertices
     mate = np.asarray(mate)
     has = (mate >= 0) & (mate < n)
     own = np.arange(n)
-    # who has none stands for itself from here on, so that looking up a mate's mate needs no cases
+    # vertices without a mate become their own mate, so that looking up a mate's mate needs no special case
     mate = np.where(has, mate, own).astype(np.int64)
     expect(~has | (mate != own), lambda v: f"vertex {v}: is its own mate")
     expect(mate[mate] == own, lambda v: f"vertex {v}: its mate is {mate[v]}, whose mate is {mate[mate[v]]}")

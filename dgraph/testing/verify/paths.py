@@ -1,5 +1,5 @@
-"""Distances and predecessors, proved by their edges: no edge leads to a vertex nearer than is claimed, and every claim
-is attained along edges that lead back to a source."""
+"""Distances and predecessors, verified by edges: no edge gives a vertex a shorter distance, and every distance is
+attained along edges that lead back to a source."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ def bfs(
     depth_limit: int | None = None,
     ties: str = "smallest",
 ) -> None:
-    """Refuse distances or predecessors that are not those where every edge is of length 1. One of both may be
-    missing."""
+    """Verify distances, predecessors or both, where every edge has length 1."""
     if distance is None:
         distance = levels(edges, predecessor, source)
     farthest = np.inf if depth_limit is None else float(depth_limit)
@@ -39,16 +38,16 @@ def sssp(
     ties: str = "smallest",
     rtol: float = 0.0,
 ) -> None:
-    """Refuse distances or predecessors that are not those of shortest paths by weight.
+    """Verify distances and predecessors of shortest paths by weight.
 
-    ties: of several predecessors the "smallest" was taken, or "any". rtol: how far sums may be off, for libraries that
-    add in less precision.
+    With `ties="smallest"`, predecessors must be the smallest of several; with "any", any of them. `rtol` is the
+    relative error of sums that is allowed, for libraries with less precision.
     """
     _paths(edges, distance, predecessor, np.atleast_1d(source), edges.arcs[2], target, np.inf, ties, rtol)
 
 
 def levels(edges: Edges, predecessor: np.ndarray | None, source: int | np.ndarray) -> np.ndarray:
-    """The distances that a tree implies: how many predecessors there are before the source."""
+    """The distances that a tree implies: the number of predecessors up to the source."""
     if predecessor is None:
         raise AnswerError("there is neither distance nor predecessor")
     n, steps = edges.vertices, 0
@@ -56,7 +55,7 @@ def levels(edges: Edges, predecessor: np.ndarray | None, source: int | np.ndarra
     distance[source] = 0
     parent = np.where((predecessor < 0) | (predecessor >= n), -1, predecessor)
     open_ends = np.flatnonzero((parent >= 0) & (distance > 0))
-    while len(open_ends):  # one level a step, each vertex until its parent is known
+    while len(open_ends):  # one level per step
         near = distance[parent[open_ends]] == steps
         if not near.any():
             raise AnswerError(f"vertex {open_ends[0]}: its predecessors do not lead to the source")
@@ -77,15 +76,15 @@ def _paths(
     ties: str,
     rtol: float,
 ) -> None:
-    """Check distances and predecessors. Vertices farther than the target, or than `farthest`, count as not reached, and
-    so do the edges that lead there."""
+    """Check distances and predecessors. Vertices farther than the target or `farthest` count as unreached, and edges to
+    them are ignored."""
     sized(edges, {"distance": distance, "predecessor": predecessor})
     distance = np.asarray(distance, np.float64)
     expect(distance > -np.inf, lambda v: f"vertex {v}: distance is {distance[v]}")
     expect(distance[sources] <= 0, lambda i: f"source {sources[i]}: distance is {distance[sources[i]]}, not 0")
     farthest = min(farthest, np.inf if target is None else distance[target]) * (1 + rtol)
     near = (distance <= farthest) | np.isinf(distance)
-    expect(near, lambda v: f"vertex {v}: distance {distance[v]} is farther than {farthest}, where the search ends")
+    expect(near, lambda v: f"vertex {v}: distance {distance[v]} exceeds {farthest}, where the search ends")
     starts, ends, _ = edges.arcs
     here, there = distance[starts], distance[ends]
     along = here + (1.0 if weight is None else weight)
@@ -93,7 +92,7 @@ def _paths(
     slack = np.abs(np.where(np.isfinite(along), along, 0)) * rtol if rtol else 0.0
 
     def edge(i: int) -> str:
-        return f"edge {starts[i]} -> {ends[i]}: leads to distance {along[i]}, but that is said to be {there[i]}"
+        return f"edge {starts[i]} -> {ends[i]}: leads to distance {along[i]}, but the distance given is {there[i]}"
 
     expect(there <= along + slack, edge)
     tight = np.flatnonzero(np.isfinite(here) & (there >= along - slack))  # edges of shortest paths
@@ -102,21 +101,22 @@ def _paths(
     home[sources[distance[sources] == 0]] = True
     attained = home | np.isinf(distance)
     attained[ends[nearer]] = True
-    if not attained.all():  # edges of length 0, or less, lead on
+    if not attained.all():  # edges of length <= 0 continue the path
         attained = np.isinf(distance) | _reached(edges.vertices, starts, ends, np.flatnonzero(home))
-    expect(attained, lambda v: f"vertex {v}: no path is of length {distance[v]}")
+    expect(attained, lambda v: f"vertex {v}: no path has length {distance[v]}")
     if predecessor is not None:
         _tree(edges.vertices, distance, predecessor, home, starts, ends, nearer, ties)
 
 
 def _reached(n: int, starts: np.ndarray, ends: np.ndarray, sources: np.ndarray) -> np.ndarray:
-    """What can be reached from the sources along these arcs: from one more vertex, n, that leads to all of them."""
+    """The vertices reached from the sources along these arcs. The search starts at an extra vertex n that leads to all
+    sources."""
     starts = np.concatenate([starts, np.full(len(sources), n)])
     ends = np.concatenate([ends, sources])
-    found = np.zeros(n + 1, bool)
+    reached = np.zeros(n + 1, bool)
     arcs = coo_array((np.ones(len(starts)), (starts, ends)), (n + 1, n + 1)).tocsr()
-    found[breadth_first_order(arcs, n, return_predecessors=False)] = True
-    return found[:n]
+    reached[breadth_first_order(arcs, n, return_predecessors=False)] = True
+    return reached[:n]
 
 
 def _tree(
@@ -129,13 +129,13 @@ def _tree(
     nearer: np.ndarray,
     ties: str,
 ) -> None:
-    """Predecessors are joined to their vertices by edges of shortest paths, and lead to a source."""
+    """Check that shortest paths pass through predecessors, and that predecessors lead to a source."""
     has = (predecessor >= 0) & (predecessor < n)
     needs = np.isfinite(distance) & ~home
     expect(has == needs, lambda v: f"vertex {v}: predecessor {predecessor[v]} at distance {distance[v]}")
     joined = ~needs
     joined[ends[predecessor[ends] == starts]] = True
-    expect(joined, lambda v: f"vertex {v}: no shortest path comes through its predecessor {predecessor[v]}")
+    expect(joined, lambda v: f"vertex {v}: no shortest path passes through its predecessor {predecessor[v]}")
     if ties == "smallest":
         starts, ends = starts[nearer], ends[nearer]
         wrong = np.flatnonzero((starts < predecessor[ends]) & needs[ends])
@@ -144,7 +144,7 @@ def _tree(
             lambda _: f"vertex {ends[wrong[0]]}: predecessor is {predecessor[ends[wrong[0]]]}, not {starts[wrong[0]]}",
         )
     before = np.where(needs, predecessor, np.arange(n)).astype(np.int64)
-    if not (distance[before] < distance)[needs].all():  # edges of length 0: then follow them, twice as far each time
+    if not (distance[before] < distance)[needs].all():  # edges of length 0: follow predecessors, twice as far each time
         for _ in range(n.bit_length()):
             before = before[before]
-        expect(~needs | home[before], lambda v: f"vertex {v}: its predecessors go in circles")
+        expect(~needs | home[before], lambda v: f"vertex {v}: its predecessors form a cycle")

@@ -1,4 +1,4 @@
-"""Ranks: PageRank, HITS and Katz are fixed points, so that one more round in float64 by SciPy must not move them.
+"""Ranks: PageRank, HITS and Katz scores are fixed points, so one more round in float64 with SciPy must not change them.
 
 PageRank of a fixed number of rounds is compared with as many rounds of power iteration.
 """
@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from dgraph.errors import AnswerError, OptionError
 from dgraph.testing.verify.edges import Edges, expect, sized
 
-LOST = ("none", "scaled")  # no rank comes back from vertices without an out-edge
+LOST = ("none", "scaled")  # the rank of vertices without out-edges is lost
 LANDS = ("uniform", "personalization", *LOST)
 
 
@@ -31,14 +31,20 @@ def pagerank(
     dangling: str | np.ndarray | None = None,
     rtol: float = 1e-9,
 ) -> None:
-    """Refuse ranks that one more round of power iteration would move too far.
+    """Verify that one more round of power iteration does not change ranks too much.
 
-    rounds: how many were asked for, whose outcome is compared within `rtol`; by default as many as `tol` takes.
-    tol: how far all ranks together are from the fixed point; one more round changes them by 1 + alpha times that. More
-    is only what `max_iter` rounds leave, after which ranks may be given that have not settled.
-    personalization: where to jump, by number, summing to 1; with a list of these, a rank has one value for each.
-    dangling: where the rank of vertices without an out-edge goes: as jumps do, anywhere ("uniform"), as an array says,
-    nowhere ("none"); or nowhere, but all ranks are "scaled" in the end so that they sum to 1.
+    Parameters
+    ----------
+    rounds : int, optional
+        Compare with the ranks after this many rounds, within `rtol`; by default the number of rounds depends on `tol`.
+    tol : float or None
+        Distance of the ranks from the fixed point, in total. One more round may change them by 1 + alpha times that,
+        or by what `max_iter` rounds leave, because ranks that have not converged by then are allowed.
+    personalization : array or list of arrays, optional
+        Where to jump, by number, summing to 1. With a list, each rank has one value per entry.
+    dangling : {"uniform", "personalization", "none", "scaled"} or array, optional
+        Where the rank of vertices without out-edges goes. "scaled": nowhere, but in the end all ranks are scaled to sum
+        to 1. By default it goes where jumps go.
     """
     if isinstance(dangling, str) and dangling not in LANDS:
         raise OptionError(
@@ -51,7 +57,7 @@ def pagerank(
     ranks = np.array([*pagerank], np.float64) if several else np.asarray(pagerank, np.float64)[:, None]
     jumps = personalization if isinstance(personalization, list) else [personalization]
     if ranks.shape != (edges.vertices, len(jumps)):
-        raise AnswerError(f"pagerank: {ranks[0].size} values a vertex for {len(jumps)} personalizations")
+        raise AnswerError(f"pagerank: {ranks[0].size} values per vertex for {len(jumps)} personalizations")
     for one, rank in zip(jumps, ranks.T, strict=True):
         how: dict[str, Any] = {"alpha": alpha, "weighted": weighted, "dangling": dangling, "personalization": one}
         _rank(edges, rank, how, max(tol or 0.0, 2 * alpha**max_iter), rounds, rtol)
@@ -65,7 +71,7 @@ def _rank(
     rounds: int | None,
     rtol: float,
 ) -> None:
-    """One rank a vertex."""
+    """Verify one rank per vertex."""
     expect(rank >= 0, lambda v: f"vertex {v}: rank {rank[v]} is not a probability")
     if rounds is not None:
         expected = after(edges, rounds, **how)
@@ -78,11 +84,11 @@ def _rank(
     change = np.abs(_round(edges, **how)(rank) - rank).sum()
     allowed = tol * (1 + how["alpha"])
     if change > allowed + rtol / 1000:  # rounding
-        raise AnswerError(f"one more round changes ranks by {change:g} in all, more than {allowed:g}")
+        raise AnswerError(f"one more round changes ranks by {change:g} in total, more than {allowed:g}")
 
 
 def after(edges: Edges, rounds: int, **how: Any) -> np.ndarray:
-    """Ranks after so many rounds of power iteration, which begins where the surfer jumps."""
+    """The ranks after a number of rounds of power iteration, which starts where the surfer jumps."""
 
     def repeated() -> np.ndarray:
         jumps = how.get("personalization")
@@ -93,7 +99,7 @@ def after(edges: Edges, rounds: int, **how: Any) -> np.ndarray:
         return rank / rank.sum() if isinstance(how.get("dangling"), str) and how["dangling"] == "scaled" else rank
 
     key = tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in how.values())
-    return edges.remembered(("ranks", rounds, *zip(how, key, strict=True)), repeated)
+    return edges.cached(("ranks", rounds, *zip(how, key, strict=True)), repeated)
 
 
 def _round(
@@ -103,7 +109,7 @@ def _round(
     dangling: str | np.ndarray | None = None,
     personalization: np.ndarray | None = None,
 ) -> Callable[[np.ndarray], np.ndarray]:
-    chance, stuck = edges.remembered(("chance", weighted), lambda: _chance(edges, weighted))
+    chance, stuck = edges.cached(("chance", weighted), lambda: _chance(edges, weighted))
     jumps = np.full(edges.vertices, 1 / edges.vertices) if personalization is None else personalization
     lands = jumps if dangling is None or isinstance(dangling, str) else dangling
     if isinstance(dangling, str):
@@ -114,8 +120,8 @@ def _round(
 
 
 def _chance(edges: Edges, weighted: bool) -> tuple[csr_array, np.ndarray]:
-    """By row of destination, the probability of going there from each source; and the vertices from which no edge leads
-    on."""
+    """The probabilities of going from each source (column) to each destination (row), and the vertices without
+    out-edges."""
     starts, _, weight = edges.arcs
     values = np.ones(len(starts)) if weight is None or not weighted else weight
     total = np.bincount(starts, values, edges.vertices)
@@ -126,41 +132,42 @@ def _chance(edges: Edges, weighted: bool) -> tuple[csr_array, np.ndarray]:
 def hits(
     edges: Edges, *, hub: np.ndarray, authority: np.ndarray, tol: float | None = 1e-8, weighted: bool = False
 ) -> None:
-    """Refuse hubs and authorities that one more round would move too far. Each sum to 1: what hubs say of authorities,
-    and back, in proportion."""
+    """Verify that one more round does not change hub and authority scores too much, and that each kind sums to 1."""
     sized(edges, {"hub": hub, "authority": authority})
     tol = _accuracy("hits", tol)
     if not edges.vertices or not len(edges.source):
         return
     values = edges.arcs[2] if weighted else None
-    incoming = edges.remembered(("incoming", weighted), lambda: edges.matrix(values, incoming=True))
-    largest = edges.remembered(("largest", weighted), lambda: _largest(incoming))
+    incoming = edges.cached(("incoming", weighted), lambda: edges.matrix(values, incoming=True))
+    largest = edges.cached(("largest", weighted), lambda: _largest(incoming))
     grown = 1.0
-    for name, found, other, rows in (("authority", authority, hub, incoming), ("hub", hub, authority, incoming.T)):
-        if found.min() < 0:
-            raise AnswerError(f"vertex {found.argmin()}: {name} {found.min()} is below 0")
-        if abs(found.sum() - 1) > tol:
-            raise AnswerError(f"{name} sums to {found.sum()}, not 1")
-        said = rows @ other
-        off = np.abs(said / (said.sum() or 1.0) - found)
+    for name, scores, other, rows in (("authority", authority, hub, incoming), ("hub", hub, authority, incoming.T)):
+        if scores.min() < 0:
+            raise AnswerError(f"vertex {scores.argmin()}: {name} {scores.min()} is below 0")
+        if abs(scores.sum() - 1) > tol:
+            raise AnswerError(f"{name} sums to {scores.sum()}, not 1")
+        expected = rows @ other
+        off = np.abs(expected / (expected.sum() or 1.0) - scores)
         if off.max() > tol:
             raise AnswerError(f"vertex {off.argmax()}: {name} is off by {off.max():g}")
-        grown *= said.sum()
+        grown *= expected.sum()
     if not np.isclose(grown, largest, rtol=max(1e-6, tol)):
-        raise AnswerError(f"hubs and authorities of another part: there they grow by {grown:g}, not {largest:g}")
+        raise AnswerError(
+            f"hub and authority scores of another part of the graph: they grow by {grown:g}, not {largest:g}"
+        )
 
 
 def _accuracy(operation: str, tol: float | None) -> float:
-    """What an answer may be off by: one of so many rounds need not be near to a fixed point."""
+    """The error allowed, which must be > 0: after a fixed number of rounds, scores may be far from a fixed point."""
     if not tol:
         raise OptionError(
-            f"tol={tol!r} asks for a number of rounds, and {operation} is verified as a fixed point: give one"
+            f"tol={tol!r} runs a fixed number of rounds, but {operation} is verified as a fixed point; pass tol > 0"
         )
     return tol
 
 
 def _largest(rows: csr_array) -> float:
-    """The factor by which hubs and authorities grow in a round: the square of the largest singular value."""
+    """The factor by which hub and authority scores grow per round: the square of the largest singular value."""
     vector, grown = np.ones(rows.shape[1]), 0.0
     for _ in range(1000):
         vector = rows.T @ (rows @ (vector / np.linalg.norm(vector)))
@@ -180,19 +187,22 @@ def katz(
     normalized: bool = True,
     weighted: bool = False,
 ) -> None:
-    """Refuse scores that one more round would move too far. A vertex has beta, and alpha times what its in-neighbours
-    have; `normalized` by the Euclidean length of all."""
+    """Verify that one more round does not change scores too much.
+
+    A score is beta plus alpha times the scores of the in-neighbours. If `normalized`, scores are divided by the square
+    root of the sum of their squares.
+    """
     sized(edges, {"katz": katz})
     tol = _accuracy("katz", tol)
     if not edges.vertices:
         return
     values = edges.arcs[2] if weighted else None
-    rows = edges.remembered(("incoming", weighted), lambda: edges.matrix(values, incoming=True))
-    found = np.asarray(katz, np.float64)
-    pull = alpha * (rows @ found)
-    # x / s = alpha A x / s + beta / s: the one unknown scale s is where both sides fit best
-    scale = float(np.mean(found - pull)) / beta if normalized and beta else 1.0
-    off = np.abs(pull + beta * scale - found)
-    expect(off <= tol * max(1.0, float(np.abs(found).max())), lambda v: f"vertex {v}: katz is off by {off[v]:g}")
-    if normalized and beta and abs(np.linalg.norm(found) - 1) > tol:
-        raise AnswerError(f"the length of all values is {np.linalg.norm(found)}, not 1")
+    rows = edges.cached(("incoming", weighted), lambda: edges.matrix(values, incoming=True))
+    scores = np.asarray(katz, np.float64)
+    pull = alpha * (rows @ scores)
+    # x / s = alpha A x / s + beta / s: the unknown scale s is the one with which both sides fit best
+    scale = float(np.mean(scores - pull)) / beta if normalized and beta else 1.0
+    off = np.abs(pull + beta * scale - scores)
+    expect(off <= tol * max(1.0, float(np.abs(scores).max())), lambda v: f"vertex {v}: katz is off by {off[v]:g}")
+    if normalized and beta and abs(np.linalg.norm(scores) - 1) > tol:
+        raise AnswerError(f"the Euclidean norm of all values is {np.linalg.norm(scores)}, not 1")

@@ -1,4 +1,5 @@
-"""Triangles and clustering, by products of sparse matrices: each triangle once, from its vertex of smallest degree."""
+"""Triangles and clustering, by products of sparse matrices. Each triangle is counted once, at its vertex of lowest
+degree."""
 
 from __future__ import annotations
 
@@ -16,43 +17,42 @@ WEDGES = 30_000_000  # paths of two edges in one product, which bounds its memor
 def triangles(
     edges: Edges, *, triangles: np.ndarray | None = None, total: int | None = None, sample: int | None = None
 ) -> None:
-    """Refuse wrong counts of the triangles through each vertex, or a wrong total; directions, self loops and repeats do
-    not count.
+    """Verify the triangles through each vertex, or their total. Directions, self loops and repeats do not count.
 
-    sample: verify no more than so many vertices, drawn by chance, where all of them would take too long.
+    With `sample`, only this many random vertices are verified, where all of them would take too long.
     """
     sized(edges, {"triangles": triangles})
     if sample is not None and triangles is not None:
         some = np.random.default_rng(1).choice(edges.vertices, min(sample, edges.vertices), replace=False)
-        counted = edges.remembered(("sample", sample), lambda: _through(edges.simple, some))
+        counted = edges.cached(("sample", sample), lambda: _through(edges.simple, some))
         right = triangles[some] == counted
         expect(right, lambda i: f"vertex {some[i]}: {triangles[some[i]]} triangles, not {counted[i]:.0f}")
         total = None if total is None else total - int(triangles.sum()) // 3
-        expect(not total, lambda _: f"{total} triangles more in all than the vertices have")
+        expect(not total, lambda _: f"the total exceeds the triangles of the vertices by {total}")
         return
     if triangles is not None:
-        expected = edges.remembered("triangles", lambda: opposite(edges.simple, directions=False))
+        expected = edges.cached("triangles", lambda: opposite(edges.simple, directions=False))
         same = triangles == expected
         expect(same, lambda v: f"vertex {v}: {triangles[v]} triangles, not {expected[v]:.0f}")
     if total is not None:
-        count = edges.remembered("triangles in all", lambda: count_all(edges))
+        count = edges.cached("triangles in all", lambda: count_all(edges))
         if total != count:
             raise AnswerError(f"{total:,} triangles, not {count:,}")
 
 
 def lcc(edges: Edges, *, lcc: np.ndarray, rtol: float = 1e-12) -> None:
-    """Refuse clustering coefficients: of all arcs that could join two neighbours of a vertex, the share that does."""
+    """Verify clustering coefficients: the fraction of the possible arcs between neighbours of a vertex that exist."""
     sized(edges, {"lcc": lcc})
     degree = np.diff(edges.simple.indptr).astype(np.float64)
-    found = edges.remembered("arcs", lambda: opposite(edges.simple, directions=edges.directed))
+    existing = edges.cached("arcs", lambda: opposite(edges.simple, directions=edges.directed))
     possible = degree * (degree - 1) / (1 if edges.directed else 2)
-    expected = np.divide(found, possible, out=np.zeros(len(found)), where=possible > 0)
+    expected = np.divide(existing, possible, out=np.zeros(len(existing)), where=possible > 0)
     same = np.abs(lcc - expected) <= rtol * expected
     expect(same, lambda v: f"vertex {v}: clustering {lcc[v]}, not {expected[v]}")
 
 
 def count_all(edges: Edges) -> int:
-    """How many triangles there are."""
+    """The number of triangles."""
     if "triangles" in edges.known:
         return int(edges.known["triangles"].sum()) // 3
     up = _upwards(edges.simple)[1].astype(bool).astype(np.float64)
@@ -60,7 +60,7 @@ def count_all(edges: Edges) -> int:
 
 
 def _through(simple: csr_array, some: np.ndarray) -> np.ndarray:
-    """The triangles through some vertices: edges between two of their neighbours."""
+    """The numbers of triangles through some vertices: of edges between two of their neighbours."""
     order, up = _upwards(simple)
     up = up.astype(bool).astype(np.float64)
     near = simple[some][:, order].astype(bool).astype(np.float64)
@@ -68,13 +68,13 @@ def _through(simple: csr_array, some: np.ndarray) -> np.ndarray:
 
 
 def opposite(simple: csr_array, *, directions: bool) -> np.ndarray:
-    """For each vertex: the edges across from it in its triangles, or their arcs, if `directions` count."""
+    """For each vertex, the number of edges opposite to it in its triangles, or of arcs, if `directions` count."""
     order, arcs = _upwards(simple)
     up = arcs.astype(bool).astype(np.float64)
     arcs = arcs if directions else up
     found = np.zeros(len(order))
     down = up.T.tocsr()
-    for rows in _blocks(up):  # lowest u, then v, then w: u is across from v w, w from u v, and v from u w
+    for rows in _blocks(up):  # u, v, w ascending: u is opposite to v w, w to u v, and v to u w
         across = (up[rows] @ arcs).multiply(up[rows])
         found[rows] += across.sum(axis=1)
         if directions:
@@ -88,7 +88,7 @@ def opposite(simple: csr_array, *, directions: bool) -> np.ndarray:
 
 
 def _upwards(simple: csr_array) -> tuple[np.ndarray, csr_array]:
-    """Vertices by degree, and each edge from its lower to its higher vertex in that order: no row is long."""
+    """The vertices by degree, and each edge from the lower to the higher vertex in that order, so no row is long."""
     order = np.argsort(np.diff(simple.indptr), kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
@@ -99,7 +99,7 @@ def _upwards(simple: csr_array) -> tuple[np.ndarray, csr_array]:
 
 
 def _blocks(left: csr_array, right: csr_array | None = None) -> list[slice]:
-    """Slices of rows whose products with `right` need about so much memory."""
+    """Slices of rows whose products with `right` have about `WEDGES` paths."""
     right = left if right is None else right
     wedges = np.add.reduceat(np.append(np.diff(right.indptr)[left.indices], 0), left.indptr[:-1].clip(0, left.nnz))
     wedges = np.where(np.diff(left.indptr) > 0, wedges, 0)

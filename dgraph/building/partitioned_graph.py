@@ -1,0 +1,281 @@
+"""A graph divided into partitions, on the workers of a Dask cluster or in this process.
+
+Users call its subclass `dgraph.graph.Graph`; code that runs on a graph needs only this class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dgraph.building import assembly, graph_frames
+from dgraph.building.input_edges import InputEdges
+from dgraph.building.partition_set import Partitions
+from dgraph.cluster.pickling_refusal import NotSendable
+from dgraph.cluster.retry import retry
+from dgraph.cluster.shares import shares_of
+from dgraph.cluster.workers import Workers
+from dgraph.errors import ColumnError, OptionError
+from dgraph.estimates.footprints import footprint_of
+from dgraph.estimates.memory_check import check_build_memory
+from dgraph.partition import policies
+from dgraph.partition.ids.numbering import Numbering
+from dgraph.partition.placement import Placement
+from dgraph.programs.analysis import Analysis
+from dgraph.programs.program import Parameter, VertexProgram
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+
+class PartitionedGraph(NotSendable):
+    """Edges and vertices by number, and the partitions built so far.
+
+    Partitions are built at first use, with only the orders and columns that are needed.
+    """
+
+    def __init__(self, input_edges: InputEdges, asked: policies.PartitionOptions, *, as_saved: bool = False):
+        """Divide the edges as `asked`. With `as_saved`, use the partitions of a saved graph unchanged."""
+        policies.choose(asked.policy, asked.parts or 1)  # refuses unknown policies
+        self.input_edges, self.asked = input_edges, asked
+        self.built: Partitions | None = None
+        self._placement: Placement | None = None
+        self._as_saved = as_saved
+
+    # -- properties ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def num_vertices(self) -> int:
+        """The number of vertices: those that an edge names, and those that `vertices=` lists.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]}, vertices=["d"]).num_vertices
+        4
+        """
+        return self.input_edges.num_vertices
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges after the rules for loops, repeats and reverses; an undirected edge counts once.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 0, 1], "dst": [1, 1, 1]}, loops="drop", repeats="first").num_edges
+        1
+        """
+        return self.input_edges.num_edges
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction; if not, each edge stands for both directions."""
+        return self.input_edges.rules.directed
+
+    @property
+    def weight(self) -> str | None:
+        """The name of the edge column with weights; None if the graph is unweighted."""
+        return self.input_edges.edges.weight
+
+    @cached_property
+    def edge_columns(self) -> list[str]:
+        """The names of all edge columns except the two with ids."""
+        return self.input_edges.edges.columns
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        """Translates the user's ids into vertex numbers and back."""
+        return self.input_edges.numbering
+
+    @property
+    def policy(self) -> str:
+        """The name of the policy that places vertices and edges on partitions; for ``"auto"``, the name of its choice.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}).policy
+        'outgoing'
+        """
+        return self.cut.name
+
+    @cached_property
+    def cut(self) -> policies.Policy:
+        """The policy that `policy` names."""
+        return policies.choose(self.asked.policy, self.num_parts)
+
+    @cached_property
+    def num_parts(self) -> int:
+        """The number of partitions, built or not."""
+        return self.asked.parts or self.workers.parts_for(self.input_edges.num_arcs)
+
+    @property
+    def foreseen_parts(self) -> int:
+        """An estimate of `num_parts` before anything is read; there are more if the workers' memory is short."""
+        return self.asked.parts or len(self.workers.addresses) or 1
+
+    @property
+    def placement(self) -> Placement:
+        """The partition that owns each vertex."""
+        return self._placement or self._place([] if self._as_saved else self.input_edges.by_number())
+
+    @property
+    def workers(self) -> Workers:
+        """The workers that hold the graph, or this process."""
+        return self.input_edges.workers
+
+    @property
+    def client(self) -> Any:
+        """The `distributed.Client` whose workers hold the graph; None if it is in this process."""
+        return self.workers.client
+
+    @property
+    def edges(self) -> dd.DataFrame:
+        """The edges as a lazy Dask frame with the user's ids and columns, and one partition per partition of the graph.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]}).edges.compute()["dst"].tolist()
+        ['b', 'c']
+        """
+        return graph_frames.edges(self)
+
+    @property
+    def vertices(self) -> dd.DataFrame:
+        """The vertices as a lazy Dask frame with the user's ids and attributes, and one partition per partition of the
+        graph.
+
+        Examples
+        --------
+        >>> towns = pd.DataFrame({"id": ["a", "b", "c"], "people": [120, 80, 45]})
+        >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]}, vertices=towns)
+        >>> G.vertices.compute()["people"].tolist()
+        [120, 80, 45]
+        """
+        return graph_frames.joinable(graph_frames.vertices(self), self.input_edges.vertices.id)
+
+    def columns_for(self, analysis: Analysis) -> dict[str, tuple[str, str]]:
+        """For each edge column that a program reads: its name in the graph, and the dtype that kernels expect."""
+        columns = {}
+        for column in analysis.edge_columns:
+            name = self.weight if column.name == "weight" and self.weight is not None else column.name
+            if name not in self.edge_columns:
+                if column.name == "weight":
+                    remedy = self.input_edges.edges.weight_remedy
+                    raise ColumnError(f"{analysis.title} needs weights, but the graph has none; {remedy}")
+                has = ", ".join(map(repr, self.edge_columns)) or "no columns"
+                raise ColumnError(f"{analysis.title} reads the edge column {name!r}; the edges have {has}")
+            columns[column.name] = name, column.dtype.name
+        return columns
+
+    def parameters_of(self, program: VertexProgram) -> dict[str, Any]:
+        """The values of a program's parameters, with vertices as numbers."""
+        values = dict(program.values)
+        for name, parameter in program.fields.items():
+            if isinstance(parameter, Parameter) and parameter.is_vertex:
+                find, value = self.numbering.find, values[name]
+                values[name] = find(value) if parameter.shape is None else np.array([*map(find, value)], np.int64)
+        return values
+
+    def _client(self) -> Any:
+        return self.client
+
+    # -- partitions ----------------------------------------------------------------------------------------------------
+
+    @property
+    def partitions(self) -> Partitions:
+        """The partitions built so far, a sequence; if there are none, they are built with edges by source.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=2)
+        >>> G.partitions
+        <2 partitions by outgoing in this process: edges by source>
+        >>> G.partitions.report.frame["edges"].tolist()
+        [2, 1]
+        """
+        return self.built or self.partitioned()
+
+    def partitioned(self, orders: Sequence[str] = ("out",), columns: Sequence[str] = ()) -> Partitions:
+        """Build partitions with edges in the orders "out" (by source) or "incoming" (by destination), and some columns.
+
+        Existing orders are kept. A second order is made by transposing the first; an order that lacks a column is built
+        again."""
+        orders, columns = ((one,) if isinstance(one, str) else tuple(one) for one in (orders, columns))
+        if not orders or not {"out", "incoming"}.issuperset(orders):
+            raise OptionError(f"orders={orders!r} must be 'out', 'incoming' or both")
+        for name in columns:
+            if name not in self.edge_columns:
+                present = ", ".join(map(str, self.edge_columns)) or "none"
+                raise ColumnError(f"the edges have no column {name!r}; they have {present}")
+        if self.client is None:
+            return self._partitioned(orders, columns)
+        return retry(self.client, lambda: self._partitioned(orders, columns), self.forget_lost)
+
+    def forget_lost(self) -> None:
+        """Forget what was lost with a worker; it is built again from the frames."""
+        self.input_edges.forget_lost()
+        self.workers.forget()
+        if self.built is not None and not self.built.all_present:
+            self.built = None
+
+    def _partitioned(self, orders: Sequence[str], columns: Sequence[str]) -> Partitions:
+        if self.built is None or self.built.lost:
+            self.built = self._opened() if self._as_saved else None
+        now = self.built or self._described([], {})
+        symmetric = not self.directed and self.num_parts == 1  # then both orders are the same
+        missing = now.lacking([*orders, *(now.orders if symmetric else ())], columns)
+        for order, names in missing.items():
+            if now.has_reverse(order, names):
+                now = self._without(now, [order])
+                with self.input_edges.watch("transpose"):
+                    now = now.transposed(order, names, symmetric=symmetric, sort=self.input_edges.sort)
+            else:
+                check_build_memory(
+                    self, "building the graph", footprint_of([order], names)
+                )  # may read the chunks, so before they are freed
+                now = self._without(now, missing)
+                now = self._build(order, names).with_orders_of(now)
+            now = self.built = self._described(now.held, now.kept)
+        return now
+
+    def _without(self, now: Partitions, orders: Iterable[str]) -> Partitions:
+        """The partitions without some orders, so that an order is not in memory twice while it is built again."""
+        now = now.without(orders)
+        self.built = now or None
+        return now
+
+    def _opened(self) -> Partitions:
+        """The saved partitions, memory-mapped by the workers."""
+        saved = self.input_edges.saved
+        assert saved is not None
+        with self.input_edges.watch("open"):
+            held = self.workers.wait(saved.hold(self.workers, self.input_edges.numbering, self.placement))
+        return self._described(held, dict.fromkeys(saved.content["orders"], tuple(saved.numbers)))
+
+    def _build(self, order: str, columns: Sequence[str]) -> Partitions:
+        edges = self.input_edges
+        if held := edges.built_on_gpu(order, columns, self.num_parts == 1 and self.cut.by_range):
+            return self._described(held, {order: tuple(columns)})
+        (chunks, ends), sort = edges.to_build(columns), edges.sort
+        with edges.watch("place"):
+            where, arcs = self._place(ends), edges.rules.arc_options
+        with edges.watch("partition"):
+            held = assembly.partition(self.workers, chunks, edges.numbering, where, order=order, sort=sort, **arcs)
+            del chunks, ends  # so that each is freed as soon as it is split
+            self.workers.wait(held)
+        return self._described(held, {order: tuple(columns)})
+
+    def _described(self, held: list[Any], kept: Mapping[str, tuple[str, ...]]) -> Partitions:
+        seconds = dict(self.input_edges.watch.seconds)
+        return Partitions(held, self.workers, kept, self.cut.name, self.input_edges.num_vertices, seconds)
+
+    def _place(self, chunks: Sequence[Any]) -> Placement:
+        if self._placement is None and self._as_saved and self.input_edges.saved is not None:
+            self._placement = self.input_edges.saved.placement(self.cut)
+        if self._placement is None:
+            shares = shares_of(self.workers, self.asked.capacities, self.num_parts)
+            arcs = self.input_edges.rules.arc_options
+            self._placement = assembly.plan_places(self.workers, chunks, self.numbering, self.cut, shares, **arcs)
+        return self._placement

@@ -1,0 +1,147 @@
+"""A folder that appears complete or not at all, and replaces an older one in one step.
+
+A writer fills a folder beside the target. As long as it lives, it holds a lock on a file beside that: what writers that
+were killed have left is therefore known by its lock, and the next writer removes it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from dgraph.errors import StorageError
+
+HERE, EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+MOMENT = 0.01  # seconds until a lock is tried again
+
+
+@contextmanager
+def beside(folder: Path) -> Iterator[Path]:
+    """A new folder beside `folder`, for a writer to fill and then `put` in its place. Removed at the end if it is still
+    there, and so are the folders that had to be made above it."""
+    made = _make_parents(folder)
+    try:
+        remove_leftovers(folder)
+        new = _beside(folder, uuid4().hex)
+        lock = _lock(_lock_of(new))
+    except OSError as cause:
+        _remove(made)
+        raise StorageError(f"{folder}: cannot be written ({cause})") from cause
+    try:
+        new.mkdir()
+        yield new
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        _release(_lock_of(new), lock)
+        _remove(made)
+        raise
+    shutil.rmtree(new, ignore_errors=True)
+    _release(_lock_of(new), lock)
+
+
+def put(new: Path, folder: Path, *, replaces: bool) -> None:
+    """Put the complete folder `new`, of `beside`, in place. With `replaces`, an older one may be there: the two are
+    exchanged, and `new` is then the older one. Where the system cannot do that, the older one is renamed first, and put
+    back if the new one cannot be put in place."""
+    if replaces and exchange(new, folder):
+        return
+    old = new.with_name(f"{new.name}.old")
+    if replaces and folder.exists():
+        folder.rename(old)
+    try:
+        new.rename(folder)
+    except OSError:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)  # another process may have put a folder there
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step. False if there are not two, or the system or file system cannot do that."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    return rename(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) == 0
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what writers of `folder` that were killed have left beside it. If one was killed after it had moved the
+    older folder away, that is put back."""
+    name = re.compile(re.escape(f".{folder.name}.") + r"([0-9a-f]{32})(\.old|\.lock)?")
+    writers = {found[1] for path in folder.parent.iterdir() if (found := name.fullmatch(path.name))}
+    for writer in writers:
+        new = _beside(folder, writer)
+        with suppress(OSError):  # the writer is alive, or its files are not ours
+            lock = _lock(_lock_of(new), wait=False)
+            old = new.with_name(f"{new.name}.old")
+            if old.exists() and not folder.exists():
+                old.rename(folder)
+            for left in (new, old):
+                shutil.rmtree(left, ignore_errors=True)
+            _release(_lock_of(new), lock)
+
+
+def _beside(folder: Path, writer: str) -> Path:
+    return folder.with_name(f".{folder.name}.{writer}")
+
+
+def _lock_of(new: Path) -> Path:
+    return new.with_name(f"{new.name}.lock")
+
+
+def _lock(path: Path, *, wait: bool = True) -> int:
+    """Lock a file, which is made if it is missing. Whoever unlocks it removes it first, so it may be another one by the
+    time it is locked. A file system without locks gives none, and then nothing is ever removed there."""
+    while True:
+        file = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(file), path.stat()):
+                return file
+        except FileNotFoundError:
+            pass
+        except BlockingIOError:
+            if not wait:
+                os.close(file)
+                raise
+            time.sleep(MOMENT)
+        except OSError:
+            if wait:
+                return file
+            os.close(file)
+            raise
+        os.close(file)
+
+
+def _release(path: Path, lock: int) -> None:
+    path.unlink(missing_ok=True)
+    os.close(lock)
+
+
+def _make_parents(folder: Path) -> list[Path]:
+    """Make the folders above `folder`. Returns those that were missing, the lowest first."""
+    missing = [parent for parent in folder.parents if not parent.exists()]
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        _remove(missing)
+        raise StorageError(f"{folder}: cannot be written ({cause})") from cause
+    return missing
+
+
+def _remove(empty: list[Path]) -> None:
+    """Remove folders, unless somebody has put something there."""
+    for path in empty:
+        with suppress(OSError):
+            path.rmdir()

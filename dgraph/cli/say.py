@@ -1,0 +1,66 @@
+"""Everything that commands print goes through here: text from data must not control the terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from dgraph.phrases.printable import printable
+from dgraph.runs.progress import CLEAR
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LAYOUT = "\n\t"  # the control characters of our own texts
+
+
+def say(text: str, *, err: bool = False, nl: bool = True, clear: bool = False) -> None:
+    """Print on standard output, or with `err` on standard error. `clear` first erases the progress line there."""
+    if clear and sys.stderr.isatty():
+        click.echo(CLEAR, nl=False, err=True)
+    click.echo(printable(text, LAYOUT), nl=nl, err=err)
+
+
+def as_table(frame: pd.DataFrame) -> str:
+    """A frame as text, one line per row whatever its cells hold."""
+    frame = frame.rename(columns=printable)
+    for place, kind in enumerate(frame.dtypes):
+        if kind.kind not in "biufmM":
+            frame.isetitem(place, frame.iloc[:, place].map(_cell))
+    return frame.to_string(index=False)
+
+
+def _cell(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) else value
+
+
+def standard_output() -> Any:
+    """Where values and edges are written to as CSV: standard output. A pipe gets the bytes as they are."""
+    return _Visible(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+
+
+class _Visible:
+    """A stream of UTF-8 to a terminal, with control characters escaped."""
+
+    closed = False
+
+    def __init__(self, stream: BinaryIO):
+        self._stream, self._rest = stream, b""
+
+    def write(self, data: bytes) -> int:
+        whole = self._rest + bytes(data)
+        cut = whole.rfind(b"\n") + 1
+        self._rest = whole[cut:]
+        self._stream.write(printable(whole[:cut].decode("utf-8", "replace"), LAYOUT).encode())
+        return len(data)
+
+    def flush(self) -> None:
+        """Write a last line that has no end, too."""
+        self._stream.write(printable(self._rest.decode("utf-8", "replace"), LAYOUT).encode())
+        self._rest = b""
+        self._stream.flush()
+
+    def close(self) -> None:
+        self.flush()

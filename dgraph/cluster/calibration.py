@@ -1,0 +1,149 @@
+"""Measures the speed of workers: all gather over the same graph at once, each with its own daemons. The results are
+capacities, in proportion to which a graph is split."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy import float64
+
+from dgraph.agents.agent import agent_of
+from dgraph.agents.daemon_settings import DaemonSettings, settings
+from dgraph.cluster.retry import retry
+from dgraph.cluster.waits import run_on_each
+from dgraph.cluster.workers import Workers, threads_of_worker
+from dgraph.codegen.recipe import recipe_of
+from dgraph.devices.probe import DEVICES, device_here
+from dgraph.errors import LostError
+from dgraph.native import threads
+from dgraph.options import check_choice, check_integer, known_options
+from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.partition.balance import rate
+from dgraph.partition.partition import Partition
+from dgraph.programs.monoid import SUM
+from dgraph.programs.program import Message, State, VertexProgram
+from dgraph.solvers.ranks.pagerank import katz
+from dgraph.solvers.solver import Problem
+from dgraph.tables.edge_tables import EdgeTables
+from dgraph.tables.vertex_tables import vertex_table
+
+SIZES = 1 << 9, 1 << 16, 1 << 22  # edges of the test graph; the first size that takes longer than AT_ONCE counts
+AT_ONCE = 0.01  # seconds
+DEGREE = 16
+ROUNDS = 32  # rounds of a solver, so that the cost of the call does not matter
+
+
+class SumOfNeighbours(VertexProgram):
+    """The sum over all in-neighbours: a round of PageRank without its arithmetic."""
+
+    kind = "synchronous"
+    held = State(float64, start=1.0)
+    gathered = Message(float64, SUM)
+
+    def send(held):
+        return held
+
+    def apply(gathered):
+        return gathered
+
+
+@known_options()
+def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto", workers: int = 1) -> Any:
+    """Measure the capacity of each worker, in edges per second, for the ``capacities=`` of a graph.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        The cluster to measure; by default the current client, or this process.
+    daemons : optional
+        The daemons that a run will use, since a worker may be as fast as its daemons; see `run`.
+    device : {"auto", "cpu", "cuda"}, default "auto"
+        The device that a run will use; ``"cuda"`` is experimental.
+    workers : int, default 1
+        In this process, the number of partitions to measure for; its threads are divided among them.
+
+    Returns
+    -------
+    dict or list
+        On a cluster, edges per second by worker address; in this process, a list with one number per worker.
+
+    Examples
+    --------
+    >>> speeds = dg.capacities(workers=2)
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=2, capacities=speeds)
+    """
+    check_integer("workers", workers)
+    check_choice("device", device, DEVICES)
+    how, cluster = settings(daemons, "auto", "auto"), Workers.find(client)
+    if cluster.client is None:
+        each = max(1, threads.cores() // workers)
+        return threads.each(lambda worker: speed(f"thread {worker}", worker, how, device, each), range(workers))
+    return retry(
+        cluster.client, lambda: run_on_each(cluster.client, cluster.addresses, speed, how, device), lambda: None
+    )
+
+
+def speeds(workers: Workers, *, anew: bool = False) -> dict[str, float]:
+    """Edges per second of each worker; measured if this is unknown for a worker, or if `anew`."""
+    known, addresses = workers.capabilities.answers("edges per second"), workers.addresses
+    if anew or not known.keys() >= set(addresses):
+        known |= capacities(client=workers.client)
+    if missing := [address for address in addresses if address not in known]:
+        raise LostError(f"{', '.join(missing)} left while the speed of workers was measured")
+    return {address: known[address] for address in addresses}
+
+
+def speed(name: str, number: int, how: DaemonSettings, device: str, cores: int | None = None) -> float:
+    """Edges per second of the worker called `name`. Runs on that worker, with its own daemons."""
+    if device == "auto":
+        device = device_here() if how.direct else "cpu"
+    where: dict[str, Any] = {"device": device, "worker": number, "threads": cores or threads_of_worker()}
+    measured = 0.0
+    for edges in SIZES:
+        measured = gathering(name, random_partition(edges), how, **where)
+        if edges / measured > AT_ONCE:
+            break
+    return measured
+
+
+def gathering(name: str, partition: Partition, how: DaemonSettings, **where: Any) -> float:
+    """Edges per second of an agent that gathers along the edges into the vertices of a partition."""
+    recipe = recipe_of(SumOfNeighbours(), where["device"], others=how.others)
+    tables, n = EdgeTables(partition, True, {}, where["threads"]), partition.num_owned
+    connection = agent_of(name).connect(recipe, n, how, **where)
+    arrays, table = connection.arrays, vertex_table(recipe, tables, {})
+    values = {name: arrays.moved(array) for name, array in table.items()}
+    values |= tables.arguments(tables.receivers("out", at_once=True)[0])
+
+    def pull() -> None:
+        connection.rows("pull", n, values)
+        arrays.wait()
+
+    assert partition.incoming is not None
+    measured = rate(pull, len(partition.incoming.neighbours))
+    connection.disconnect()
+    return measured
+
+
+def solving(partition: Partition, cores: int) -> float:
+    """Edges per second of the gathering solver, in rounds over a partition that holds a whole graph."""
+    edges = EdgeTables(partition, True, {}, cores)
+    values = {"alpha": 1e-9, "beta": 1.0, "tol": -1.0, "normalized": False}
+    katz(Problem(edges, values | {"max_iter": 1}, {}, cores))  # prepares the layout of the edges
+    begun = time.perf_counter()
+    solved = katz(Problem(edges, values | {"max_iter": ROUNDS}, {}, cores))
+    return solved.edges / (time.perf_counter() - begun)
+
+
+def random_partition(edges: int) -> Partition:
+    """Random edges, the same on every worker."""
+    n, draw = edges // DEGREE, np.random.default_rng(1)
+    rows, others = (draw.integers(0, n, edges, dtype=np.uint32) for _ in range(2))
+    return partition_into(rows, others, n)
+
+
+def partition_into(rows: np.ndarray, others: np.ndarray, n: int, *, workers: int = 1) -> Partition:
+    """A partition of all n vertices, with edges into `rows` from `others`, built by `workers` threads."""
+    return Partition.only(build([EdgeSlice(rows, others)], n, workers=workers), "incoming")

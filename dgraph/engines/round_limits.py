@@ -1,0 +1,54 @@
+"""For how many rounds a program may run that has no bound of its own, and may never end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from dgraph.errors import RunError
+from dgraph.programs.analysis import Analysis
+
+FREELY = 1000  # rounds beyond the number of vertices, along whose longest path a message takes one round per vertex
+LONG = 600.0  # seconds after which fewer rounds are suspect, too
+FOLD = 10  # how many times as many rounds end a run with an error
+
+
+@dataclass(frozen=True)
+class Patience:
+    """The rounds after which a run is suspect, and after which it ends with an error. Nothing proves that it would not
+    end: a program may count down from a million on three vertices."""
+
+    title: str  # of the program
+    vertices: int
+    counts_rounds: bool  # whether the engine takes max_rounds=
+
+    @property
+    def suspect(self) -> int:
+        return self.vertices + FREELY
+
+    def doubts(self, rounds: int, seconds: float) -> bool:
+        """Whether a run that has taken so long is suspect."""
+        return rounds > self.suspect or (rounds > FREELY and seconds > LONG)
+
+    def check(self, rounds: int) -> None:
+        """Raise an error if a run has taken far more rounds than there are vertices."""
+        if rounds > FOLD * self.suspect:
+            self._give_up(rounds)
+
+    def _give_up(self, rounds: int) -> NoReturn:
+        raise RunError(f"{self.doubt(rounds)}. {self.remedy}")
+
+    def doubt(self, rounds: int) -> str:
+        """Why a run is suspect."""
+        return f"{self.title} has not ended after {rounds:,} rounds on {self.vertices:,} vertices, and may never do so"
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a run that does not end."""
+        option = "Pass max_rounds=" if self.counts_rounds else 'Pass engine="gas" and max_rounds='
+        return f"{option} to stop after that many rounds, or to allow more, or write `stop`"
+
+
+def has_bound(analysis: Analysis) -> bool:
+    """Whether `stop` counts rounds."""
+    return analysis.stop is not None and "round" in analysis.stop

@@ -1,0 +1,136 @@
+"""Names that other libraries use for what dgraph has, where to find what it does not have, and suggestions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+
+ALIKE, ALMOST = 0.6, 0.8  # similarity that makes a known name a likely suggestion, or a nearly certain one
+
+ELSEWHERE = {  # names of dgraph, and the names that other libraries use for the same thing
+    "wcc": ("components", "connected_components", "weakly_connected_components"),
+    "scc": ("strongly_connected_components", "strong_components"),
+    "sssp": ("shortest_path", "shortest_paths", "dijkstra", "bellman_ford", "single_source_shortest_path"),
+    "bfs": ("breadth_first_search", "breadth_first_order"),
+    "lcc": ("clustering", "clustering_coefficient", "local_clustering_coefficient"),
+    "core_number": ("coreness", "core_decomposition"),
+    "triangles": ("triangle_count", "count_triangles"),
+    "katz": ("katz_centrality",),
+    "degrees": ("degree", "in_degree", "out_degree"),
+    "label_propagation": ("lpa", "communities"),
+    "alpha": ("damping", "damping_factor", "damp"),
+    "tol": ("tolerance", "eps", "epsilon", "threshold"),
+    "max_iter": ("iterations", "num_iterations", "niter"),
+    "personalization": ("reset", "teleport"),
+    "weighted": ("weight", "weights"),
+    "source_vertex": ("root", "start", "start_vertex"),  # on the command line, where --source names a column
+    "source": ("root", "start", "start_vertex"),
+    "destination": ("target", "to"),
+    "weight": ("edge_attr", "edge_weight", "cost", "capacity"),
+    "vertices": ("nodes",),
+    "num_vertices": ("num_nodes", "number_of_nodes", "number_of_vertices", "vcount"),
+    "num_edges": ("number_of_edges", "ecount"),
+    "Graph.from_edges": (
+        *("from_edges", "from_pandas", "from_pandas_edgelist", "from_arrow", "from_polars", "from_dask_dataframe"),
+        *("from_cudf_edgelist", "from_dask_cudf_edgelist", "DiGraph", "MultiGraph", "MultiDiGraph", "GraphFrame"),
+    ),
+    "read_edges": ("read_edgelist", "read_edge_list", "read_graph", "read_csv", "read_parquet", "from_csv", "load"),
+    "from_scipy": ("from_scipy_sparse_array", "from_numpy", "from_numpy_array", "from_adjacency"),
+    "parts": ("npartitions", "num_partitions", "n_partitions"),
+    "depth_limit": ("cutoff", "max_depth"),
+    "cuda": ("gpu",),
+}
+# What dgraph does not have: a function of NetworkX for it (or a method of igraph's graphs), names that it goes by, and
+# what dgraph has for a similar question.
+_COMMUNITIES, _FROM_ONE = "label_propagation finds communities", "sssp and bfs find the distances from one vertex"
+ABSENT = (
+    ("community.louvain_communities", "louvain louvain_communities", _COMMUNITIES),
+    ("igraph.community_leiden()", "leiden leiden_communities community_leiden", _COMMUNITIES),
+    ("community.greedy_modularity_communities", "greedy_modularity_communities fast_greedy", _COMMUNITIES),
+    ("community.girvan_newman", "girvan_newman", _COMMUNITIES),
+    ("community.modularity(@, communities)", "modularity", ""),
+    ("betweenness_centrality", "betweenness betweenness_centrality", ""),
+    ("edge_betweenness_centrality", "edge_betweenness edge_betweenness_centrality", ""),
+    ("closeness_centrality", "closeness closeness_centrality", _FROM_ONE),
+    ("harmonic_centrality", "harmonic harmonic_centrality", _FROM_ONE),
+    ("eigenvector_centrality", "eigenvector eigenvector_centrality", "katz and pagerank rank by similar equations"),
+    ("eccentricity", "eccentricity", _FROM_ONE),
+    ("diameter", "diameter", _FROM_ONE),
+    ("radius", "radius", _FROM_ONE),
+    ("all_pairs_shortest_path_length", "all_pairs_shortest_path apsp floyd_warshall johnson", _FROM_ONE),
+    ("astar_path(@, source, target)", "astar a_star astar_path", "sssp also returns predecessors"),
+    ("k_truss(@, k)", "k_truss ktruss truss_number", "k_core keeps at least as many vertices"),
+    ("minimum_spanning_tree", "minimum_spanning_tree minimum_spanning_edges spanning_forest spanning_tree mst", ""),
+    ("bridges", "bridges", ""),
+    ("articulation_points", "articulation_points cut_vertices", ""),
+    ("biconnected_components", "biconnected_components bicomponents", ""),
+    ("topological_sort", "topological_sort topological_order topological_generations", ""),
+    ("is_directed_acyclic_graph", "is_dag is_directed_acyclic_graph", "scc finds the vertices on cycles"),
+    ("find_cycle", "find_cycle simple_cycles", "scc finds the vertices on cycles"),
+    ("maximal_independent_set", "maximal_independent_set independent_set mis", ""),
+    ("greedy_color", "coloring colouring greedy_color vertex_coloring", ""),
+    ("find_cliques", "find_cliques cliques maximal_cliques clique_number", ""),
+    ("maximum_flow(@, source, target)", "max_flow maximum_flow", ""),
+    ("minimum_cut(@, source, target)", "min_cut minimum_cut", ""),
+    ("jaccard_coefficient", "similarity jaccard jaccard_coefficient", ""),
+    ("adamic_adar_index", "adamic_adar adamic_adar_index", ""),
+    ("igraph.random_walk(start, steps)", "random_walk random_walks uniform_random_walk node2vec", ""),
+    ("max_weight_matching", "max_weight_matching maximum_matching maximal_matching", "matching pairs two sides"),
+    ("triadic_census", "triad_census triadic_census", "triangles counts triangles"),
+)
+
+
+def nearest(word: str, known: Iterable[str], likeness: float = ALIKE) -> str:
+    """The known name that `word` probably means: another library's name for the same thing, another spelling, a
+    likely misspelling, or the only name of which it is a part (`seed` of `random_seed`); "" if there is none."""
+    names = {_plain(one): one for one in known}
+    plain = _plain(word)
+    theirs = [ours for ours, words in ELSEWHERE.items() if plain in map(_plain, words) and _plain(ours) in names]
+    alike = [one for one in names if plain in one.split("_") or one in plain.split("_")]
+    near = theirs or ([plain] if plain in names else get_close_matches(plain, names, 1, likeness))
+    return names[_plain(near[0])] if near else names[alike[0]] if len(alike) == 1 else ""
+
+
+def suggestion(
+    word: str,
+    known: Iterable[str],
+    likeness: float = ALIKE,
+    *,
+    said: Callable[[str], str] = "did you mean {}?".format,
+    operations: bool = False,
+) -> str:
+    """What an error says about an unknown name: the known name that it probably means, as `said`; for `operations`, how
+    another library does what dgraph lacks; "" if neither is known."""
+    known = list(known)
+    if operations and (lead := elsewhere(word, known)):
+        return lead
+    near = nearest(word, known, likeness)
+    return said(near) if near else (elsewhere(word, known, ALMOST) if operations else "")
+
+
+def choices(word: str, known: Iterable[str], suggested: str | None = None, *, operations: bool = False) -> str:
+    """The remedy for an unknown word of several: a suggestion (by default `suggestion`), and all of them."""
+    known = list(known)
+    near = suggestion(word, known, operations=operations) if suggested is None else suggested
+    return f"{near and near + (' ' if near.endswith('?') else ', or ')}choose one of {', '.join(known)}"
+
+
+def elsewhere(word: str, known: Iterable[str] = (), likeness: float = 1.0) -> str:
+    """Where to find an operation that dgraph does not have, or "" if that is not listed."""
+    rows = {name: (call, similar) for call, names, similar in ABSENT for name in names.split()}
+    near = get_close_matches(_plain(word), rows.keys() - set(known), 1, likeness)
+    if not near:
+        return ""
+    call, similar = rows[near[0]]
+    return f"dgraph does not have {near[0]}; {f'{similar}; or ' if similar else ''}use {_spelled(call)}"
+
+
+def _spelled(call: str) -> str:
+    """A call of another library on a graph, in full."""
+    if call.startswith("igraph."):
+        return call.replace("igraph", "dgraph.to_igraph(G)")
+    return f"networkx.{call if '@' in call else f'{call}(@)'}".replace("@", "dgraph.to_networkx(G)")
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")

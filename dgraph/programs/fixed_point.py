@@ -1,0 +1,109 @@
+"""Try whether a synchronous program is an iteration to one fixed point, which block descent takes it to be: vertices
+that are brought up to date one by one must end where vertices end that are brought up to date in rounds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from dgraph.errors import ProgramError
+from dgraph.programs.analysis import Analysis, analyse, obstacle
+from dgraph.programs.law_trials import BACK, EDGES, SPARSE, on_small_graph, reference_for
+from dgraph.programs.program import VertexProgram
+from dgraph.programs.reference import Reference, same
+
+SETTLED, ALIKE = 1e-4, 1e-2  # relative changes of floats in a last sweep, and differences between two orders
+PAIR = [(0, 1), (1, 0)]
+SINGLE = [[edge] for edge in ((0, 1), (1, 3), (3, 1), (2, 0), (2, 3), (3, 2))]  # most programs settle on these
+CHAINS = [(1, 2), (3, 4), (1, 4), (4, 5)]
+MIXTURES = 3  # starts from states of different rounds, on each graph
+SWEEPS = 60  # over all vertices; rounds that have not settled by then say nothing
+
+States = list[dict[str, Any]]
+
+
+def try_fixed_point(program: VertexProgram) -> None:
+    """Raise a ProgramError if the order in which vertices are brought up to date matters on a small graph."""
+    analysis = analyse(program)
+    if not analysis.synchronous or obstacle("block_descent", analysis):
+        return
+    ours, rng = on_small_graph(program), random.Random(0)
+    for edges in (EDGES, EDGES + BACK, SPARSE, CHAINS, PAIR, *SINGLE):
+        rounds: list[States] = []
+        try:
+            settled = _settled(_run(ours, analysis, edges), rounds=rounds)
+            if settled is None:
+                continue
+            _compare(program, edges, settled, _settled(_run(ours, analysis, edges), order=sorted))
+            for _ in range(MIXTURES):
+                run = _run(ours, analysis, edges)
+                run.state = _mixture(rounds, rng)
+                _compare(program, edges, settled, _settled(run, order=lambda all: rng.sample(all, len(all))))
+        except (ArithmeticError, ValueError, TypeError, LookupError):
+            continue
+
+
+def _run(program: VertexProgram, analysis: Analysis, edges: list) -> Reference:
+    """A run on a graph whose columns are the same for all runs."""
+    return reference_for(program, analysis, edges, random.Random(0))
+
+
+def _mixture(rounds: list[States], rng: random.Random) -> States:
+    """States of different rounds. Where vertices are brought up to date one by one, some are ahead of others, so what
+    they lead to must be the same: a program that keeps what it has seen in passing, say, is found by this."""
+    return [{name: rng.choice(rounds)[v][name] for name in state} for v, state in enumerate(rounds[0])]
+
+
+def _compare(program: VertexProgram, edges: list, in_rounds: States, one_by_one: States | None) -> None:
+    """Refuse a program whose vertices, brought up to date one by one, do not end as they do in rounds."""
+    where, remedy = f"{program.title}: on edges {edges}", "choose gas or bsp"
+    if one_by_one is None:
+        raise ProgramError(
+            f"{where}, values settle in rounds, but not where vertices are brought up to date one by one, as "
+            f'engine="block_descent" does; {remedy}'
+        )
+    for v, (a, b) in enumerate(zip(in_rounds, one_by_one, strict=True)):
+        if not _alike(a, b, ALIKE):
+            raise ProgramError(
+                f"{where}, vertex {v} ends with {a} in rounds, but with {b} where vertices are brought up to date one "
+                f'by one: answers of engine="block_descent" would depend on it; {remedy}'
+            )
+
+
+def _settled(
+    run: Reference, order: Callable[[list[int]], list[int]] | None = None, rounds: list[States] | None = None
+) -> States | None:
+    """The states once nothing changes, if that is soon. Vertices are brought up to date all at once, or one by one if
+    there is an order. The states before every round are added to `rounds`."""
+    for _ in range(SWEEPS):
+        before = [dict(state) for state in run.state]
+        if rounds is not None:
+            rounds.append(before)
+        if order is None:
+            run.send()
+            run.apply()
+        else:
+            for v in order(list(range(run.vertices))):
+                _bring_up_to_date(run, v)
+            run.before = before
+            run.fold()
+        run.done, run.rounds = False, 0
+        if all(_alike(a, b, SETTLED) for a, b in zip(before, run.state, strict=True)):
+            return run.state
+    return None
+
+
+def _bring_up_to_date(run: Reference, v: int) -> None:
+    """One vertex gathers from all its in-neighbours, and applies what it has gathered."""
+    everybody = run.senders
+    run.senders = [u for u, target, *_ in run.along[run.phase.along] if target == v]
+    run.send()
+    run.senders = everybody
+    context = {**run.at(v, 1), **run.merge(v)}
+    run.state[v] = run.call(run.phase.functions["apply"], run.states, context)
+
+
+def _alike(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> bool:
+    """Whether two states agree."""
+    return same(a, b, tolerance) or all(a[name] == b[name] or (a[name] != a[name] and b[name] != b[name]) for name in a)

@@ -1,0 +1,220 @@
+"""Try the laws of an accumulative program on messages that it really sends, on small graphs in random order.
+
+`laws.py` states the laws, and tries them on any messages. A user's program may rely on what its messages can be (that a
+vertex hears of each neighbour once, say), so here the messages come from runs: whenever a vertex fires, it must not
+matter whether it fires on all that has come at once or in turn.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dgraph.errors import ProgramError
+from dgraph.programs.program import Delta, Parameter, VertexColumn, VertexProgram
+from dgraph.programs.reference import Reference, merged, parameters, same
+
+if TYPE_CHECKING:
+    from dgraph.programs.analysis import Analysis
+
+EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4), (0, 4)]  # several ways lead to most vertices ...
+BACK = [(4, 1), (3, 0), (2, 2)]  # ... and with these, around in cycles
+SPARSE = [(7, 5), (6, 5), (5, 4), (7, 4), (4, 3), (2, 3), (3, 1), (7, 1), (1, 0)]  # small degrees, large numbers first
+VERTICES = 5  # of the graphs that are not sparse
+CUTS = 2  # how many ways to divide the messages of one firing are tested
+FIRINGS = 30  # in each run: an endless program has shown enough by then
+SLACK = 0.01  # of the largest float: what a threshold in `send` may hold back
+
+NamedValues = dict[str, Any]
+
+
+def try_laws(program: VertexProgram, analysis: Analysis) -> None:
+    """Raise a ProgramError if a firing of a program without rounds of its own breaks a law."""
+    if analysis.in_any_order and (broken := counter_example(program, analysis)):
+        raise ProgramError(
+            f"{program.title}: {broken}: answers would depend on the engine. Change `apply` or `send` (a Delta holds "
+            'what a firing adds), set kind = "synchronous", or pass check_laws=False if they cannot occur'
+        )
+
+
+def counter_example(program: VertexProgram, analysis: Analysis) -> str:
+    """Messages for which a firing breaks a law; "" if none are found. A run that fails in plain Python, which raises
+    where kernels do not (1 / 0), shows nothing."""
+    rng = random.Random(0)
+    for edges in (EDGES, EDGES + BACK, EDGES, SPARSE, SPARSE, EDGES + BACK, EDGES):
+        try:
+            with np.errstate(all="ignore"):
+                broken = LawTrial(program, analysis, edges, rng).run()
+        except (ArithmeticError, ValueError, TypeError, LookupError):
+            continue
+        if broken:
+            return broken
+    return ""
+
+
+class LawTrial:
+    """One run in random order."""
+
+    def __init__(self, program: VertexProgram, analysis: Analysis, edges: list, rng: random.Random):
+        self.rng, self.phase = rng, program.phases[0]
+        self.program = on_small_graph(program)
+        self.reference = reference_for(self.program, analysis, edges, rng)
+        self.fields = {message.name: message for message in self.phase.messages}
+        self.silent = {m.name: self.reference.fill(m, m.identity) for m in self.phase.messages}
+        self.fresh = {one.name: self.reference.fill(one, one.start) for one in program.of(Delta)}
+        self.triggers = analysis.phases[0].triggers
+        self.idempotent = analysis.phases[0].idempotent
+        self.adds = any(not m.merge.idempotent and m.dtype.kind == "f" for m in self.phase.messages)
+        self.out: list[list[tuple[int, Mapping]]] = [[] for _ in range(self.reference.vertices)]
+        for u, v, values, _ in self.reference.along[str(self.phase.along)]:
+            self.out[u].append((v, values))
+        self.fixed = [self.reference.at(v, 1) for v in range(self.reference.vertices)]
+        self.largest = 0.0
+
+    def run(self) -> str:
+        """Seed, then fire vertices in random order, each on everything that has come to it. Returns the first breach
+        of a law, or ""."""
+        seed, fields = self.program.functions["seed"], self.phase.messages
+        waiting = [[self.reference.call(seed, fields, context)] for context in self.fixed]
+        state = self.reference.state
+        for _ in range(FIRINGS):
+            ready = [v for v in range(len(waiting)) if self._at_once(waiting[v]) != self.silent]
+            if not ready:
+                break
+            v = self.rng.choice(ready)
+            messages, waiting[v] = waiting[v], []
+            self.rng.shuffle(messages)
+            before, whole = state[v], self._at_once(messages)
+            state[v], sent = self._fire(v, before, whole)
+            if broken := self._silence(v, state[v]) or self._grouping(v, before, messages, state[v], sent):
+                return broken
+            for (target, _), message in zip(self.out[v], sent, strict=True):
+                waiting[target].append(message)
+        return ""
+
+    def _grouping(
+        self, v: int, before: NamedValues, messages: list[NamedValues], after: NamedValues, sent: list[NamedValues]
+    ) -> str:
+        """How firing on messages in turn differs from firing on them at once, which leaves `after` and sends `sent`."""
+        for first, second in self._in_two(messages):
+            between, sent_first = self._fire(v, before, first)
+            in_turn, sent_second = self._fire(v, between, second)
+            both = [merged(self.fields, a, b) for a, b in zip(sent_first, sent_second, strict=True)]
+            if not (self._same(self._kept(in_turn), self._kept(after)) and all(map(self._same, both, sent))):
+                return (
+                    f"where a vertex holds {_shown(self._kept(before))}, firing on {_shown(first)} and then on "
+                    f"{_shown(second)} leaves {_shown(self._kept(in_turn))} and sends {_shown_all(both)}, but firing "
+                    f"on both at once leaves {_shown(self._kept(after))} and sends {_shown_all(sent)}"
+                )
+        return ""
+
+    def _in_two(self, messages: list[NamedValues]) -> Iterator[tuple[NamedValues, NamedValues]]:
+        """Messages in two parts that are not silent, in both orders; and twice the same, if that must not matter."""
+        for cut in self.rng.sample(range(1, len(messages)), min(CUTS, len(messages) - 1)):
+            parts = self._at_once(messages[:cut]), self._at_once(messages[cut:])
+            if self.silent not in parts:
+                yield parts
+                yield parts[::-1]
+        if self.idempotent:
+            yield (whole := self._at_once(messages)), whole
+
+    def _silence(self, v: int, before: NamedValues) -> str:
+        """What the identity of the merge changes."""
+        try:
+            after = self._apply(v, before, self.silent)
+        except (ArithmeticError, ValueError):  # a program that divides by its message, say
+            return ""
+        fresh = {name: after[name] for name in self.fresh}
+        if same(self._kept(before), self._kept(after)) and same(fresh, self.fresh):
+            return ""
+        return (
+            f"a message equal to the merge's identity must change nothing, but {_shown(self._kept(before))} became "
+            f"{_shown(after)}"
+        )
+
+    # -- one vertex ----------------------------------------------------------------------------------------------------
+
+    def _fire(self, v: int, before: NamedValues, message: NamedValues) -> tuple[NamedValues, list[NamedValues]]:
+        """The state after a firing, and what it sends along each edge."""
+        after = self._apply(v, before, message)
+        reset = {**before, **self.fresh}
+        if all(reset[name] == after[name] for name in self.triggers):
+            return after, [self.silent] * len(self.out[v])
+        here, send, call = {**self.fixed[v], **after}, self.phase.functions["send"], self.reference.call
+        if any(name.startswith("target_") for name in parameters(send)):
+            there = [{f"target_{name}": one for name, one in self.fixed[target].items()} for target, _ in self.out[v]]
+        else:
+            there = [{}] * len(self.out[v])
+        pairs = zip(self.out[v], there, strict=True)
+        sent = [call(send, self.phase.messages, {**here, **values, **other}) for (_, values), other in pairs]
+        for value in itertools.chain(after.values(), *(one.values() for one in sent)):
+            if isinstance(value, float) and self.largest < abs(value) < math.inf:
+                self.largest = abs(value)
+        return after, sent
+
+    def _apply(self, v: int, before: NamedValues, message: NamedValues) -> NamedValues:
+        context = {**self.fixed[v], **before, **message}
+        return self.reference.call(self.phase.functions["apply"], self.reference.states, context)
+
+    def _at_once(self, messages: list[NamedValues]) -> NamedValues:
+        whole = self.silent
+        for message in messages:
+            whole = merged(self.fields, whole, message)
+        return whole
+
+    def _kept(self, state: NamedValues) -> NamedValues:
+        """A state without Deltas, which nothing keeps."""
+        return {name: value for name, value in state.items() if name not in self.fresh}
+
+    def _same(self, a: Any, b: Any) -> bool:
+        """Whether values agree: sums of floats to what a threshold may hold back, all others to rounding."""
+        if isinstance(a, Mapping):
+            return all(self._same(a[name], b[name]) for name in a)
+        if isinstance(a, tuple):
+            return all(map(self._same, a, b))
+        if self.adds and isinstance(a, float) and abs(a - b) <= SLACK * self.largest:
+            return True
+        return same(a, b) or (a != a and b != b)
+
+
+def reference_for(program: VertexProgram, analysis: Analysis, edges: list, rng: random.Random) -> Reference:
+    """A run of a program on a small graph, with small values in its columns."""
+
+    def value(column: VertexColumn) -> Any:
+        most = VERTICES if column.is_vertex else 2 if column.dtype.kind == "b" else 4
+        values = [column.dtype.type(rng.randrange(most)).item() for _ in range(program.vector_length or 1)]
+        return values[0] if column.shape is None else tuple(values)
+
+    columns = {
+        str(one.name): [one.dtype.type(rng.randrange(1, 4)).item() for _ in edges] for one in analysis.edge_columns
+    }
+    vertices = 1 + max(map(max, edges))
+    by_vertex = {one.name: [value(one) for _ in range(vertices)] for one in program.of(VertexColumn)}
+    return Reference(program, edges, vertices, columns, by_vertex, True, 0)
+
+
+def on_small_graph(program: VertexProgram) -> VertexProgram:
+    """The program with parameters that are vertices of the small graph."""
+    ours = copy(program)
+    ours.values = dict(program.values)
+    for one in program.of(Parameter):
+        if one.is_vertex:
+            value = program.values[one.name]
+            ours.values[one.name] = np.arange(len(value)) % VERTICES if one.shape is not None else 0
+    return ours
+
+
+def _shown(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items()) or "nothing"
+
+
+def _shown_all(sent: list[NamedValues]) -> str:
+    """What is sent, once if it is the same along all edges."""
+    texts = list(dict.fromkeys(_shown(one) for one in sent))
+    return " and ".join(texts) or "nothing"

@@ -1,0 +1,37 @@
+"""Runs that may never end: how long they may last, and a warning before that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from dgraph.engines.round_limits import Patience, has_bound
+from dgraph.errors import EndlessWarning
+from dgraph.exchange.mail import Token
+from dgraph.phrases.phrases import warn
+from dgraph.plan import UNCOUNTED, Plan
+from dgraph.programs.analysis import Analysis
+from dgraph.programs.program import VertexProgram
+
+
+def patience_for(program: VertexProgram, analysis: Analysis, plan: Plan, vertices: int) -> Patience | None:
+    """How long a user's program may run. None if something bounds it; operations are known to end."""
+    if program.operation or plan.max_rounds is not None or has_bound(analysis):
+        return None
+    return Patience(analysis.title, vertices, plan.engine not in UNCOUNTED)
+
+
+class Watch:
+    """Warns once about a run in rounds that may never end. A run without rounds has no moment to be looked at."""
+
+    def __init__(self, patience: Patience | None):
+        self.patience, self.begun = patience, time.monotonic()
+
+    def after_chunk(self, tokens: Sequence[Token]) -> None:
+        """Called with the tokens of all workers after each chunk of steps."""
+        if self.patience is None:
+            return
+        rounds = max(token.values["round"] for token in tokens)
+        if self.patience.doubts(rounds, time.monotonic() - self.begun):
+            warn(f"{self.patience.doubt(rounds)}. {self.patience.remedy}", EndlessWarning)
+            self.patience = None

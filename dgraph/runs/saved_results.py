@@ -1,0 +1,168 @@
+"""Results saved beside their graph, and opened with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.building.saved_graph import SavedGraph
+from dgraph.errors import ColumnError, OptionError
+from dgraph.partition import store
+from dgraph.partition.manifest import is_count, is_flag, is_number_type, is_text, list_of, require
+from dgraph.runs.result import RunResult, has_vertices_of, lasting
+from dgraph.runs.worker_results import VertexValues, WorkerResult
+
+SHAPE = {
+    **dict.fromkeys(("columns", "vertex_columns", "missing"), list_of(is_text)),
+    "dtypes": list_of(is_number_type),
+    "widths": list_of(lambda value: value is None or is_count(value)),
+    "parts": list_of(is_count),
+    "rounds": is_count,
+    "whole": is_flag,
+    "totals": lambda value: isinstance(value, dict),
+    "rows": list_of(lambda value: isinstance(value, dict)),
+    "options": lambda value: isinstance(value, dict),
+}
+
+
+@dataclass(frozen=True)
+class NamedResult:
+    """A result to save under a name."""
+
+    name: str
+    result: RunResult
+
+    def write(self, folder: Path, number: int) -> dict[str, Any]:
+        """Write the blocks of the result, which is the graph's number-th. Returns what the manifest says of it."""
+        result, workers = self.result, self.result._workers
+        held = result._available()
+        arguments = [(folder, _prefix(number, part), held.of(part), part) for part in sorted(held.homes)]
+        written = workers.bring(workers.each(_write, arguments))
+        for one in written:
+            if isinstance(one, OSError):
+                raise one
+        columns = result._empty.columns
+        return {
+            "columns": list(columns),
+            "dtypes": [values.dtype.str for values in columns.values()],
+            "widths": [values.shape[1] if values.ndim == 2 else None for values in columns.values()],
+            "vertex_columns": result._vertex_columns,
+            "missing": sorted(result._missing),
+            "whole": result._whole,
+            "parts": sorted(held.homes),
+            "rounds": int(result.rounds),
+            "totals": {name: _typed(value) for name, value in result.totals.items()},
+            "rows": json.loads(json.dumps(result._rows, default=_as_json)),
+            "options": json.loads(json.dumps(result._options, default=_as_json)),
+            "blocks": {name: entry for blocks in written for name, entry in blocks.items()},
+        }
+
+
+def _typed(value: Any) -> list[Any]:
+    return [np.asarray(value).dtype.str, np.asarray(value).tolist()]
+
+
+def _as_json(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+
+
+def to_save(graph: PartitionedGraph, results: Mapping[str, RunResult] | None) -> list[NamedResult]:
+    """The user's `results`, once they are checked."""
+    if results is not None and not isinstance(results, Mapping):
+        raise OptionError(f"results={type(results).__name__} must be a mapping, as results={{'pagerank': result}}")
+    for name, result in (results or {}).items():
+        if not isinstance(name, str) or not isinstance(result, RunResult):
+            got = f"{name!r}: {type(result).__name__}"
+            raise OptionError(f"results={{{got}}} must map names to results of operations or of dgraph.run")
+        if not has_vertices_of(result, graph):
+            raise OptionError(f"results={{{name!r}: ...}} is a result for other vertices than those of this graph")
+        for column, values in result._empty.columns.items():
+            if not is_number_type(values.dtype.str):
+                what = f"column {column!r} of type {values.dtype}"
+                raise ColumnError(f"results={{{name!r}: ...}}: {what} cannot be saved; leave this result out")
+    return [NamedResult(name, result) for name, result in (results or {}).items()]
+
+
+def _prefix(number: int, part: int) -> str:
+    return f"result{number}.p{part}"
+
+
+def _write(folder: Path, prefix: str, result: WorkerResult, part: int) -> dict[str, store.Entry] | OSError:
+    """Write the values of a partition's vertices. Returns the blocks; or the error, once all are done."""
+    numbers, columns = result.parts[part]
+    arrays = {f"{prefix}.numbers": numbers, **{f"{prefix}.column{k}": one for k, one in enumerate(columns.values())}}
+    try:
+        return {f"{name}.npy": store.write_array(folder, name, array) for name, array in arrays.items()}
+    except OSError as error:
+        return error
+
+
+class SavedResults(Mapping):
+    """The results that were saved with an opened graph, by name. Looking one up opens it."""
+
+    def __init__(self, graph: PartitionedGraph):
+        self._graph, saved = graph, graph.input_edges.saved
+        self._saved: dict[str, Any] = saved.content.get("results", {}) if saved is not None else {}
+
+    def __getitem__(self, name: str) -> RunResult:
+        if name not in self._saved:
+            raise KeyError(f"no result {name!r} was saved with this graph; it has {self._names()}")
+        return lasting(self._graph, partial(_opened, name=name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._saved)
+
+    def __len__(self) -> int:
+        return len(self._saved)
+
+    def __repr__(self) -> str:
+        return f"<saved results: {self._names()}>"
+
+    def _names(self) -> str:
+        return ", ".join(map(repr, self._saved)) or "none"
+
+
+def _opened(graph: PartitionedGraph, name: str) -> RunResult:
+    """A saved result, memory-mapped by the workers."""
+    saved, workers = graph.input_edges.saved, graph.workers
+    assert saved is not None
+    said, number = saved.content["results"][name], list(saved.content["results"]).index(name)
+    with saved.reading():
+        for field, test in SHAPE.items():
+            require(test(said[field]), f"{field} of result {name!r}")
+        columns = zip(said["columns"], said["dtypes"], said["widths"], strict=True)
+        none = {column: np.empty((0,) if width is None else (0, width), dtype) for column, dtype, width in columns}
+        totals = {name: np.array(value, dtype)[()] for name, (dtype, value) in said["totals"].items()}
+    about = set(said["missing"]), said["rows"], said["rounds"], totals
+    empty = [WorkerResult({part: VertexValues(np.empty(0, np.int64), none)}, *about) for part in said["parts"]]
+    arguments = [(saved, number, part, none, graph.num_vertices) for part in said["parts"]]
+    homes = [workers.host(place, len(arguments)) for place in range(len(arguments))]
+    held = workers.wait(workers.each(_read, arguments, homes))
+    result = RunResult(graph, held, said["vertex_columns"], said["options"], summaries=empty)
+    result._rows, result._whole, result._is_beside = said["rows"], said["whole"], False
+    return result
+
+
+def _read(saved: SavedGraph, number: int, part: int, none: Mapping[str, np.ndarray], vertices: int) -> WorkerResult:
+    """A partition's share of a saved result. Kernels trust the numbers and types, so these are checked."""
+    prefix = _prefix(number, part)
+    blocks = list(saved.content["results"].values())[number]["blocks"]
+
+    def get(role: str) -> np.ndarray:
+        return store.read_array(saved.folder, f"{prefix}.{role}", blocks[f"{prefix}.{role}.npy"])
+
+    with saved.reading():
+        numbers, columns = get("numbers"), {name: get(f"column{k}") for k, name in enumerate(none)}
+        require(numbers.ndim == 1 and numbers.dtype.kind in "iu", "numbers of vertices")
+        require(not len(numbers) or (numbers.min() >= 0 and numbers.max() < vertices), "numbers beyond the vertices")
+        for name, values in columns.items():
+            require(values.dtype == none[name].dtype, f"another type of {name!r}")
+            require(values.shape == (len(numbers), *none[name].shape[1:]), f"another shape of {name!r}")
+    return WorkerResult({part: VertexValues(numbers, columns)}, set(), [], 0, {})

@@ -1,0 +1,34 @@
+"""Lock-free union-find: trees whose root is the smallest vertex."""
+
+from __future__ import annotations
+
+from numba import uint64
+
+from dgraph.native.team import compare_and_swap, part, prefetch
+
+AHEAD = uint64(16)  # prefetch distance, in vertices
+
+
+@part
+def link(u, v, above):
+    """Join the trees of two vertices. Parents are never larger than their children, so a root is the smallest vertex
+    of its tree."""
+    a, b = above[u], above[v]
+    while a != b:
+        high, low = max(a, b), min(a, b)
+        parent = above[high]
+        if parent == low or (parent == high and compare_and_swap(above, high, high, low)):
+            return
+        a, b = above[above[high]], above[low]
+
+
+@part
+def flatten(first, last, above):
+    """Make its root the parent of every vertex in a range. Other threads may do the same to vertices on the way."""
+    for u in range(uint64(first), uint64(last)):
+        if u + AHEAD < uint64(last):
+            prefetch(above, above[u + AHEAD])
+        root = above[u]
+        while root != above[root]:
+            root = above[root]
+        above[u] = root

@@ -1,0 +1,116 @@
+"""Runs the steps of all workers until they are done, and fuses short steps into longer tasks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from dgraph.errors import OptionError, RunError
+from dgraph.exchange.exchange import PATIENCE
+from dgraph.exchange.mail import Route, Token
+from dgraph.supersteps.local_chain import LocalChain
+from dgraph.supersteps.steps import CHUNK, LIGHT, LONGEST, SUMMARY, Outcome, Steps, is_done
+
+
+class Chain(AbstractContextManager["Chain"], Protocol):
+    """The steps of one run, on threads or on a cluster."""
+
+    route: Route
+    exchange: str
+
+    def start(self, count: int) -> list[Token]:
+        """Create the states, and if steps can be fused, take some steps in the same tasks."""
+        ...
+
+    def advance(self, first: int, count: int, fuse: bool) -> list[Token]: ...
+
+    def finish(self) -> list[Any]:
+        """The result of each worker; futures on a cluster."""
+        ...
+
+
+def run_steps(
+    steps: Steps,
+    partitions: Sequence[Any],
+    *,
+    client: Any = None,
+    homes: Sequence[str] | None = None,
+    threads: int | None = None,
+    fuse: bool | None = None,
+    chunk: int = CHUNK,
+    exact: bool = False,
+    after_chunk: Callable[[int, list[Token]], int | None] | None = None,
+    exchange: str = "auto",
+) -> Outcome | None:
+    """Run steps over partitions until they are done, or until `after_chunk` returns 0; then the result is None.
+
+    Parameters
+    ----------
+    partitions : sequence
+        Objects; with a client, objects or futures.
+    client : Client, optional
+        None runs in this process.
+    homes : sequence of str, optional
+        The address of each partition's worker. By default futures are used on the workers that hold them.
+    threads : int, optional
+        The number of threads in this process.
+    fuse : bool, optional
+        Whether to run a chunk's steps as one task per worker. None does so while steps are short.
+    chunk : int
+        The number of steps per submission. Unless it is `exact`, fused chunks after the first are longer.
+    after_chunk : callable, optional
+        Called after each chunk with the number of steps taken and the last tokens. It returns the largest size of the
+        next chunk; None sets no limit, and 0 stops the run.
+    exchange : {"auto", "workers", "graph"}
+        How mail travels on a cluster. "workers" sends it from worker to worker, which requires plugins. "graph" sends
+        it along edges of the task graph, which requires nothing and never fuses steps. "auto" is "workers" if plugins
+        can be installed, else "graph".
+    """
+    if not partitions:
+        raise OptionError("there are no partitions to run on")
+    if chunk < 1:
+        raise OptionError(f"chunk={chunk} must be >= 1")
+    if client is None and exchange != "auto":
+        raise OptionError(f"exchange={exchange!r} is for a cluster; pass a client, or omit it")
+    with _chain(steps, partitions, client, homes, threads, exchange) as chain:
+        if fuse and chain.exchange == "graph":
+            raise OptionError(
+                "steps that need all workers at once cannot run with exchange='graph'; choose engine='gas'"
+            )
+        tokens, taken, most = chain.start(0 if fuse is False else chunk), 0, LONGEST
+        while True:
+            if after_chunk is not None and tokens[0].step >= taken:
+                limit = after_chunk(tokens[0].step + 1, tokens)
+                if limit == 0:
+                    return None
+                most = min(LONGEST, limit or LONGEST)
+            taken = tokens[0].step + 1
+            if is_done(tokens):
+                break
+            light = max(token.seconds for token in tokens) < LIGHT
+            fused = chain.exchange != "graph" and (light if fuse is None else fuse)
+            tokens = chain.advance(taken, most if fused and not exact else chunk, fused)
+        results, values = chain.finish(), [token.values for token in tokens]
+        summaries = [one.pop(SUMMARY, None) for one in values]
+        return Outcome(taken, values, results, summaries, chain.route, chain.exchange)
+
+
+def _chain(steps: Steps, partitions: Sequence[Any], client: Any, homes: Any, threads: Any, exchange: str) -> Chain:
+    if client is None:
+        workers = min(len(partitions), threads or os.cpu_count() or 1)
+        return LocalChain(steps, partitions, workers, PATIENCE)
+    from dgraph.cluster.scheduler_calls import install
+    from dgraph.supersteps.mail_graph import MailChain
+    from dgraph.supersteps.step_graph import DaskChain
+
+    kind = DaskChain if exchange != "graph" else MailChain
+    try:
+        if exchange != "graph":
+            install(client)
+    except RunError:
+        if exchange == "workers" or client.status != "running":
+            raise
+        kind = MailChain
+    return kind(steps, partitions, client, homes, PATIENCE)

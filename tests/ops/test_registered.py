@@ -1,0 +1,62 @@
+"""Every operation is registered wherever it has to be: the failure lists the files that lack it, and what to add."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+from test_semantics import ROWS, cells
+
+import dgraph as dg
+from dgraph.building.remarks import REMARKS
+from dgraph.cli.signatures import described
+from dgraph.estimates.footprints import FOOTPRINTS
+from dgraph.testing.verify import OPERATIONS
+
+ROOT = Path(__file__).parents[2]
+TESTS = dict.fromkeys(("core_number", "k_core"), "tests/ops/test_cores.py")  # by default test_NAME.py
+
+
+def missing(name: str) -> list[str]:
+    """What the project lacks for an operation, one file per line."""
+    page = {row for operation, row in cells() if operation == name}
+    rows = ", ".join(row for row in ("columns", "isolated vertex", *ROWS) if row not in page)
+    operation = getattr(dg, name)
+    silent = {*inspect.signature(operation).parameters} - {"graph", "options"} - described(operation)[1].keys()
+    readme = (ROOT / "README.md").read_text().split("## Operations")[1].split("\n## ")[0]
+    oracle, cases = TESTS.get(name, f"tests/ops/test_{name}.py"), (ROOT / "tests/testing/test_verifiers.py").read_text()
+    found = {
+        f"dgraph/ops/{name}.py: a docstring that describes every parameter": not silent,
+        "dgraph/estimates/footprints.py: a row in FOOTPRINTS": name in FOOTPRINTS,
+        "dgraph/building/remarks.py: a row in REMARKS": name in REMARKS,
+        "dgraph/testing/verify/__init__.py: a verifier, and its row in OPERATIONS": name in OPERATIONS,
+        f"tests/testing/test_verifiers.py: a method {name} of Case": f"def {name}(self" in cases,
+        f"{oracle}: tests against an independent oracle": (ROOT / oracle).exists(),
+        f"docs/semantics.md: a column in one of the tables, with the rows {rows}": not rows,
+        "README.md: the name in the table of operations": f"`{name}`" in readme,
+    }
+    return [what for what, there in found.items() if not there]
+
+
+@pytest.mark.parametrize("name", dg.OPERATIONS)
+def test_an_operation_is_registered_everywhere(name):
+    lacking = missing(name)
+    assert not lacking, f"{name} is missing in:\n  " + "\n  ".join(lacking)
+
+
+def test_nothing_is_registered_that_is_no_operation():
+    assert {*FOOTPRINTS} - {"build", "factorize"} - {f"weighted_{name}" for name in dg.OPERATIONS} <= {*dg.OPERATIONS}
+    assert {*REMARKS, *OPERATIONS} <= {*dg.OPERATIONS}
+
+
+def test_every_missing_file_is_named(monkeypatch):
+    monkeypatch.setattr(dg, "nothing", lambda graph, depth: None, raising=False)
+    assert [line.split(":")[0] for line in missing("nothing")] == [
+        "dgraph/ops/nothing.py",
+        "dgraph/estimates/footprints.py",
+        "dgraph/building/remarks.py",
+        "dgraph/testing/verify/__init__.py",
+        "tests/testing/test_verifiers.py",
+        "tests/ops/test_nothing.py",
+        "docs/semantics.md",
+        "README.md",
+    ]

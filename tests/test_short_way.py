@@ -1,0 +1,105 @@
+"""The way of `dg.pagerank(G).compute()` from the public function to the compiled kernel is short, and is the one that
+docs/how_it_works.md tells."""
+
+import re
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+from distributed import Client, LocalCluster
+
+import dgraph as dg
+
+PACKAGE = Path(dg.__file__).parent
+HOW_IT_WORKS = (Path(__file__).parents[1] / "docs" / "how_it_works.md").read_text()
+HERE, CLUSTER = "## One partition, in this process", "## On a Dask cluster, in rounds"
+
+
+class Way:
+    """The modules of dgraph that are entered, in the order in which they are, and how deep its calls nest."""
+
+    def __init__(self):
+        self.modules, self.depth = [], 0
+
+    @property
+    def rooms(self):
+        return {module.partition("/")[0] for module in self.modules if "/" in module}
+
+    def note(self, frame, event, argument):
+        if event != "call" or (module := module_of(frame)) is None:
+            return
+        if module not in self.modules:
+            self.modules.append(module)
+        depth = 0
+        while frame is not None:
+            depth += module_of(frame) is not None
+            frame = frame.f_back
+        self.depth = max(self.depth, depth)
+
+    def until(self, module):
+        return self.modules[: self.modules.index(module) + 1]
+
+    def __repr__(self):
+        return f"{len(self.modules)} modules, {self.depth} calls deep: {' '.join(self.modules)}"
+
+
+def module_of(frame):
+    path = Path(frame.f_code.co_filename)
+    return path.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE) else None
+
+
+@contextmanager
+def traced(way):
+    """Every thread that starts in the body is traced as well."""
+    before = sys.getprofile()
+    threading.setprofile(way.note)
+    sys.setprofile(way.note)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+
+
+def told_in(heading):
+    """The folders that a section of the page names."""
+    section = HOW_IT_WORKS[HOW_IT_WORKS.index(heading) + len(heading) :].partition("\n## ")[0]
+    return set(re.findall(r"`(\w+)/`", section))
+
+
+def test_few_modules_are_entered_in_this_process():
+    graph = dg.rmat(scale=8, edge_factor=8, seed=1)
+    dg.pagerank(graph).compute()  # builds the partition, and compiles
+    way = Way()
+    with traced(way):
+        dg.pagerank(graph).compute()
+    assert len(way.until("native/team.py")) <= 13, way
+    assert len(way.modules) <= 22 and way.depth <= 13, way
+    assert way.rooms - {"programs", "cluster", "tables"} <= told_in(HERE), way
+
+
+def test_few_modules_are_entered_on_a_cluster():
+    way, tracing = Way(), threading.Event()
+
+    def note(frame, event, argument):
+        if tracing.is_set():
+            way.note(frame, event, argument)
+
+    threading.setprofile(note)  # threads of scheduler and workers start now
+    try:
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+            Client(cluster),
+        ):
+            graph = dg.rmat(scale=8, edge_factor=8, seed=1)
+            dg.pagerank(graph).compute()
+            tracing.set()
+            sys.setprofile(note)
+            dg.pagerank(graph).compute()
+            sys.setprofile(None)
+            tracing.clear()
+    finally:
+        threading.setprofile(None)
+    assert len(way.modules) <= 66 and way.depth <= 21, way
+    assert way.rooms >= {"runs", "supersteps", "engines", "vertex_state", "devices", "exchange"}, way
