@@ -24,7 +24,7 @@ from harness import Claim
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
 from dgraph.bench.turns import timed
-from dgraph.cli.forecast import ENOUGH, RUNS, Cluster, calibrate, forecast
+from dgraph.cli.forecast import FEWEST_RUNS, SHORTEST_MEASUREMENT, Cluster, calibrate, forecast
 from dgraph.errors import AnswerError
 from dgraph.exchange.exchange import Exchange
 from dgraph.native.threads import cores
@@ -171,7 +171,7 @@ def network(client: Any) -> Cluster:
 
     def beside(rounds: int, size: int) -> float:
         one = Recording(np.tile(turn, (rounds, 1)), np.full((rounds, workers), size))
-        return min(replayed(client, one) for _ in range(RUNS)) - rounds * float(turn.max())
+        return min(replayed(client, one) for _ in range(FEWEST_RUNS)) - rounds * float(turn.max())
 
     few, many, large = beside(1, small), beside(1 + rounds, small), beside(1 + rounds, size)
     latency = max(0.0, many - few) / rounds
@@ -193,7 +193,7 @@ def beside_work(client: Any) -> dict[str, Cluster]:
 def quickest_of(run: Any) -> float:
     """The minimum of several runs, because a shared machine can halve the speed of a run for a second at a time."""
     took: list[float] = []
-    while len(took) < RUNS or sum(took) < ENOUGH:
+    while len(took) < FEWEST_RUNS or sum(took) < SHORTEST_MEASUREMENT:
         took.append(timed(run)[0])
     return min(took)
 
@@ -238,9 +238,9 @@ def replayed(client: Any, recorded: Recording) -> float:
 def waited(client: Any, graph: Any, run: Timed) -> float:
     """The seconds of workers that wait as long as the partitions of a graph were busy here in the fastest of several
     runs."""
-    recordings = [Recording.of(run(graph).report) for _ in range(RUNS)]
+    recordings = [Recording.of(run(graph).report) for _ in range(FEWEST_RUNS)]
     quickest = min(recordings, key=lambda one: one.busy.max(axis=1).sum())
-    return min(replayed(client, quickest) for _ in range(RUNS))
+    return min(replayed(client, quickest) for _ in range(FEWEST_RUNS))
 
 
 def check_waiting(given: argparse.Namespace, workers: int = 4) -> None:

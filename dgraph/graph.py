@@ -18,7 +18,7 @@ from dgraph.partition import rules
 from dgraph.partition.ids.chunk import chunk_of_edges
 from dgraph.partition.policies import PartitionOptions
 from dgraph.phrases.phrases import format_count
-from dgraph.phrases.suggestions import ALMOST, suggestion
+from dgraph.phrases.suggestions import CLOSE_MATCH, suggestion
 
 if TYPE_CHECKING:
     from dgraph.building.validation import Validation
@@ -220,7 +220,7 @@ class Graph(PartitionedGraph):
                 return f"it is a function, dgraph.{near}(G)" if near in OPERATIONS else f"did you mean {near}?"
 
             known = sorted(ours | OPERATIONS)
-            more = "" if name.startswith("_") else suggestion(name, known, ALMOST, said=said, operations=True)
+            more = "" if name.startswith("_") else suggestion(name, known, CLOSE_MATCH, said=said, operations=True)
             raise AttributeError(f"a Graph has no {name!r}{more and f'; {more}'}")
 
     def __repr__(self) -> str:

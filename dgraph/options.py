@@ -15,11 +15,11 @@ import numpy as np
 
 from dgraph.errors import InputError, OptionError
 from dgraph.phrases.phrases import format_option
-from dgraph.phrases.suggestions import ALIKE, ALMOST, choices, suggestion
+from dgraph.phrases.suggestions import ALIKE, CLOSE_MATCH, choices, suggestion
 
 AUTO = "auto"
 # Options of a graph, which no operation takes.
-OF_GRAPHS = (
+GRAPH_OPTIONS = (
     *("weight", "directed", "vertices", "loops", "repeats", "symmetrize", "policy", "parts", "capacities", "client"),
 )
 # Options of 0.9 that are now part of a value, and how to write them; this table goes with the next release.
@@ -82,8 +82,8 @@ def _unknown(function: str, known: list[str], name: str, value: Any) -> str:
         spelling = MOVED[name].format(value=short(value))
         return f"{format_option(name, value)} is spelled differently since 0.10: write {spelling}"
     named = [one for one in known if one not in ("self", "cls", "frame", "graph", "program")]
-    of_graph = "graph" in known and name in OF_GRAPHS
-    near = suggestion(name, named, ALMOST if of_graph else ALIKE, said="did you mean {}=?".format)
+    of_graph = "graph" in known and name in GRAPH_OPTIONS
+    near = suggestion(name, named, CLOSE_MATCH if of_graph else ALIKE, said="did you mean {}=?".format)
     if of_graph:
         remedy = near or f"set it when you make the graph: Graph.from_edges(frame, {name}=...)"
     else:
@@ -141,9 +141,9 @@ def vertex_list(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
         raise OptionError(f"{name}= is a table with the columns {list(value.columns)}: pass one of its columns")
     if isinstance(value, np.ndarray):
         value = value.tolist()  # an array without dimensions becomes a single vertex
-    value = plain(value)
+    value = to_python(value)
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
-    listed = [plain(one) for one in value] if several else [value]
+    listed = [to_python(one) for one in value] if several else [value]
     if len(listed) < at_least:
         raise OptionError(f"{name}={value!r} is empty: give at least one vertex")
     for one in listed:
@@ -154,12 +154,12 @@ def vertex_list(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
     return listed
 
 
-def plain(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """Convert an Arrow scalar to a Python object; return anything else unchanged."""
     return value.as_py() if hasattr(value, "as_py") else value
 
 
-def by_vertex(name: str, values: Any) -> Mapping[Any, Any] | None:
+def values_by_vertex(name: str, values: Any) -> Mapping[Any, Any] | None:
     """Return {vertex: value} from a mapping, a Series (by its index), or a frame with two columns; otherwise None."""
     if isinstance(values, Mapping):
         return values

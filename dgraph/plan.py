@@ -22,15 +22,15 @@ from dgraph.solvers.solver import LocalMethod
 from dgraph.vertex_state.switches import RoundOptions
 
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
-WITHOUT_ROUNDS = ("bulk_async",)  # engines in which partitions do not wait for each other
+ASYNCHRONOUS = ("bulk_async",)  # engines in which partitions do not wait for each other
 DESCENT = "block_descent"
-UNCOUNTED = (*WITHOUT_ROUNDS, DESCENT)  # engines without common rounds, which end when no work is left
+WITHOUT_COMMON_ROUNDS = (*ASYNCHRONOUS, DESCENT)  # engines without common rounds, which end when no work is left
 CUGRAPH = "cugraph"  # not an engine of programs: operations are handed to cuGraph instead
 LOCAL = "local"  # not an engine: the program's own solver, if the graph is one partition
 
 
-def refuse_uncounted(engine: str, why: str) -> NoReturn:
-    """Raise the error of an operation that needs rounds, for an engine that is `UNCOUNTED`."""
+def refuse_without_common_rounds(engine: str, why: str) -> NoReturn:
+    """Raise the error of an operation that needs rounds, for an engine that is `WITHOUT_COMMON_ROUNDS`."""
     raise OptionError(f"{engine=} is not available here: {why}; choose one of bsp, gas")
 
 
@@ -42,7 +42,7 @@ class Plan:
     device: str  # "auto": some workers use a GPU, the others their CPU
     max_rounds: int | None
     drop_weights: bool  # edge columns that the program never reads are neither stored nor sent (Falcon)
-    switches: RoundOptions
+    round_options: RoundOptions
     local_rounds: int | None = None  # steps of a partition before it sends; None: chosen for the program
     settings: DaemonSettings = NO_DAEMONS  # settings of agents and daemons
     exchange: str = AUTO  # how messages travel on a cluster
@@ -58,13 +58,13 @@ class Plan:
             "engine": self.engine,
             "device": self.device,
             **self.settings.options(),
-            "active vertices only": self.switches.active_only,
+            "active vertices only": self.round_options.active_only,
             "weights dropped": self.drop_weights,
-            "changed copies only": self.switches.changed_only,
-            "exchanges skipped": self.switches.skip_exchange,
-            "lazy upload": self.switches.lazy_upload,
-            "direction": self.switches.direction,
-            "deterministic": self.switches.deterministic,
+            "changed copies only": self.round_options.changed_only,
+            "exchanges skipped": self.round_options.skip_exchange,
+            "lazy upload": self.round_options.lazy_upload,
+            "direction": self.round_options.direction,
+            "deterministic": self.round_options.deterministic,
             "repartitioned": self.repartitioned or "no",
             "local rounds": self._local_rounds(),
             **(self.blocks.options() if self.blocks else {}),
@@ -78,7 +78,7 @@ class Plan:
     @property
     def free(self) -> bool:
         """Whether partitions never wait for each other; then all workers must run at once."""
-        return self.engine in WITHOUT_ROUNDS or (self.blocks is not None and self.blocks.free)
+        return self.engine in ASYNCHRONOUS or (self.blocks is not None and self.blocks.free)
 
     @property
     def has_rounds(self) -> bool:
@@ -94,7 +94,7 @@ class Plan:
         return ENGINES[self.engine](rounds)
 
     @property
-    def kernels_for(self) -> tuple[str, ...]:
+    def kernel_devices(self) -> tuple[str, ...]:
         """The devices for which kernels are generated."""
         return (CPU,) if self.device == CPU else (CPU, CUDA)
 
@@ -103,7 +103,7 @@ class Plan:
         vertices. Blocks that gather also notify others, so they read both, or only the first if a vertex sends the same
         change to all neighbours."""
         operator = self.blocks.operator if self.blocks else ""
-        pushes_only = "push" in (operator, self.switches.direction)
+        pushes_only = "push" in (operator, self.round_options.direction)
         pulls_only = analysis.synchronous and operator in ("", "pull")
         orders: list[str] = []
         for phase in analysis.phases:

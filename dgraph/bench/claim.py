@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from dgraph.bench.machine import machine, versions
-from dgraph.bench.table import as_text, limit
+from dgraph.bench.table import as_text, limit_text
 from dgraph.bench.targets import is_met
 
 
@@ -70,7 +70,7 @@ def text_of(row: Mapping[str, Any]) -> str:
     for title, numbers in (("median", row), ("minimum", row["minimum"])):
         sides = [f"{numbers[side]:.4g} {row['unit']}".strip() for side in ("ours", "theirs")]
         table.append([title, *sides, f"{numbers['ratio']:.3f}"])
-    target = limit({"at_least": row["floor"] or None, "at_most": row["target"]}, "") or "none"
+    target = limit_text({"at_least": row["floor"] or None, "at_most": row["target"]}, "") or "none"
     verdict = {None: "", True: ": met", False: ": NOT MET"}[row["met"]]
     heading = f"{row['what']}\nagainst {row['peer']}, {row['trials']} trials, all verified"
     return f"{heading}\n{as_text(table)}\ntarget {target}{verdict}".replace("\n", "\n  ")

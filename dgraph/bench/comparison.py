@@ -20,7 +20,7 @@ from dgraph.errors import OptionError
 
 FIGURES = ("run", "build", "load", "collect", "peak", "bytes", "rounds")
 ONCE = ("load", "build")  # measured once for all trials of a case
-KEPT = 5  # trials needed for an interquartile range; with fewer, the full range counts
+FEWEST_FOR_QUARTILES = 5  # trials needed for an interquartile range; with fewer, the full range counts
 
 
 def compare(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], least: float) -> list[dict[str, Any]]:
@@ -41,7 +41,7 @@ def compare(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], l
     return rows
 
 
-def in_one_alone(*runs: Sequence[dict[str, Any]]) -> int:
+def count_unmatched(*runs: Sequence[dict[str, Any]]) -> int:
     """The number of cases that only one of two runs has."""
     one, other = (
         {tuple(str(row.get(axis)) for axis in ("suite", *AXES)) for row in run if row["kind"] == "trial"}
@@ -71,7 +71,9 @@ def _figures(one: pd.DataFrame, other: pd.DataFrame, least: float) -> list[dict[
 def _median(values: np.ndarray) -> tuple[float, float, float]:
     """The median, and the ends of its notch."""
     middle = float(np.median(values))
-    low, high = np.quantile(values, (0.25, 0.75)) if len(values) >= KEPT else (values.min(), values.max())
+    low, high = (
+        np.quantile(values, (0.25, 0.75)) if len(values) >= FEWEST_FOR_QUARTILES else (values.min(), values.max())
+    )
     notch = 1.57 * float(high - low) / np.sqrt(len(values))
     return middle, middle - notch, middle + notch
 

@@ -44,7 +44,7 @@ def shield_workers_from_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def moved(suite: Suite, workers: int) -> Suite:
+def suite_on_cluster(suite: Suite, workers: int) -> Suite:
     """The suite for a cluster of `workers` workers, whatever it says about workers itself."""
     settings = {
         name: replace(one, case={axis: value for axis, value in one.case.items() if axis != "workers"})

@@ -37,7 +37,7 @@ TITLES = {
 }
 
 
-def of_graph(graph: Any) -> dict[str, Any]:
+def graph_figures(graph: Any) -> dict[str, Any]:
     """The figures of a graph's current partitions; `build` is the total seconds of the steps that built them."""
     report = graph.partitions.report
     return {
@@ -50,7 +50,7 @@ def of_graph(graph: Any) -> dict[str, Any]:
     }
 
 
-def of_run(result: Any, seconds: float, graph: Any, edges: Edges, operation: str) -> dict[str, Any]:
+def run_figures(result: Any, seconds: float, graph: Any, edges: Edges, operation: str) -> dict[str, Any]:
     """The figures of a run; numbers in its report are summed over rounds and partitions."""
     report = pd.DataFrame(result.report)
     numbers = report.drop(columns=["superstep", "partition"]).select_dtypes(["number", "bool"])

@@ -24,7 +24,7 @@ def heading(suite: Suite) -> dict[str, Any]:
 
 
 @contextmanager
-def writing(folder: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+def record_writer(folder: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """A function that writes a record to the folder, if there is one. It writes each record at once, because a suite
     may fail after hours."""
     if folder is None:

@@ -59,7 +59,7 @@ class Runner:
     def __post_init__(self) -> None:
         self.cases = cases_of(self.suite, self.only)
         self.begun = time.perf_counter()
-        self.standing: dict[Any, LoadedGraph] = {}
+        self.loaded_graphs: dict[Any, LoadedGraph] = {}
         self.edges: Edges | None = None
 
     @cached_property
@@ -106,8 +106,8 @@ class Runner:
         assert self.edges is not None
         options = {**case.options, **({} if source is None else {"source": source})}
         check(case.operation.operation, self.edges, result, options, f"{_named(case)}, trial {trial}")
-        record |= {"load": where.load, **measurements.of_graph(where.graph)}
-        record |= measurements.of_run(result, seconds, where.graph, self.edges, case.operation.operation)
+        record |= {"load": where.load, **measurements.graph_figures(where.graph)}
+        record |= measurements.run_figures(result, seconds, where.graph, self.edges, case.operation.operation)
         record["elapsed"] = time.perf_counter() - self.begun
         return Trial(case, record, pd.DataFrame(result.report).assign(**case.labels))
 
@@ -127,13 +127,13 @@ class Runner:
     def _stand(self, case: Case, client: Any) -> LoadedGraph:
         """The graph of a case, loaded unless an earlier case left it; its edges are fetched for the verifiers."""
         key = case.place if self.suite.build == "once" else (case.place, case.setting.name, *case.labels.values())
-        if key not in self.standing:
+        if key not in self.loaded_graphs:
             place = {"policy": case.policy, "parts": case.partitions or None, "capacities": case.capacities}
             seconds, graph = timed(lambda: load(case.graph, **place, client=client))
-            self.standing[key] = LoadedGraph(graph, seconds, client)
+            self.loaded_graphs[key] = LoadedGraph(graph, seconds, client)
         if self.edges is None:
-            self.edges = Edges.of(self.standing[key].graph)
-        return self.standing[key]
+            self.edges = Edges.of(self.loaded_graphs[key].graph)
+        return self.loaded_graphs[key]
 
     def _sources(self, operation: OperationSpec) -> list[Any]:
         """The source vertices of the trials, in turn: drawn at random, but the same in every run, from those with an
@@ -151,7 +151,7 @@ class Runner:
         return min(trials, self.trials or trials)
 
     def _release(self) -> None:
-        self.standing.clear()
+        self.loaded_graphs.clear()
         gc.collect()
 
 

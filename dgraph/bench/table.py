@@ -69,19 +69,19 @@ def target_cells(outcomes: Sequence[dict[str, Any]]) -> list[list[str]]:
     for one in outcomes:
         unit = "" if one["ratio"] else TITLES.get(one["figure"], ("", ""))[1]
         verdict = {None: "", True: "met", False: "MISSED"}[one["met"]]
-        rows.append([one["what"], one["paper"], shown(one["ours"], unit), limit(one, unit), verdict])
+        rows.append([one["what"], one["paper"], shown(one["ours"], unit), limit_text(one, unit), verdict])
     if not any(row[1] for row in rows[1:]):
         return [row[:1] + row[2:] for row in rows]
     return rows
 
 
-def limit(outcome: dict[str, Any], unit: str) -> str:
+def limit_text(outcome: dict[str, Any], unit: str) -> str:
     """The limits of a target as text."""
     low, high = (shown(outcome[name], unit) for name in ("at_least", "at_most"))
     return " and ".join([*([f"at least {low}"] if low else []), *([f"at most {high}"] if high else [])])
 
 
-def sentence(outcome: dict[str, Any]) -> str:
+def outcome_line(outcome: dict[str, Any]) -> str:
     """The outcome of a target as one line of text."""
     (what, *others, here, target, verdict) = target_cells([outcome])[1]
     paper = "".join(others)

@@ -13,7 +13,7 @@ from dgraph.bench.suite import AXES, LEAST, STATISTICS, Suite, Target
 from dgraph.errors import OptionError
 
 
-def outcomes(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def evaluate_targets(suite: Suite, trials: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """A record for each target: its figure in these trials, its limits, and whether it is met (None without limits).
     Targets without a trial are left out."""
     frame = pd.DataFrame(trials)

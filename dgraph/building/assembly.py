@@ -27,7 +27,7 @@ from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy
 from dgraph.partition.proxies import ProxyList, check_room
 
-RANGES = 8  # ranges of rows in which the only partition is sorted
+ROW_RANGES = 8  # ranges of rows in which the only partition is sorted
 SAMPLE = 1 << 12  # edges sampled to choose these ranges
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def plan_places(
 # -- partitions --------------------------------------------------------------------------------------------------------
 
 
-def partition(
+def build_partitions(
     workers: Workers,
     chunks: Sequence[Any],
     ids: Numbering,
@@ -180,7 +180,7 @@ def build_in_ranges(
     memory at once."""
     rows = [chunk.ends(order)[0] for chunk in chunks]
     some = np.sort(np.concatenate([row[:: 1 + len(row) // SAMPLE] for row in rows]))
-    bounds = np.unique([0, *some[np.arange(1, RANGES) * len(some) // RANGES], ids.size]).astype(np.int64)
+    bounds = np.unique([0, *some[np.arange(1, ROW_RANGES) * len(some) // ROW_RANGES], ids.size]).astype(np.int64)
     del rows
     rule = Policy("rows", policies.OUTGOING if order == "out" else policies.INCOMING)
     listings: list[Listing] = [(placement.places, False), (placement.places, True)][: 1 + mirror]

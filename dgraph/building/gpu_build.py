@@ -31,8 +31,8 @@ from dgraph.partition.sum_limits import may_exceed
 if TYPE_CHECKING:
     from dgraph.building.input_edges import EdgeRules, InputEdges
 
-MERGING = 32  # bytes per arc, besides those of sorting, while repeats are merged
-PIECE = 1 << 26  # ids processed at once, because CuPy's packbits has 32-bit indices and copies need memory
+MERGE_BYTES = 32  # bytes per arc, besides those of sorting, while repeats are merged
+PIECE_IDS = 1 << 26  # ids processed at once, because CuPy's packbits has 32-bit indices and copies need memory
 
 
 class DeviceEdges:
@@ -54,7 +54,9 @@ class DeviceEdges:
         device_edges = cls(frames, edges.source, edges.destination, own_device.own_memory())
         arcs_per_edge = 1 + (not rules.directed or rules.symmetrize)
         return (
-            device_edges if device_edges._fit((BYTES + MERGING * (rules.repeats != "keep")) * arcs_per_edge) else None
+            device_edges
+            if device_edges._fit((BYTES + MERGE_BYTES * (rules.repeats != "keep")) * arcs_per_edge)
+            else None
         )
 
     def _fit(self, each: int) -> bool:
@@ -107,9 +109,12 @@ class DeviceEdges:
         if len(listed):
             flags[listed.start - low : listed.stop - low] = True
         for one in self._ids():
-            for first in range(0, len(one), PIECE):
-                flags[one[first : first + PIECE].astype(np.int64) - low] = True
-        words = [xp.packbits(flags[first : first + PIECE], bitorder="little") for first in range(0, len(flags), PIECE)]
+            for first in range(0, len(one), PIECE_IDS):
+                flags[one[first : first + PIECE_IDS].astype(np.int64) - low] = True
+        words = [
+            xp.packbits(flags[first : first + PIECE_IDS], bitorder="little")
+            for first in range(0, len(flags), PIECE_IDS)
+        ]
         return to_host(self.memory, xp.concatenate(words)).view(np.uint64)
 
     # -- rows ----------------------------------------------------------------------------------------------------------
@@ -196,13 +201,13 @@ class DeviceEdges:
 
     def _numbers(self, values: Any, ids: Numbering, table: Any) -> Any:
         out = self.xp.empty(len(values), np.uint32)
-        for first in range(0, len(values), PIECE):
-            piece = values[first : first + PIECE]
+        for first in range(0, len(values), PIECE_IDS):
+            piece = values[first : first + PIECE_IDS]
             if ids.ranks is None:
-                out[first : first + PIECE] = self.xp.searchsorted(table, piece.astype(table.dtype, copy=False))
+                out[first : first + PIECE_IDS] = self.xp.searchsorted(table, piece.astype(table.dtype, copy=False))
                 continue
             distance = piece.astype(np.int64) - ids.ranks.first
-            out[first : first + PIECE] = distance if table is None else table[distance]
+            out[first : first + PIECE_IDS] = distance if table is None else table[distance]
         return out
 
     def _column(self, frame: DeviceFrame, name: str, is_weight: bool) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dgraph.building.retention import by_key
+from dgraph.building.retention import refer_by_key
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.cluster.tasks import label, pick
 from dgraph.devices.probe import CUDF, INSTALL
@@ -64,7 +64,7 @@ def edge_tables(graph: PartitionedGraph) -> Tables:
             for frame, start, stop in zip(graph.input_edges.edge_pieces, starts, starts[1:], strict=False)
         ]
         tasks.append(workers.call(_joined, tables))
-    return tasks, _of_one_sign(empty(source.frame), ends, kind)
+    return tasks, _with_signed_ids(empty(source.frame), ends, kind)
 
 
 @retry_on_loss
@@ -94,7 +94,7 @@ def _rows(
     the graph's ids."""
     here = slice(*np.searchsorted(mine[ROW], (start, stop)))
     table = to_pandas(local(frame)).iloc[mine[ROW][here] - start].reset_index(drop=True)
-    table = _of_one_sign(table, ends, kind)
+    table = _with_signed_ids(table, ends, kind)
     for name in mine.keys() - {ROW, FLIPPED}:
         table[name] = mine[name][here]
     flipped = mine[FLIPPED][here]
@@ -107,7 +107,7 @@ def _rows(
     return table
 
 
-def _of_one_sign(table: pd.DataFrame, ends: Sequence[str], kind: str) -> pd.DataFrame:
+def _with_signed_ids(table: pd.DataFrame, ends: Sequence[str], kind: str) -> pd.DataFrame:
     """The table with ids of the graph's signedness: pandas turns a mix of signed and unsigned columns into floats,
     which are wrong beyond 2**53."""
     signs = {"int64": "u", "uint64": "i"}  # narrower types are never mixed with the other sign
@@ -137,7 +137,7 @@ def _nullable(meta: pd.DataFrame) -> pd.DataFrame:
     return meta.assign(**{name: meta[name].convert_dtypes() for name in exact})
 
 
-def joinable(frame: dd.DataFrame, *ids: str) -> dd.DataFrame:
+def with_text_ids(frame: dd.DataFrame, *ids: str) -> dd.DataFrame:
     """The frame with ids of the same type as in results, so that the two can be joined."""
     return frame.map_partitions(_as_text, ids, meta=_as_text(frame._meta, ids), token=label(_as_text))
 
@@ -188,7 +188,7 @@ def _frame(workers: Workers, tasks: Sequence[Any], meta: pd.DataFrame) -> dd.Dat
     import dask.dataframe as dd
 
     objects = [name for name, dtype in meta.dtypes.items() if dtype.kind == "O" and isinstance(dtype, np.dtype)]
-    tasks = tasks if workers.client is None else by_key(workers.client, tasks)
+    tasks = tasks if workers.client is None else refer_by_key(workers.client, tasks)
     frame = dd.from_delayed(
         list(tasks), meta=meta.astype(dict.fromkeys(objects, "float64")), verify_meta=False, prefix=NAME
     )

@@ -60,7 +60,7 @@ class InputEdges:
         saved: SavedGraph | None = None,  # has all ids, including those that no frame lists
     ):
         self.edges, self.vertices, self.rules = edges, vertices, rules
-        self.workers, self.saved, self.watch = workers, saved, Stopwatch()
+        self.workers, self.saved, self.stopwatch = workers, saved, Stopwatch()
         self.rows: list[int] = saved.content["edges"] if saved else []  # in each piece of the edge frame
         self.fresh: list[Any] | None = None  # the numbered chunks, kept from numbering until the first build
         self._lent, self._lending = False, Lock()  # whether anything besides the build may still read `fresh`
@@ -94,7 +94,7 @@ class InputEdges:
         return self.numbering.size if self.saved is None else self.saved.content["num_vertices"]
 
     @property
-    def num_listed(self) -> int:
+    def num_input_edges(self) -> int:
         """The number of listed edges, before any rule."""
         self.number()
         return sum(self.rows)
@@ -102,7 +102,7 @@ class InputEdges:
     @property
     def num_arcs(self) -> int:
         """The approximate number of arcs in the partitions, before repeats are merged."""
-        return self.num_listed * (1 + (not self.rules.directed or self.rules.symmetrize))
+        return self.num_input_edges * (1 + (not self.rules.directed or self.rules.symmetrize))
 
     @cached_property
     def num_loops(self) -> int:
@@ -115,7 +115,7 @@ class InputEdges:
         if self.rules.repeats != "keep":
             return sum(self.workers.get([self.workers.call(len, chunk) for chunk in self.by_number()]))
         loops = self.num_loops if self.rules.symmetrize or self.rules.skip_loops else 0
-        others = self.num_listed - loops
+        others = self.num_input_edges - loops
         return (2 * others if self.rules.symmetrize else others) + (0 if self.rules.skip_loops else loops)
 
     # -- the edges by number -------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class InputEdges:
         if self._numbering is None and self.saved is not None:
             self._numbering = self.saved.numbering()
         if self._numbering is None:
-            with self.watch("number"):
+            with self.stopwatch("number"):
                 on_gpu = DeviceEdges.of(self)
                 if on_gpu is not None and (numbering := on_gpu.number(self.vertices.listed)) is not None:
                     self._numbering, self.device_edges, self.rows = numbering, on_gpu, on_gpu.rows
@@ -155,7 +155,7 @@ class InputEdges:
         """
         return self.by_rules(self.with_columns(self.as_listed(), columns, origin=origin))
 
-    def to_build(self, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
+    def chunks_to_build(self, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
         """The graph's edges to build partitions from, and the same edges to place vertices by. The latter have no
         columns, because a lazy frame would be read twice for them; but merging repeats reads all once."""
         listed = self.as_listed(to_build=True)
@@ -198,7 +198,7 @@ class InputEdges:
         on_gpu, self.device_edges = self.device_edges, None
         if on_gpu is None or not whole:
             return []
-        with self.watch("partition"):
+        with self.stopwatch("partition"):
             table = on_gpu.adjacency(numbering, columns, self.edges.weight, order=order, rules=self.rules)
         if on_gpu.num_edges is not None:
             self.num_edges = on_gpu.num_edges

@@ -16,7 +16,7 @@ from dgraph.partition import rules
 from dgraph.partition.ids.chunk import Chunk, NumberedChunk, chunk_of_edges, chunk_of_vertices
 from dgraph.partition.ids.numbering import Numbering
 
-CHECKED = 32  # rows of a lazy frame's partition that are compared when it is computed again
+CHECKED_ROWS = 32  # rows of a lazy frame's partition that are compared when it is computed again
 
 
 def narrow_columns(frame: Any, columns: Sequence[str]) -> list[Any] | None:
@@ -85,7 +85,7 @@ def _is_unchanged(chunk: NumberedChunk, ends: pd.DataFrame, ids: Numbering) -> b
     """Whether a piece that was computed again has the same number of rows, and equal rows in a sample."""
     if len(ends) != len(chunk):
         return False
-    rows = np.unique(np.linspace(0, len(chunk) - 1, CHECKED).astype(np.int64)) if len(chunk) else slice(0)
+    rows = np.unique(np.linspace(0, len(chunk) - 1, CHECKED_ROWS).astype(np.int64)) if len(chunk) else slice(0)
     now = chunk_of_edges(ends.iloc[rows], *ends.columns)
     before = chunk[rows].compact()
     with suppress(IdError):  # raised for an id that the graph does not have

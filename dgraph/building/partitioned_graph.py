@@ -153,7 +153,7 @@ class PartitionedGraph(NotSendable):
         >>> G.vertices.compute()["people"].tolist()
         [120, 80, 45]
         """
-        return graph_frames.joinable(graph_frames.vertices(self), self.input_edges.vertices.id)
+        return graph_frames.with_text_ids(graph_frames.vertices(self), self.input_edges.vertices.id)
 
     def columns_for(self, analysis: Analysis) -> dict[str, tuple[str, str]]:
         """For each edge column that a program reads: its name in the graph, and the dtype that kernels expect."""
@@ -229,7 +229,7 @@ class PartitionedGraph(NotSendable):
         for order, names in missing.items():
             if now.has_reverse(order, names):
                 now = self._without(now, [order])
-                with self.input_edges.watch("transpose"):
+                with self.input_edges.stopwatch("transpose"):
                     now = now.transposed(order, names, symmetric=symmetric, sort=self.input_edges.sort)
             else:
                 check_build_memory(
@@ -250,7 +250,7 @@ class PartitionedGraph(NotSendable):
         """The saved partitions, memory-mapped by the workers."""
         saved = self.input_edges.saved
         assert saved is not None
-        with self.input_edges.watch("open"):
+        with self.input_edges.stopwatch("open"):
             held = self.workers.wait(saved.hold(self.workers, self.input_edges.numbering, self.placement))
         return self._described(held, dict.fromkeys(saved.content["orders"], tuple(saved.numbers)))
 
@@ -258,17 +258,19 @@ class PartitionedGraph(NotSendable):
         edges = self.input_edges
         if held := edges.built_on_gpu(order, columns, self.num_parts == 1 and self.cut.by_range):
             return self._described(held, {order: tuple(columns)})
-        (chunks, ends), sort = edges.to_build(columns), edges.sort
-        with edges.watch("place"):
+        (chunks, ends), sort = edges.chunks_to_build(columns), edges.sort
+        with edges.stopwatch("place"):
             where, arcs = self._place(ends), edges.rules.arc_options
-        with edges.watch("partition"):
-            held = assembly.partition(self.workers, chunks, edges.numbering, where, order=order, sort=sort, **arcs)
+        with edges.stopwatch("partition"):
+            held = assembly.build_partitions(
+                self.workers, chunks, edges.numbering, where, order=order, sort=sort, **arcs
+            )
             del chunks, ends  # so that each is freed as soon as it is split
             self.workers.wait(held)
         return self._described(held, {order: tuple(columns)})
 
     def _described(self, held: list[Any], kept: Mapping[str, tuple[str, ...]]) -> Partitions:
-        seconds = dict(self.input_edges.watch.seconds)
+        seconds = dict(self.input_edges.stopwatch.seconds)
         return Partitions(held, self.workers, kept, self.cut.name, self.input_edges.num_vertices, seconds)
 
     def _place(self, chunks: Sequence[Any]) -> Placement:

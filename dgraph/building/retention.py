@@ -28,7 +28,7 @@ from dgraph.errors import InputError
 OF_SCHEDULERS = "Dask-Offload"
 
 
-def by_key(client: Any, tasks: Sequence[Delayed]) -> list[Delayed]:
+def refer_by_key(client: Any, tasks: Sequence[Delayed]) -> list[Delayed]:
     """The tasks, which name what they read on the client's cluster by key alone."""
     held: dict[Any, HeldResult] = {}
     by_name: list[Delayed] = []

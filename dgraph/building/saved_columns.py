@@ -128,7 +128,7 @@ def with_rows(graph: PartitionedGraph, numbers: Sequence[str]) -> list[Any]:
     """Partitions with edges by source, built anew, whose column `ROW` says which row of the user's frame each is."""
     edges = graph.input_edges
     chunks, how = edges.by_number(numbers, origin=True), edges.rules.arc_options
-    held = assembly.partition(
+    held = assembly.build_partitions(
         graph.workers, chunks, graph.numbering, graph.placement, order="out", sort=edges.sort, **how
     )
     return graph.workers.wait(held)

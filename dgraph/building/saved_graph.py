@@ -47,7 +47,7 @@ from dgraph.partition.typed_columns import Description, as_described, frame_of, 
 KIND, VERSION = "dgraph graph", 2
 OLDEST = 1  # has only edge columns of numbers, and vertices in Arrow's own notion of their types
 MANIFEST = "manifest.json"
-AGAIN = "save the graph again"
+REMEDY = "save the graph again"
 ATTEMPTS = 5  # to open a graph while others are saved to the same folder
 
 
@@ -63,7 +63,7 @@ def _is_attributes(value: Any) -> bool:
     return is_flag(value) or table_of(is_description)(value)
 
 
-SHAPE = {
+MANIFEST_SHAPE = {
     "directed": is_flag,
     **dict.fromkeys(("source", "destination", "id", "policy"), is_text),
     **dict.fromkeys(("num_vertices", "num_edges"), is_count),
@@ -111,21 +111,21 @@ class SavedGraph:
             raise StorageError(f"{folder} is not a saved graph: {MANIFEST} is missing") from cause
         except OSError as cause:
             raise StorageError(f"{path}: cannot be read ({cause})") from cause
-        content = read_manifest(text, KIND, VERSION, SHAPE, path=path, remedy=AGAIN, oldest=OLDEST)
+        content = read_manifest(text, KIND, VERSION, MANIFEST_SHAPE, path=path, remedy=REMEDY, oldest=OLDEST)
         results = content.get("results", {})
         if not table_of(lambda one: isinstance(one, dict) and is_blocks(one.get("blocks")))(results):
-            raise StorageError(f"{path}: its results are not valid; {AGAIN}")
+            raise StorageError(f"{path}: its results are not valid; {REMEDY}")
         if len(content["columns"]) != len(content["dtypes"]):
-            raise StorageError(f"{path}: its lists of columns differ in length; {AGAIN}")
+            raise StorageError(f"{path}: its lists of columns differ in length; {REMEDY}")
         if not len(content["owned"]) == len(content["partitions"]) == len(content["edges"]) > 0:
-            raise StorageError(f"{path}: its lists of partitions differ in length; {AGAIN}")
+            raise StorageError(f"{path}: its lists of partitions differ in length; {REMEDY}")
         return cls(folder, content)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Turn errors of blocks into a StorageError, which says so if another graph was saved to the folder."""
         try:
-            with fitting(self.folder, AGAIN):
+            with fitting(self.folder, REMEDY):
                 yield
         except StorageError as cause:
             if not self._is_replaced():

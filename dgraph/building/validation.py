@@ -11,7 +11,7 @@ import pandas as pd
 from dgraph.building import assembly
 from dgraph.building.remarks import REMARKS, remarks_for
 from dgraph.cluster.retry import retry_on_loss
-from dgraph.frames.any_frame import local, named, to_pandas
+from dgraph.frames.any_frame import local, operation_name, to_pandas
 from dgraph.partition import placement
 
 if TYPE_CHECKING:
@@ -87,10 +87,10 @@ def validate(graph: PartitionedGraph) -> Validation:
     options: dict[str, Any] = {"out": True, "into": True, **graph.input_edges.rules.arc_options}
     tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.input_edges.by_number()]
     (degrees,) = workers.bring([workers.reduce(placement.total, tasks)])
-    weights, loops, repeats = _weights(graph), graph.input_edges.num_loops, graph.input_edges.num_listed - pairs
+    weights, loops, repeats = _weights(graph), graph.input_edges.num_loops, graph.input_edges.num_input_edges - pairs
     counts = Counts(
         directed=graph.directed,
-        listed=graph.input_edges.num_listed,
+        listed=graph.input_edges.num_input_edges,
         edges=graph.num_edges,
         vertices=size,
         loops=loops,
@@ -115,7 +115,7 @@ def _weights(graph: PartitionedGraph) -> dict[str, Any]:
 
 
 def _count_weights(piece: Any, name: str) -> tuple[int, int, int]:
-    column = named(to_pandas(local(piece)), name)
+    column = operation_name(to_pandas(local(piece)), name)
     values = pd.to_numeric(column, errors="coerce")
     return int(values.isna().sum()), int((values < 0).sum()), int((values == 0).sum())
 

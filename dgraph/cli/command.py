@@ -16,7 +16,7 @@ import click
 
 from dgraph.cli.exits import code_of, error_text
 from dgraph.cli.say import say
-from dgraph.cli.signatures import OF
+from dgraph.cli.signatures import PARAMETER_PREFIX
 from dgraph.errors import ColumnError, DgraphError, FileError, OptionError
 from dgraph.phrases.suggestions import choices, suggestion
 
@@ -74,7 +74,7 @@ class Command(WithExample):
             )  # PYTHONWARNINGS=error raises these
             fault = "" if expected else f"{type(error).__name__}, a bug in dgraph (--debug shows where): "
             reading = isinstance(error, ColumnError | FileError)
-            failure = click.ClickException(fault + as_typed(error_text(error), self.params, reading=reading))
+            failure = click.ClickException(fault + in_option_words(error_text(error), self.params, reading=reading))
             failure.exit_code = code_of(error)  # type: ignore[misc]
             raise failure from error
 
@@ -83,7 +83,7 @@ class Command(WithExample):
         """In the block, print each warning in one line, without the source line that raised it."""
 
         def show(message: Warning | str, *where: Any, **more: Any) -> None:
-            text = as_typed(str(message), self.params, reading=True)
+            text = in_option_words(str(message), self.params, reading=True)
             say(f"Warning: {text}", err=True, clear=True)
 
         with warnings.catch_warnings():
@@ -139,7 +139,7 @@ WORDS = {
 }
 
 
-def as_typed(message: str, options: Sequence[click.Parameter], *, reading: bool = False) -> str:
+def in_option_words(message: str, options: Sequence[click.Parameter], *, reading: bool = False) -> str:
     """Translate a message of the library: arguments that it names, such as `header=True`, become a command's options.
 
     If an option of the operation and one for reading the graph have the same name, the message means the operation's,
@@ -148,7 +148,7 @@ def as_typed(message: str, options: Sequence[click.Parameter], *, reading: bool 
     for word, option in WORDS.items():
         message = message.replace(word, option)
     named = {str(one.name): one for one in options if isinstance(one, click.Option)}
-    own = {name.removeprefix(OF): one for name, one in named.items() if name.startswith(OF)}
+    own = {name.removeprefix(PARAMETER_PREFIX): one for name, one in named.items() if name.startswith(PARAMETER_PREFIX)}
     known = own | named if reading else named | own
 
     def typed(found: re.Match) -> str:

@@ -21,7 +21,12 @@ import click
 from dgraph.cli.say import say
 from dgraph.errors import InputError, ProgramError, RoomError, StorageError
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # errors of a disk: another command line would not help
+DISK_ERRORS = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+}  # errors of a disk: another command line would not help
 FAILED, REFUSED = 1, 2
 
 
@@ -31,7 +36,7 @@ class TerminatedBySignal(KeyboardInterrupt):
 
 def code_of(error: BaseException) -> int:
     """The exit code for an error: REFUSED if another command line would help, otherwise FAILED."""
-    disk_error = getattr(error.__cause__, "errno", None) in FULL
+    disk_error = getattr(error.__cause__, "errno", None) in DISK_ERRORS
     refused = isinstance(error, InputError | ProgramError | StorageError | RoomError) and not disk_error
     return REFUSED if refused else FAILED
 
@@ -42,7 +47,7 @@ def error_text(error: BaseException) -> str:
         return str(error) or type(error).__name__
     if error.filename is not None:
         return f"{error.filename}: {error.strerror} (check the path, its permissions and the disk)"
-    if error.errno in FULL:
+    if error.errno in DISK_ERRORS:
         return f"cannot write to standard output: {error.strerror} (check the free space, or write to a file)"
     return str(error)
 

@@ -19,7 +19,7 @@ import pandas as pd
 from dask.utils import format_bytes, parse_bytes, parse_timedelta
 
 from dgraph.agents.daemon_settings import settings
-from dgraph.cluster.calibration import gathering, partition_into, solving
+from dgraph.cluster.calibration import gather_rate, partition_into, solver_rate
 from dgraph.errors import OptionError
 from dgraph.estimates.estimate import estimate
 from dgraph.estimates.footprints import FOOTPRINTS
@@ -30,11 +30,11 @@ from dgraph.native.threads import cores as cores_here
 from dgraph.phrases.phrases import format_count
 
 EDGES = 1 << 22  # in the sample that is run
-FEWER = 4  # a second sample has this many times fewer edges, which shows the fixed costs
-PARTS = 4  # maximum number of partitions of a sample, unless there are more cores
-STEEPEST = 0.5  # maximum power of the edges with which the seconds per edge grow
-MOST = 1 << 26  # maximum number of edges to gather over
-RUNS, ENOUGH = 5, 0.5  # minimum number of runs of each sample, and seconds for all runs
+SMALLER_BY = 4  # a second sample has this many times fewer edges, which shows the fixed costs
+MOST_PARTS = 4  # maximum number of partitions of a sample, unless there are more cores
+LARGEST_GROWTH = 0.5  # maximum power of the edges with which the seconds per edge grow
+MOST_GATHERED = 1 << 26  # maximum number of edges to gather over
+FEWEST_RUNS, SHORTEST_MEASUREMENT = 5, 0.5  # minimum number of runs of each sample, and seconds for all runs
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,10 @@ def forecast(
     """Measure an operation on a sample of the graph with `run(graph)`, and predict its costs on a cluster."""
     estimated = estimate(graph, op, cluster.workers, None)
     known = measured or calibrate(graph, op, run, workers=cluster.workers)
-    return Forecast(op, cluster, known, estimated.vertices, estimated.edges, seconds(estimated.frame, cluster, known))
+    return Forecast(op, cluster, known, estimated.vertices, estimated.edges, predict(estimated.frame, cluster, known))
 
 
-def seconds(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients) -> pd.DataFrame:
+def predict(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients) -> pd.DataFrame:
     """The model: the largest partition sets the time to compute, and each worker sends an equal share of messages."""
     frame = pd.DataFrame(index=estimated.index)
     spread = cluster.workers > 1
@@ -154,7 +154,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
     """Run the operation on samples of two sizes: as one partition for one worker, as several for more workers."""
     drawn = sample(graph)
     weighted = FOOTPRINTS[op].weighted and graph.weight is not None
-    step, parts = -(-max(len(drawn.chunk.sources), 1) // edges), min(workers, max(PARTS, cores_here()))
+    step, parts = -(-max(len(drawn.chunk.sources), 1) // edges), min(workers, max(MOST_PARTS, cores_here()))
 
     def sampled(step: int) -> Graph:
         columns: dict[str, Any] = drawn.folded(step)
@@ -163,7 +163,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
         weight = "weight" if weighted else None
         return Graph.from_edges(columns, directed=graph.directed, weight=weight, parts=parts)
 
-    steps = FEWER * step, step
+    steps = SMALLER_BY * step, step
     graphs = [sampled(one) for one in steps]
     few, many = _in_turn(graphs, [partial(_as_threaded, run, times=one) for one in steps])
     estimates = [estimate(one, op, parts, None).frame.loc[one.policy] for one in graphs]
@@ -195,21 +195,21 @@ def _growth(drawn: Sample, step: int, mirror: bool, gathers: bool) -> float:
     They grow as in gathering over both: by the solver if the operation has one that gathers, otherwise by agents. Only
     some edges of a lazy graph are known; then they grow as from a part of these to all of them, up to a limit.
     """
-    whole, known, cores = drawn.chunk, step if step > 1 else FEWER, cores_here()
+    whole, known, cores = drawn.chunk, step if step > 1 else SMALLER_BY, cores_here()
     if not len(whole.sources) or (drawn.exact and step == 1):
         return 0.0
-    thin, less = -(-len(whole.sources) // MOST), drawn.folded(known)
+    thin, less = -(-len(whole.sources) // MOST_GATHERED), drawn.folded(known)
     partitions = []
     for ends in ((less["dst"], less["src"]), (whole.destinations[::thin], whole.sources[::thin])):
         rows, others = (np.concatenate([ends[i], ends[1 - i]]) if mirror else ends[i] for i in (0, 1))
         partitions.append(partition_into(rows, others, int(max(rows.max(), others.max())) + 1, workers=cores))
     how, where = settings("auto", "auto", "auto"), {"device": "cpu", "worker": 0, "threads": cores}
     rates = [
-        [solving(one, cores) if gathers else gathering("plan", one, how, **where) for one in partitions]
-        for _ in range(RUNS)
+        [solver_rate(one, cores) if gathers else gather_rate("plan", one, how, **where) for one in partitions]
+        for _ in range(FEWEST_RUNS)
     ]
     small, large = (max(each) for each in zip(*rates, strict=True))
-    return min(max(log(small / large, known), 0.0), inf if drawn.exact else STEEPEST)
+    return min(max(log(small / large, known), 0.0), inf if drawn.exact else LARGEST_GROWTH)
 
 
 def _traffic(op: str, sent: int, each: float) -> float:
@@ -218,7 +218,7 @@ def _traffic(op: str, sent: int, each: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _Measurement:
     """The minimum time, and the medians of the counts."""
 
     seconds: float  # of the run; with several partitions, the sum of the longest busy time in each round
@@ -232,7 +232,7 @@ def _as_threaded(run: Callable[..., Any], graph: Graph, times: int) -> Any:
         return run(graph)
 
 
-def _in_turn(graphs: Sequence[Graph], runs: Sequence[Callable[..., Any]]) -> list[_Measured]:
+def _in_turn(graphs: Sequence[Graph], runs: Sequence[Callable[..., Any]]) -> list[_Measurement]:
     """Measure the run on each graph, after a first run that builds what the operation needs.
 
     The graphs take turns, so that a machine that is slow for a while affects all of them.
@@ -242,10 +242,10 @@ def _in_turn(graphs: Sequence[Graph], runs: Sequence[Callable[..., Any]]) -> lis
         run(graph)
     turns: list[list[tuple[float, int, int]]] = []
     begun = time.perf_counter()
-    while len(turns) < RUNS or time.perf_counter() - begun < ENOUGH:
+    while len(turns) < FEWEST_RUNS or time.perf_counter() - begun < SHORTEST_MEASUREMENT:
         turns.append([_timed(graph, run) for graph, run in each])
     columns = (zip(*timings, strict=True) for timings in zip(*turns, strict=True))
-    return [_Measured(min(took), median(sent), median(rounds)) for took, sent, rounds in columns]
+    return [_Measurement(min(took), median(sent), median(rounds)) for took, sent, rounds in columns]
 
 
 def _timed(graph: Graph, run: Callable[..., Any]) -> tuple[float, int, int]:

@@ -17,7 +17,7 @@ import click
 
 from dgraph.cli.command import rename_in_errors
 from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, WholeRange, choice_option, completion
-from dgraph.cli.place import PLACE, Place, add_options, name_of, pop_place
+from dgraph.cli.place import PLACE, Place, add_options, option_name, pop_place
 from dgraph.cli.status_line import show_status
 from dgraph.errors import FileError, OptionError
 
@@ -69,7 +69,7 @@ READING = (
     click.option("--parts", type=WholeRange(1, 2**16 - 1), help="Number of partitions.  [default: one per worker]"),
 )
 COLUMNS, WEIGHTING = ("source", "destination", "weight"), ("weight", "unweighted")
-HEADS = ("id", "vertex", "node", "name")  # headings of a file that lists only ids
+ID_HEADERS = ("id", "vertex", "node", "name")  # headings of a file that lists only ids
 NO_SEPARATOR = "\x01"
 
 
@@ -124,7 +124,7 @@ def graph_options(command: Callable) -> Callable:
 
     @wraps(command)
     def with_edges(edges: str, **given: Any) -> Any:
-        names = [name_of(option) for option in READING[1:]]
+        names = [option_name(option) for option in READING[1:]]
         options = {name: given.pop(name) for name in names}
         return command(edges=GraphArguments(edges, pop_place(given), options), **given)
 
@@ -172,7 +172,7 @@ def _vertices(text: str) -> Any:
             return pd.read_parquet(text)
         line = str(pd.read_csv(text, header=None, nrows=1, sep=NO_SEPARATOR, engine="python").iloc[0, 0])
         cells = re.split(r"[,;\s]+", line.strip())
-        if cells[0].lstrip("-").isdecimal() or (len(cells) == 1 and cells[0].lower() not in HEADS):
+        if cells[0].lstrip("-").isdecimal() or (len(cells) == 1 and cells[0].lower() not in ID_HEADERS):
             return pd.read_csv(text, header=None, sep=r"[,;\s]+", engine="python").iloc[:, :1].set_axis(["id"], axis=1)
         return pd.read_csv(text, sep=next((sign for sign in "\t;" if sign in line), ",")).rename(columns=str)
     except (OSError, ValueError) as error:

@@ -136,7 +136,7 @@ def place_options(command: Callable) -> Callable:
 
 def pop_place(given: dict[str, Any]) -> Place:
     """Remove the options in PLACE from `given`, and return them as a `Place`."""
-    return Place(**{name_of(option): given.pop(name_of(option)) for option in PLACE})
+    return Place(**{option_name(option): given.pop(option_name(option)) for option in PLACE})
 
 
 def add_options(command: Callable, options: tuple[Callable, ...]) -> Callable:
@@ -146,7 +146,7 @@ def add_options(command: Callable, options: tuple[Callable, ...]) -> Callable:
     return command
 
 
-def name_of(option: Callable) -> str:
+def option_name(option: Callable) -> str:
     """The parameter of a command that receives the value of an option, which is a decorator of click."""
 
     def probe() -> None: ...

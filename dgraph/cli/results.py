@@ -52,10 +52,10 @@ def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
 
 def check_format(path: str, ids: str | None = None) -> None:
     """Check, before any work, that the suffixes of a file of edges and of a file of `ids` have formats that fit."""
-    from dgraph.io.formats import counts_from_one, written_as
+    from dgraph.io.formats import counts_from_one, format_to_write
 
     if path != "-":
-        written_as(path)
+        format_to_write(path)
     if ids is not None:
         writer_of(ids)
         if path == "-" or not counts_from_one(path):

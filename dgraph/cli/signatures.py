@@ -14,7 +14,9 @@ import click
 from dgraph.cli.options import completion
 from dgraph.errors import OptionError
 
-OF = "of_"  # prefix of click's names for the function's parameters, which may clash with other options (`source`)
+PARAMETER_PREFIX = (
+    "of_"  # prefix of click's names for the function's parameters, which may clash with other options (`source`)
+)
 
 
 class Number(click.ParamType):
@@ -44,7 +46,7 @@ class VertexValue(click.ParamType):
             return self.fail(f"{number!r} is not a number", param, context)
 
 
-def described(function: Callable) -> tuple[str, dict[str, str]]:
+def split_docstring(function: Callable) -> tuple[str, dict[str, str]]:
     """The text that `--help` shows for a function and for each of its parameters, from its NumPy-style docstring.
 
     The text consists of the description, the returned values, and the notes.
@@ -90,7 +92,7 @@ def options_of(
     names = [name for name, one in every.items() if one.kind is not one.VAR_KEYWORD and name != "graph"]
     kinds = {name: kind for name in names if (kind := _kind(hints.get(name, Any)))}
     flags = {name: _flag(renamed.get(name, name)) for name in kinds}
-    texts = {**described(function)[1], **(texts or {})}
+    texts = {**split_docstring(function)[1], **(texts or {})}
 
     def as_flag(found: re.Match) -> str:
         """Spell `tol` as --tol, and `tol=0` as --tol 0; other names stay as they are."""
@@ -112,7 +114,7 @@ def options_of(
             kind["default"] = default
         if kind.get("type") is str:
             kind["shell_complete"] = completion(re.findall(r'"(\w+)"', kind["help"]))
-        options.append(click.Option([flag, OF + name], **kind))
+        options.append(click.Option([flag, PARAMETER_PREFIX + name], **kind))
     return options
 
 
@@ -141,14 +143,16 @@ def _kind(hint: Any) -> dict[str, Any] | None:
     return None
 
 
-def values_of(function: Callable, given: Mapping[str, Any], id_of: Callable[[str], Any] = str) -> dict[str, Any]:
+def arguments_from_options(
+    function: Callable, given: Mapping[str, Any], id_of: Callable[[str], Any] = str
+) -> dict[str, Any]:
     """Arguments for a function from the values of the options that `options_of` made.
 
     `id_of` turns the text of a vertex into its id. Options that were not given are left out.
     """
     hints, values = get_type_hints(function), {}
     for name in inspect.signature(function).parameters:
-        value = given.get(OF + name)
+        value = given.get(PARAMETER_PREFIX + name)
         if value is None or value == ():
             continue
         kind = _kind(hints.get(name, Any)) or {}

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dgraph.phrases.printable import printable
-from dgraph.runs.progress import CLEAR, Line
+from dgraph.runs.progress import CLEAR, ProgressLine
 
 EVERY = 0.5  # seconds between updates, and before the line appears
-LATELY = 5.0  # seconds for which the progress line of a run, which says more, is not overwritten
+LINE_KEPT = 5.0  # seconds for which the progress line of a run, which says more, is not overwritten
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def show_status(what: str) -> Iterator[None]:
     def show() -> None:
         while not done.wait(EVERY):
             now = time.perf_counter()
-            if now - Line.written > LATELY:
+            if now - ProgressLine.written > LINE_KEPT:
                 stream.write(f"{CLEAR}{what}: {now - begun:.0f} s")
                 stream.flush()
         stream.write(CLEAR)

@@ -29,10 +29,10 @@ from dgraph.solvers.solver import Problem
 from dgraph.tables.edge_tables import EdgeTables
 from dgraph.tables.vertex_tables import vertex_table
 
-SIZES = 1 << 9, 1 << 16, 1 << 22  # edges of the test graph; the first size that takes longer than AT_ONCE counts
-AT_ONCE = 0.01  # seconds
+SIZES = 1 << 9, 1 << 16, 1 << 22  # edges of the test graph; the first size that takes longer than SHORTEST_RUN counts
+SHORTEST_RUN = 0.01  # seconds
 DEGREE = 16
-ROUNDS = 32  # rounds of a solver, so that the cost of the call does not matter
+SOLVER_ROUNDS = 32  # rounds of a solver, so that the cost of the call does not matter
 
 
 class SumOfNeighbours(VertexProgram):
@@ -79,9 +79,9 @@ def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto
     how, cluster = settings(daemons, "auto", "auto"), Workers.find(client)
     if cluster.client is None:
         each = max(1, threads.cores() // workers)
-        return threads.each(lambda worker: speed(f"thread {worker}", worker, how, device, each), range(workers))
+        return threads.each(lambda worker: measure_speed(f"thread {worker}", worker, how, device, each), range(workers))
     return retry(
-        cluster.client, lambda: run_on_each(cluster.client, cluster.addresses, speed, how, device), lambda: None
+        cluster.client, lambda: run_on_each(cluster.client, cluster.addresses, measure_speed, how, device), lambda: None
     )
 
 
@@ -95,20 +95,20 @@ def speeds(workers: Workers, *, anew: bool = False) -> dict[str, float]:
     return {address: known[address] for address in addresses}
 
 
-def speed(name: str, number: int, how: DaemonSettings, device: str, cores: int | None = None) -> float:
+def measure_speed(name: str, number: int, how: DaemonSettings, device: str, cores: int | None = None) -> float:
     """Edges per second of the worker called `name`. Runs on that worker, with its own daemons."""
     if device == "auto":
         device = device_here() if how.direct else "cpu"
     where: dict[str, Any] = {"device": device, "worker": number, "threads": cores or threads_of_worker()}
     measured = 0.0
     for edges in SIZES:
-        measured = gathering(name, random_partition(edges), how, **where)
-        if edges / measured > AT_ONCE:
+        measured = gather_rate(name, random_partition(edges), how, **where)
+        if edges / measured > SHORTEST_RUN:
             break
     return measured
 
 
-def gathering(name: str, partition: Partition, how: DaemonSettings, **where: Any) -> float:
+def gather_rate(name: str, partition: Partition, how: DaemonSettings, **where: Any) -> float:
     """Edges per second of an agent that gathers along the edges into the vertices of a partition."""
     recipe = recipe_of(SumOfNeighbours(), where["device"], others=how.others)
     tables, n = EdgeTables(partition, True, {}, where["threads"]), partition.num_owned
@@ -127,13 +127,13 @@ def gathering(name: str, partition: Partition, how: DaemonSettings, **where: Any
     return measured
 
 
-def solving(partition: Partition, cores: int) -> float:
+def solver_rate(partition: Partition, cores: int) -> float:
     """Edges per second of the gathering solver, in rounds over a partition that holds a whole graph."""
     edges = EdgeTables(partition, True, {}, cores)
     values = {"alpha": 1e-9, "beta": 1.0, "tol": -1.0, "normalized": False}
     katz(Problem(edges, values | {"max_iter": 1}, {}, cores))  # prepares the layout of the edges
     begun = time.perf_counter()
-    solved = katz(Problem(edges, values | {"max_iter": ROUNDS}, {}, cores))
+    solved = katz(Problem(edges, values | {"max_iter": SOLVER_ROUNDS}, {}, cores))
     return solved.edges / (time.perf_counter() - begun)
 
 

@@ -18,9 +18,9 @@ from dgraph.exchange.exchange import PATIENCE
 from dgraph.exchange.mail import Route, Token
 from dgraph.exchange.run_registry import ExchangeOnScheduler
 
-PATIENCE_OF_END = 5.0  # seconds within which the scheduler must answer when a run is over; it may be gone
-A_MOMENT = 1.0  # seconds: workers report their memory no more often
-LOST = 5.0  # seconds for a client that has lost the scheduler to reconnect; a call would wait for thirty
+END_TIMEOUT = 5.0  # seconds within which the scheduler must answer when a run is over; it may be gone
+LONGEST_CACHED = 1.0  # seconds: workers report their memory no more often
+RECONNECT_TIMEOUT = 5.0  # seconds for a client that has lost the scheduler to reconnect; a call would wait for thirty
 
 
 Wait = Callable[[Client, Coroutine[Any, Any, Any]], Any]  # what the coroutine returns, however long that takes
@@ -48,7 +48,7 @@ def worker_infos(client: Client, *, fresh: bool = True) -> dict[str, dict[str, A
     without workers.
     """
     known, now = _known.setdefault(client, ClientRecord()), time.monotonic()
-    if fresh or now - known.asked > A_MOMENT:
+    if fresh or now - known.asked > LONGEST_CACHED:
         known.workers, known.asked = dict(_call(client, "identity", n_workers=-1)["workers"]), now
     return known.workers
 
@@ -107,7 +107,7 @@ async def tokens_of(client: Client, route: Route) -> list[Token]:
 
 def end_run(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:
     """End a run, and delete its state on the workers. If it failed, returns the reason as a line, and the exception."""
-    reason, error = _call(client, "dgraph_end", run=route.run, stop=stop, callback_timeout=PATIENCE_OF_END)
+    reason, error = _call(client, "dgraph_end", run=route.run, stop=stop, callback_timeout=END_TIMEOUT)
     try:
         return reason, None if error is None else loads(error)
     except Exception:  # this process cannot import the exception's class, so only the line is returned
@@ -135,7 +135,7 @@ def _request(client: Client, handler: str, /, **arguments: Any) -> Coroutine[Any
 def _check_connection(client: Client) -> None:
     if client.asynchronous:
         raise OptionError(f"{client!r} runs in this event loop, which would deadlock; call dgraph by asyncio.to_thread")
-    until = time.monotonic() + LOST
+    until = time.monotonic() + RECONNECT_TIMEOUT
     while client.status == "connecting":
         if time.monotonic() > until:
             raise lost_scheduler(client)

@@ -10,7 +10,7 @@ from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError
 
 MOST_PARTS = 2**16 - 1  # owners are stored in two bytes
-KNOWN = 'pass None, "measure", {worker: number} or a list of numbers'
+ALLOWED_CAPACITIES = 'pass None, "measure", {worker: number} or a list of numbers'
 
 
 def check_capacities(workers: Workers, capacities: Any, parts: int) -> None:
@@ -36,7 +36,7 @@ def shares_of(workers: Workers, capacities: Any, parts: int) -> list[float]:
         if len(values) != parts:
             raise OptionError(f"capacities={capacities!r} has {len(values)} entries for {parts} partitions")
     else:
-        raise OptionError(f"capacities={capacities!r} is not known; {KNOWN}")
+        raise OptionError(f"capacities={capacities!r} is not known; {ALLOWED_CAPACITIES}")
     try:
         shares = [float(value) / hosts.count(host) for value, host in zip(values, hosts, strict=True)]
     except (TypeError, ValueError) as cause:

@@ -25,10 +25,10 @@ from dgraph.cluster.tasks import key_for
 from dgraph.errors import InputError, LostError, RoomError, RunError, SilentWorkerWarning
 from dgraph.phrases.phrases import warn
 
-LOOK_UP = 1.0  # seconds between checks that the client is still open
-LOOK_AROUND = 1.0  # seconds between checks of the workers
+CLIENT_INTERVAL = 1.0  # seconds between checks that the client is still open
+WORKERS_INTERVAL = 1.0  # seconds between checks of the workers
 SILENT = 20.0  # seconds without a heartbeat after which a worker is told to be silent; they come every half second
-STILL = 8.0  # seconds during which a worker is paused, none works, and no data move
+STALL_TIMEOUT = 8.0  # seconds during which a worker is paused, none works, and no data move
 DONE = ("finished", "error")
 
 
@@ -42,7 +42,7 @@ def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lam
     for future in futures:
         while future.status not in DONE:
             try:
-                future.exception(timeout=LOOK_UP)
+                future.exception(timeout=CLIENT_INTERVAL)
                 break
             except Exception as error:
                 _keep_waiting_or_raise(client, error)
@@ -64,7 +64,7 @@ def run_coroutine(client: Any, question: Coroutine[Any, Any, Any], look: Callabl
     try:
         while True:
             try:
-                return pending.result(LOOK_UP)
+                return pending.result(CLIENT_INTERVAL)
             except Exception as error:
                 if pending.done() and not is_closed(client):
                     return pending.result()
@@ -83,7 +83,7 @@ def ask_all(client: Any, function: Callable[..., Any], *arguments: Any) -> dict[
 
 def run_on_each(client: Any, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
     """Call `function(worker, number, *arguments)` on each worker, and fetch the results to this process."""
-    tasks, look = _of_each(client, workers, function, [arguments] * len(workers))
+    tasks, look = _submit_to_each(client, workers, function, [arguments] * len(workers))
     return dict(zip(workers, gather_results(client, tasks, look), strict=True))
 
 
@@ -92,7 +92,7 @@ def run_on_each_held(
 ) -> list[Any]:
     """The same with separate arguments for each worker; the results stay on the workers. The first failure ends the
     wait, because other workers may be waiting for the failed one."""
-    tasks, look = _of_each(client, workers, function, arguments)
+    tasks, look = _submit_to_each(client, workers, function, arguments)
 
     def look_at_all() -> None:
         look()
@@ -106,7 +106,7 @@ def run_on_each_held(
     return tasks
 
 
-def _of_each(
+def _submit_to_each(
     client: Any, workers: Sequence[str], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
 ) -> tuple[list[Any], Callable[[], None]]:
     """A task for each worker, and a function to call while waiting for them. It raises an error if a worker has left,
@@ -175,7 +175,7 @@ class WorkerWatch:
         now = time.monotonic()
         if now < self.next:
             return
-        self.next = now + LOOK_AROUND
+        self.next = now + WORKERS_INTERVAL
         workers = worker_infos(self.client)
         if not workers:
             raise LostError(f"all workers of {self.client!r} have left")
@@ -198,10 +198,10 @@ class WorkerWatch:
                 )
 
     def _check_stillness(self, workers: Mapping[str, Any], now: float) -> None:
-        before, self.seen = self.seen, _standing(workers)
+        before, self.seen = self.seen, _stall_counts(workers)
         if self.seen is None or self.seen != before:
             self.since = now
-        elif now - self.since >= STILL:
+        elif now - self.since >= STALL_TIMEOUT:
             paused = [address for address, worker in workers.items() if worker["status"] == "paused"]
             worker = workers[paused[0]]
             raise RoomError(
@@ -211,7 +211,7 @@ class WorkerWatch:
             )
 
 
-def _standing(workers: Mapping[str, Any]) -> Any:
+def _stall_counts(workers: Mapping[str, Any]) -> Any:
     """Counts that change when anything happens; None unless some worker is paused and none is working."""
     counts = [worker["metrics"].get("task_counts", {}) for worker in workers.values()]
     if not any(worker["status"] == "paused" for worker in workers.values()):

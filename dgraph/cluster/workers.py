@@ -22,7 +22,7 @@ from dgraph.frames.any_frame import LazyPieces, cut, is_cudf, is_lazy, local
 from dgraph.frames.device_frame import DeviceFrame
 from dgraph.native import threads
 
-FAN = 8  # results that one task of a reduction combines
+REDUCE_FAN_IN = 8  # results that one task of a reduction combines
 BYTES_TO_SORT = 32  # bytes per edge while a partition is assembled: its ends by number, by local id, and sorted
 MEMORY_SHARE = 6  # sorting a partition's edges may use 1 / MEMORY_SHARE of a worker's memory
 
@@ -170,7 +170,9 @@ class Workers(NotSendable):
         worker at once."""
         held = self.hold(list(tasks))
         while len(held) > 1:
-            held = self.hold([self.call(function, held[i : i + FAN]) for i in range(0, len(held), FAN)])
+            held = self.hold(
+                [self.call(function, held[i : i + REDUCE_FAN_IN]) for i in range(0, len(held), REDUCE_FAN_IN)]
+            )
         return held[0]
 
     def wait(self, held: list[Any]) -> list[Any]:
@@ -201,7 +203,7 @@ class Workers(NotSendable):
         if self.client is None:
             return list(values)
         try:
-            return self.client.sync(_sent, self.client, values)
+            return self.client.sync(_scatter, self.client, values)
         except (TimeoutError, KeyError, OSError) as cause:  # a receiver, or the last worker, has left
             raise LostError(f"a worker left while data were sent to it ({cause!r})") from cause
 
@@ -241,7 +243,7 @@ class Workers(NotSendable):
         return gather_results(self.client, self.wait(list(held)))
 
 
-async def _sent(client: Any, values: Sequence[Any]) -> list[Any]:
+async def _scatter(client: Any, values: Sequence[Any]) -> list[Any]:
     """Send each value in a separate request. If a single request failed, values that had reached other workers would
     stay there forever, unknown to the scheduler. Requests are shielded from Ctrl-C for the same reason."""
     requests = (client.scatter({key_for("data"): value}, asynchronous=True) for value in values)

@@ -14,7 +14,7 @@ from dgraph.cluster.workers import Workers
 from dgraph.cugraph.calls import PACKAGES, Arcs, CugraphCall, GpuAnswer, call_gpu
 from dgraph.partition.policies import grid_columns
 
-TEAM = {**PACKAGES, "raft_dask": "raft-dask"}
+TEAM_PACKAGES = {**PACKAGES, "raft_dask": "raft-dask"}
 _teams: dict[bytes, Any] = {}  # on the worker that started them, by session
 
 

@@ -87,9 +87,9 @@ def _together(rounds: Rounds, descents: Sequence[DescentState]) -> Superstep:
             rounds.log.each(descents, lambda one: one.hear(*sides))
         yield from _pause(rounds, descents)
         rounds.log.each(descents, partial(DescentState.epoch, number=rounds.round + 1, sweep=sweep))
-        before = rounds.posted
+        before = rounds.buffers_sent
         rounds.log.each(descents, lambda one: one.tell(*sides))
-        rounds.waiting = rounds.posted - before + sum(descent.waiting for descent in descents)
+        rounds.waiting = rounds.buffers_sent - before + sum(descent.waiting for descent in descents)
         for descent in descents:
             descent.state.changed = [rounds.waiting]
         rounds.count_round()

@@ -12,6 +12,6 @@ def bsp(rounds: Rounds) -> Superstep:
         yield from rounds.send()
         rounds.merge()
         rounds.apply()
-        yield from rounds.agree(wait=rounds.decides_by_others or rounds.analysis.send_reads_global)
+        yield from rounds.agree(wait=rounds.end_needs_exchange or rounds.analysis.send_reads_global)
         yield from rounds.pause()
     yield from rounds.finish()

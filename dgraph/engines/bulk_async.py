@@ -10,7 +10,7 @@ from dgraph.vertex_state.local_state import LocalState
 
 def bulk_async(rounds: Rounds, local_rounds: int | None) -> Superstep:
     """Run to the end: one superstep, in which workers meet only to find the end; several, where a run begins anew from
-    better numbers (`FreeRounds.again`). `local_rounds`: see `FreeRounds`."""
+    better numbers (`FreeRounds.begin_next_stage`). `local_rounds`: see `FreeRounds`."""
     yield from rounds.begin()
     state, goes_on = rounds.states[0], True
     free_rounds = state.free_rounds if isinstance(state, LocalState) else FreeRounds
@@ -18,4 +18,4 @@ def bulk_async(rounds: Rounds, local_rounds: int | None) -> Superstep:
         free = free_rounds(rounds, local_rounds)
         free.to_the_end()
         yield from rounds.finish()
-        goes_on = free.again()
+        goes_on = free.begin_next_stage()

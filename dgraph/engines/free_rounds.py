@@ -18,8 +18,10 @@ from dgraph.tables.vertex_lists import NOBODY
 from dgraph.vertex_state.partition_state import PartitionState
 from dgraph.vertex_state.sweeps import can_sweep, sweep
 
-LOOK = 0.05  # seconds that a worker at rest sleeps, if nothing wakes it, until it looks whether the run has failed
-TO_THE_END = 1 << 62  # steps: to the local fixed point
+LONGEST_SLEEP = (
+    0.05  # seconds that a worker at rest sleeps, if nothing wakes it, until it looks whether the run has failed
+)
+UNLIMITED = 1 << 62  # steps: to the local fixed point
 
 
 @dataclass
@@ -49,7 +51,7 @@ class FreeRounds:
         self.senders, self.targets = rounds.sides(self.phase)
         self.exchange = rounds.states[0].post.exchange
         self.mail = self.exchange.free
-        self.limit = local_rounds or (TO_THE_END if self.phase.idempotent else 1)
+        self.limit = local_rounds or (UNLIMITED if self.phase.idempotent else 1)
         self.steps: defaultdict[int, int] = defaultdict(int)  # that each partition has taken
         self.sweeps = all(map(can_sweep, self.states))
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
@@ -61,16 +63,16 @@ class FreeRounds:
         self.rows: dict[int, list[dict]] = {state.partition.index: [] for state in self.states}
         for state in self.states:
             state.post.bring([])
-            state.aim(self.phase, 1)
-        self.still = Standstill(self, rounds.keeper) if rounds.keeper is not None else None
+            state.prepare_round(self.phase, 1)
+        self.standstill = Standstill(self, rounds.keeper) if rounds.keeper is not None else None
         if self.first:
             self.send_on()
 
     def to_the_end(self) -> None:
         """Take local rounds until the end of the run has been found. Called by the engine."""
         while not self.over:
-            if self.still is not None:
-                self.still.look()
+            if self.standstill is not None:
+                self.standstill.look()
             news = self.mail.inbox.news
             if not self.local_round():
                 self.rest(news)
@@ -94,7 +96,7 @@ class FreeRounds:
             clock.ready = now if clock.ready is None else clock.ready
         if buffers:
             self.end.work()
-        self.learn(notes if self.still is None else [note for note in notes if not self.still.takes(note)])
+        self.learn(notes if self.standstill is None else [note for note in notes if not self.standstill.takes(note)])
         return news
 
     def local_round(self) -> bool:
@@ -214,9 +216,9 @@ class FreeRounds:
     @property
     def pause(self) -> float:
         """For how many seconds to sleep at most."""
-        return LOOK
+        return LONGEST_SLEEP
 
-    def again(self) -> bool:
+    def begin_next_stage(self) -> bool:
         """Whether the run begins anew from the global values that it has found; asked by the engine."""
         return False
 

@@ -65,13 +65,13 @@ class GlobalValues:
         self.values = {name: field.identity for name, field in self.fields.items()}
         self.folded: list[tuple[str, Any]] = []  # here, since workers last told each other
         self.unshared = False  # whether workers have yet to tell what they folded; one without vertices has not
-        self.exactly = exact_sums(recipe.analysis) if states[0].switches.deterministic else []
+        self.exact_names = exact_sums(recipe.analysis) if states[0].round_options.deterministic else []
 
     def fold(self, names: Sequence[str], parts: Sequence[tuple]) -> None:
         """Note what the vertices here fold to: each of `parts` has a value for each of `names`."""
         self.unshared |= bool(names)
         found = [pair for values in parts for pair in zip(names, values, strict=True)]
-        exactly = [name for name in names if name in self.exactly]
+        exactly = [name for name in names if name in self.exact_names]
         sums = {name: ExactSum(value for one, value in found if one == name) for name in exactly}
         self.folded += [pair for pair in found if pair[0] not in sums] + list(sums.items())
 
@@ -86,7 +86,7 @@ class GlobalValues:
 
     def put(self, values: Mapping[str, Any]) -> None:
         """Set values that all workers know; nothing is left to be told. Whole numbers are of their type: they wrap."""
-        values = {name: wrapped(value, self.fields[name].dtype) for name, value in values.items()}
+        values = {name: wrap_integer(value, self.fields[name].dtype) for name, value in values.items()}
         self.values |= values
         self.folded, self.unshared = [], False
         for state in self.states:
@@ -98,7 +98,7 @@ class GlobalValues:
         return self.recipe.should_stop({**known, **self.recipe.values, **self.values})
 
 
-def wrapped(value: Any, dtype: np.dtype) -> Any:
+def wrap_integer(value: Any, dtype: np.dtype) -> Any:
     """A whole number as its type has it, which kernels take; other values as they are."""
     if dtype.kind != "i":
         return value

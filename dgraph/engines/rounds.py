@@ -19,13 +19,17 @@ from dgraph.engines.round_limits import Patience
 from dgraph.exchange.mail import StepReport
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
 from dgraph.tables.border_distances import quiet_rounds
-from dgraph.vertex_state.partition_state import COUNTED, PartitionState
+from dgraph.vertex_state.partition_state import COUNTERS, PartitionState
 
 S = TypeVar("S")
 T = TypeVar("T")
 Superstep = Generator[StepReport, list[StepReport], None]
 
-SIDES = {"out": ("out", "in"), "in": ("in", "out"), "both": ("any", "any")}  # proxies that send, and that are sent to
+PROXY_SIDES = {
+    "out": ("out", "in"),
+    "in": ("in", "out"),
+    "both": ("any", "any"),
+}  # proxies that send, and that are sent to
 PATIENCE = 16  # rounds before it pays to compute how far vertices are from other partitions
 
 
@@ -49,7 +53,7 @@ class Rounds:
         self.states, self.analysis = states, recipe.analysis
         self.directed, self.alone, self.limit = directed, alone, limit
         self.several = states[0].partition.parts > 1
-        self.whole, self.lazy = states[0].switches.whole, states[0].switches.lazy_upload
+        self.whole, self.lazy = states[0].round_options.whole, states[0].round_options.lazy_upload
         self.round, self.done, self.patience = 0, False, patience
         self.agreed = 0  # the last round whose end all workers know
         self.seeded = not self.analysis.synchronous  # the messages of round 1 exist before anything is sent
@@ -106,7 +110,7 @@ class Rounds:
         """Fire, and fold the global values."""
         if self.done:
             return
-        self._each(lambda state: state.aim(self.phase, self.round + 1))
+        self._each(lambda state: state.prepare_round(self.phase, self.round + 1))
         self.waiting = self._fire()
         self.count_round()
         self.fold()
@@ -142,7 +146,7 @@ class Rounds:
         if self.shares:
             return
         last = self.analysis.phases[(self.round - 1) % len(self.analysis.phases)]
-        self._each(lambda state: state.aim(last, self.round))
+        self._each(lambda state: state.prepare_round(last, self.round))
         names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
         self._fold("conclude", names)
         if self.globals.unshared:  # these, or those of a last round that no worker waited for
@@ -164,7 +168,7 @@ class Rounds:
         their masters."""
         phase = self.phase
         senders, targets = self.sides(phase)
-        self._each(lambda state: state.aim(phase, self.round + 1))
+        self._each(lambda state: state.prepare_round(phase, self.round + 1))
         if self.ahead.quiet:
             self._each(lambda state: state.cross(phase))
             return
@@ -202,7 +206,7 @@ class Rounds:
     # -- agreement between workers -------------------------------------------------------------------------------------
 
     @property
-    def decides_by_others(self) -> bool:
+    def end_needs_exchange(self) -> bool:
         """Whether only all workers together can tell that a round was the last."""
         stop = self.analysis.stop
         return self.analysis.synchronous if stop is None else bool(stop.of("global"))
@@ -223,7 +227,7 @@ class Rounds:
             "ahead": self.ahead.tell(),
             "overdue": self.keeper is not None and self.keeper.overdue,
             "load": None if self.rebalance is None else self.rebalance.tell(self.log.rows),
-            **{what: sum(state.total[what] for state in self.states) for what in COUNTED},
+            **{what: sum(state.total[what] for state in self.states) for what in COUNTERS},
         }
 
     def learn(self, reports: list[StepReport]) -> None:
@@ -279,11 +283,11 @@ class Rounds:
     def sides(self, phase: PhaseAnalysis) -> tuple[str, str]:
         """The sides of proxies (see `ProxyMail`) to which masters send, and to which messages are sent. With lazy
         upload masters send only to proxies that will send on."""
-        senders, targets = SIDES[phase.along if self.directed else "out"]
+        senders, targets = PROXY_SIDES[phase.along if self.directed else "out"]
         return (senders if self.lazy else "any"), targets
 
     @property
-    def posted(self) -> int:
+    def buffers_sent(self) -> int:
         """How many buffers the partitions here have sent so far."""
         return sum(state.post.buffers for state in self.states)
 
@@ -309,7 +313,7 @@ class LookAhead:
     def __init__(self, states: Sequence[PartitionState], analysis: Analysis, limit: int | None):
         one, self.states, self.limit = states[0], states, limit
         # whether exchanges can be skipped at all: only if what vertices do depends on their own messages alone
-        self.on = one.lists_senders and one.switches.looks_ahead and one.partition.parts > 1
+        self.on = one.lists_senders and one.round_options.looks_ahead and one.partition.parts > 1
         self.on &= analysis.stop is None and not analysis.globals_each_round and len(analysis.phases) == 1
         self.counts = one.lists_senders  # whether every vertex with something to do fires
         self.seen = 0  # how many rounds, starting with this one, affect no other worker as far as is known here

@@ -19,7 +19,7 @@ from dgraph.exchange.termination import Status
 if TYPE_CHECKING:
     from dgraph.engines.free_rounds import FreeRounds
 
-LOOK = 0.001  # seconds between two sums
+SUM_INTERVAL = 0.001  # seconds between two sums
 
 
 class HaltNote(NamedTuple):
@@ -82,5 +82,5 @@ class Standstill:
         sent, taken_in, more = free.exchange.sum(counts)
         if sent == taken_in and not more:
             return False
-        mail.wait(news, LOOK)
+        mail.wait(news, SUM_INTERVAL)
         return True

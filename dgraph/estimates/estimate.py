@@ -17,7 +17,7 @@ from dask.utils import format_bytes, parse_bytes
 from dgraph.cluster.shares import MOST_PARTS
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
-from dgraph.estimates.sample import Sample, how_many, sample
+from dgraph.estimates.sample import Sample, estimate_distinct, sample
 from dgraph.options import check_choice, check_integer
 from dgraph.partition import build_kernels, placement, policies
 from dgraph.partition.ids.bitmaps import IDENTITY
@@ -74,13 +74,13 @@ def estimate(graph: PartitionedGraph, op: str, workers: int | None, memory: int 
     workers = check_integer("workers", workers, 1, MOST_PARTS)
     limit = _bytes(memory)
     sampled, need = sample(graph), FOOTPRINTS[op]
-    rows = {name: of_policy(graph, sampled, need, policies.choose(name, workers), workers) for name in POLICIES}
+    rows = {name: estimate_policy(graph, sampled, need, policies.choose(name, workers), workers) for name in POLICIES}
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame["fits"] = True if limit is None else frame[["build", "run"]].max(axis=1) <= limit
     return Estimate(op, workers, limit, sampled.vertices, sampled.edges, sampled.exact, frame)
 
 
-def of_policy(
+def estimate_policy(
     graph: PartitionedGraph, sample: Sample, need: Footprint, policy: policies.Policy, workers: int
 ) -> dict[str, Any]:
     """The row of one policy, with one partition per worker."""
@@ -145,7 +145,7 @@ def _copies(sample: Sample, where: placement.Placement, mirror: bool, skip: bool
             pairs[kind].append(vertex[away] * where.parts + part[away])
     kinds = {kind: np.concatenate(pieces) for kind, pieces in pairs.items()}
     kinds["any"] = np.concatenate([kinds["in"], kinds["out"]])
-    shares = {k: how_many(np.unique(v, return_counts=True)[1], sample.share) / rate for k, v in kinds.items()}
+    shares = {k: estimate_distinct(np.unique(v, return_counts=True)[1], sample.share) / rate for k, v in kinds.items()}
     largest = load.max() / load.sum() if load.sum() else 1 / where.parts
     return shares["in"], shares["out"], shares["any"], float(largest)
 

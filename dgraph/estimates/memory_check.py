@@ -15,7 +15,7 @@ import dask
 from dask.utils import format_bytes
 
 from dgraph.errors import RoomError
-from dgraph.estimates.estimate import of_policy
+from dgraph.estimates.estimate import estimate_policy
 from dgraph.estimates.footprints import Footprint
 from dgraph.estimates.sample import sample
 from dgraph.partition import policies
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from dgraph.codegen.recipe import Recipe
 
 SETTING = "dgraph.memory-check"  # in Dask's configuration; False disables the check
-PROCESS = 240 << 20  # bytes of a worker without any graph: Python, libraries, kernels
-FAR = 16  # no estimate is made if the bound is less than 1/16 of the limit
+PROCESS_BYTES = 240 << 20  # bytes of a worker without any graph: Python, libraries, kernels
+SAFE_FACTOR = 16  # no estimate is made if the bound is less than 1/16 of the limit
 
 
 def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint) -> None:
@@ -37,10 +37,10 @@ def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint) -> N
     may be on disk meanwhile.)"""
     limit, workers = _limit(graph)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes
-    if limit is None or graph.input_edges.num_arcs * edge * FAR < limit * workers:
+    if limit is None or graph.input_edges.num_arcs * edge * SAFE_FACTOR < limit * workers:
         return
     policy = graph.cut if graph.cut.by_rule else policies.POLICIES["outgoing"]
-    row = of_policy(graph, sample(graph), need, policy, graph.num_parts)
+    row = estimate_policy(graph, sample(graph), need, policy, graph.num_parts)
     _refuse(what, max(row["run"], row["build"]), limit, workers)
 
 
@@ -54,7 +54,7 @@ def check_run_memory(
         vertex += beside
     edge += 8 if recipe.analysis.draws else 0  # numbers of the edges in both orders
     least = graph.num_vertices * vertex + graph.input_edges.num_arcs * (4 + edge)
-    if limit is None or least * FAR < limit * workers:
+    if limit is None or least * SAFE_FACTOR < limit * workers:
         return
     rows = graph.workers.bring(graph.workers.each(stats, [(one,) for one in partitions]))
     states = [vertex * (row["vertices"] + row["proxies"]) + edge * row["edges"] for row in rows]
@@ -75,7 +75,7 @@ def _limit(graph: PartitionedGraph) -> tuple[float | None, int]:
         now = worker["metrics"].get("memory", 0) - worker["metrics"].get("managed_bytes", 0)
         least[address] = min(now, least.get(address, now))
     limits = {address: worker["memory_limit"] * share for address, worker in known.items() if worker["memory_limit"]}
-    left = min((limit - max(PROCESS, least[address]) for address, limit in limits.items()), default=None)
+    left = min((limit - max(PROCESS_BYTES, least[address]) for address, limit in limits.items()), default=None)
     return left, max(1, len(known))
 
 

@@ -71,7 +71,7 @@ def sample(graph: PartitionedGraph) -> Sample:
     ends = [np.concatenate([_codes(getattr(chunk, side)) for chunk in chunks]) for side in ("sources", "destinations")]
     _, numbers, seen = np.unique(np.concatenate(ends), return_inverse=True, return_counts=True)
     listed = len(graph.input_edges.vertices.listed)
-    size = max(listed, int(how_many(seen, share)) if share < 1 else len(seen))
+    size = max(listed, int(estimate_distinct(seen, share)) if share < 1 else len(seen))
     half = len(ends[0])
     if listed:  # numbers over the whole range, so that the owners' ranges fall where they will in the graph
         numbers = np.concatenate(ends) - graph.input_edges.vertices.listed.start
@@ -90,7 +90,7 @@ def _joined(chunks: list[NumberedChunk]) -> NumberedChunk:
     return NumberedChunk(sources, destinations, {}, IDENTITY)
 
 
-def how_many(times: np.ndarray, share: float) -> float:
+def estimate_distinct(times: np.ndarray, share: float) -> float:
     """Estimate how many distinct items there are from how many times each was seen in a share of all observations, by
     Chao's formula from those seen once and twice (Scand. J. Statist. 1984)."""
     if share >= 1:

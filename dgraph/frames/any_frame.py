@@ -105,7 +105,7 @@ def column_names(frame: Any) -> list[str]:
     )
 
 
-def named(frame: Any, name: str) -> Any:
+def operation_name(frame: Any, name: str) -> Any:
     """A column of a frame of any kind."""
     if name not in column_names(frame):
         raise ColumnError(f"there is no column {name!r}; the frame has {', '.join(map(repr, column_names(frame)))}")
@@ -119,7 +119,7 @@ _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")  #
 def is_numeric(frame: Any, name: str) -> bool:
     """Whether the type of a column says that it holds real numbers, some of which may be missing; booleans are none.
     Only a column of objects in memory is looked at."""
-    column = named(frame._meta if is_lazy(frame) else frame, name)
+    column = operation_name(frame._meta if is_lazy(frame) else frame, name)
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return holds_numbers(column.type)
     if not hasattr(column, "dtype"):
@@ -141,7 +141,7 @@ def holds_numbers(kind: pa.DataType) -> bool:
 def column_of_numbers(frame: Any, name: str, is_weight: bool = False) -> np.ndarray:
     """A column as numbers of a type that kernels support; whole numbers stay whole. Text and missing weights raise an
     error that names the row."""
-    column = named(frame, name)
+    column = operation_name(frame, name)
     is_whole = _is_whole(column)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

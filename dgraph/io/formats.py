@@ -36,7 +36,7 @@ ALIASES = {suffix[1:]: name for suffix, name in _SUFFIXES.items()}
 ALIASES |= {"ldbc": "graphalytics", "matrixmarket": "matrix_market"}
 _KNOWN = " ".join(_SUFFIXES)
 # what a format module may say beside SUFFIXES, read and write
-_COUNTED = tuple(name for name, module in FORMATS.items() if getattr(module, "COUNTS_FROM_ONE", False))
+_ONE_BASED = tuple(name for name, module in FORMATS.items() if getattr(module, "COUNTS_FROM_ONE", False))
 _COMPRESSED = tuple(name for name, module in FORMATS.items() if getattr(module, "COMPRESSED", False))
 _MAGIC = {name: module.MAGIC for name, module in FORMATS.items() if hasattr(module, "MAGIC")}
 
@@ -111,7 +111,7 @@ def read_edge_list(
     if is_default(weight, AUTO) and str(format).lower().lstrip(".") == "wel":
         weight = 2
     takes = inspect.signature(FORMATS[name].read).parameters
-    if name in _COUNTED and options.get("id_type") == "int64":
+    if name in _ONE_BASED and options.get("id_type") == "int64":
         del options["id_type"]  # ids of these formats always are
     if "source" in takes:
         options |= {"source": source, "destination": destination}
@@ -151,12 +151,12 @@ def _weight_where_columns_are_fixed(
             problem = f"weight={weight}, but the weight of {name} is the third column"
             raise ColumnError(f"{path}: {problem} (pass weight=2 or True)")
         return True
-    if name in _COUNTED and isinstance(weight, str) and weight not in (AUTO, WEIGHT):
+    if name in _ONE_BASED and isinstance(weight, str) and weight not in (AUTO, WEIGHT):
         raise ColumnError(f"{path}: weight={weight!r}, but {name} calls its weight 'weight'")
     return weight
 
 
-def written_as(path: str | os.PathLike, format: str | None = None) -> str:
+def format_to_write(path: str | os.PathLike, format: str | None = None) -> str:
     """The name of the format to write, according to `format=` or the suffix of `path`."""
     if not isinstance(path, str | os.PathLike):
         raise OptionError(f"{path!r} must be the path of a file")
@@ -171,7 +171,7 @@ def written_as(path: str | os.PathLike, format: str | None = None) -> str:
 
 def counts_from_one(path: str | os.PathLike, format: str | None = None) -> bool:
     """Whether the format to write numbers vertices 1, 2, 3, ..."""
-    return written_as(path, format) in _COUNTED
+    return format_to_write(path, format) in _ONE_BASED
 
 
 def write_edge_list(
@@ -181,7 +181,7 @@ def write_edge_list(
 
     Values that the format cannot hold raise an error. Only isolated vertices may be left out, with `drop_isolated`.
     """
-    name = written_as(path, format)
+    name = format_to_write(path, format)
     if drop_isolated and (name == "text" or (name == "parquet" and not isinstance(edge_list.vertices, range))):
         edge_list = replace(edge_list, vertices=None)
     style = f".{str(format).lower().lstrip('.')}"

@@ -20,7 +20,7 @@ from dgraph.io.libraries import igraph, networkx, scipy_sparse
 from dgraph.native.free_memory import enough_memory
 from dgraph.options import check_choice, check_flag, check_integer, known_options
 
-BY_BLOCKS = ("text", "parquet")  # formats that many workers can read at the same time
+BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the same time
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a cluster; the smallest block in bytes
 MEMORY_SHARE = 8  # a file larger than this fraction of the free memory is read block by block
 
@@ -108,7 +108,7 @@ def read_edges(
     ends = {"source": source, "destination": destination}
     choice: dict[str, Any] = {"format": name, **ends, "weight": weight, "columns": columns}
     if check_choice("device", device, ("cpu", "cuda")) == "cuda":
-        if name not in BY_BLOCKS or lazy is False:
+        if name not in BLOCK_FORMATS or lazy is False:
             problem = f"device={device!r} is not available for {path} as {name}"
             raise OptionError(f'{problem}: it reads Parquet and text block by block; choose "cpu"')
         from dgraph.io.cudf_reader import CudfFrames
@@ -117,7 +117,7 @@ def read_edges(
     if lazy is not None:
         check_flag("lazy", lazy)
     else:
-        lazy = name in BY_BLOCKS and (workers.client is not None or _is_large(path))
+        lazy = name in BLOCK_FORMATS and (workers.client is not None or _is_large(path))
     if lazy:
         from dgraph.io.lazy_edges import lazy_edge_list
 

@@ -50,7 +50,7 @@ def lazy_edge_list(
     """
     by = by or PandasFrames()
     name = format_of(path, format)
-    path = paths.from_anywhere(path)
+    path = paths.absolute_path(path)
     weight = None if weight is False else weight
     choice: dict[str, Any] = {"source": source, "destination": destination, "weight": weight, "columns": columns}
     if name == "parquet":
@@ -100,7 +100,7 @@ def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
     for place, end in enumerate(chosen[:2]):
         if rows:  # Dask would turn dates into strings
             parquet.check_type(common.field(place).type, end, path)
-        if parquet.meet([schema.field(end).type for schema in schemas if end in schema.names]):
+        if parquet.mixes_signs([schema.field(end).type for schema in schemas if end in schema.names]):
             common = common.set(place, common.field(place).with_type(pa.uint64()))
     if not pieces:
         frame = dd.from_pandas(_frame(common.empty_table(), _complete(label)), npartitions=1)

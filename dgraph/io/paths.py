@@ -18,7 +18,7 @@ _TABLES = re.compile(r"/(_delta_log|\.hoodie|metadata(?=/[^/]*\.metadata\.json$)
 
 def split_suffix(path: str | os.PathLike) -> tuple[str, str, str]:
     """(stem, suffix, compression): `a/b.el.xz` is (`a/b`, `.el`, `.xz`); suffixes in lower case."""
-    text = _in_chain(os.fspath(path))[1].rstrip("/")
+    text = _split_chain(os.fspath(path))[1].rstrip("/")
     last = Path(text).suffix
     compression = last.lower() if last.lower() in COMPRESSED else ""
     text = text.removesuffix(last) if compression else text
@@ -26,7 +26,7 @@ def split_suffix(path: str | os.PathLike) -> tuple[str, str, str]:
     return text.removesuffix(suffix), suffix.lower(), compression
 
 
-def _in_chain(url: str) -> tuple[str, str, str]:
+def _split_chain(url: str) -> tuple[str, str, str]:
     """Split a chain of URLs into (before, link, after), where `link` is the part that names files: `zip://a.csv` in
     `simplecache::zip://a.csv::s3://bucket/b.zip`. A path or a single URL is its own link."""
     links = url.split("::")
@@ -34,7 +34,7 @@ def _in_chain(url: str) -> tuple[str, str, str]:
     return "".join(f"{one}::" for one in links[:at]), links[at], "".join(f"::{one}" for one in links[at + 1 :])
 
 
-def from_anywhere(path: str | os.PathLike) -> str:
+def absolute_path(path: str | os.PathLike) -> str:
     """The path in a form that also holds for workers, which may run in another folder."""
     chain, colons, last = os.fspath(path).rpartition("::")
     if not last or "://" in last:
@@ -73,7 +73,7 @@ def expand(path: str | os.PathLike, suffixes: tuple[str, ...] = ()) -> list[str]
         raise FileError(f"cannot be listed: {error}", path=path, remedy="check the path and its permissions") from error
     if not names:
         raise FileError(what, path=path, remedy="check the path")
-    before, link, behind = _in_chain(os.fspath(path))
+    before, link, behind = _split_chain(os.fspath(path))
     if before or behind:
         return [f"{before}{link.partition('://')[0]}://{name}{behind}" for name in sorted(names)]
     return [name if is_local(fs) else fs.unstrip_protocol(name) for name in sorted(names)]

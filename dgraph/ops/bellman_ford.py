@@ -13,7 +13,7 @@ from dgraph.graph import Graph
 from dgraph.ops.shortest_path_tree import Tree, options_for_next_run, tree_after
 from dgraph.ops.weights import lone_cycles
 from dgraph.options import AUTO
-from dgraph.plan import LOCAL, UNCOUNTED, refuse_uncounted
+from dgraph.plan import LOCAL, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MIN, NONE, UNREACHED
 from dgraph.programs.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import execute
@@ -82,8 +82,8 @@ def with_negative_weights(graph: Graph, sources: dict[str, Any], run_options: Ru
     """Distances and predecessors by the Bellman-Ford method: some rounds, then a search for a negative cycle, then more
     rounds. Any negative cycle is found after at most as many rounds as there are vertices."""
     engine = run_options.engine_name
-    if engine in UNCOUNTED:
-        refuse_uncounted(engine, "the method for negative weights counts rounds")
+    if engine in WITHOUT_COMMON_ROUNDS:
+        refuse_without_common_rounds(engine, "the method for negative weights counts rounds")
     if run_options.max_rounds is not None:
         raise OptionError(
             f"max_rounds={run_options.max_rounds!r} is not available with negative weights, because rounds go on until "

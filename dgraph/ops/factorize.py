@@ -19,8 +19,8 @@ from dgraph.options import check_choice, check_integer, is_number
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.option_values import Optimisations
-from dgraph.runs.result import RunResult, lasting
-from dgraph.runs.worker_results import VertexValues, WorkerResult, row_at_once
+from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, objective, orient_by_side, rmse
 
 UPDATES = ("gradient", "least_squares")
@@ -28,7 +28,12 @@ BLOCKS = 64  # by default; ends of an edge within a block do not see each other'
 HALVES = 0.5 ** np.arange(60)  # factors to try on a step whose length is searched for
 MOST = 4096  # limit on rank and threads: more would exhaust the machine's memory
 LARGEST = 1e100  # largest rating for which sums of squared errors stay finite
-STANDS = {"engine": "block_descent", "device": "cpu", "daemons": "in process", "progress": False}  # allowed: no effect
+FIXED_OPTIONS = {
+    "engine": "block_descent",
+    "device": "cpu",
+    "daemons": "in process",
+    "progress": False,
+}  # allowed: no effect
 
 
 @operation
@@ -97,7 +102,7 @@ def factorize(
     >>> result.compute()["factors"][0].shape
     (4,)
     """
-    _nothing_else(options)
+    _refuse_other_options(options)
     check_integer("rank", rank, 1, MOST)
     check_integer("epochs", epochs, 1, 2**31 - 1)
     auto = isinstance(block_size, str) and block_size == "auto"
@@ -118,7 +123,7 @@ def factorize(
     how = block, threads or graph.workers.threads, random_seed
     chosen = {"update": update, "rank": rank, "block size": block or "auto", "random_seed": random_seed}
     chosen = {"engine": "block_descent", "device": "cpu", **chosen}
-    return lasting(graph, partial(_factorized, job=job, how=how, chosen=chosen))
+    return recoverable_result(graph, partial(_factorized, job=job, how=how, chosen=chosen))
 
 
 def _factorized(graph: Graph, job: Factorization, how: tuple, chosen: dict[str, Any]) -> RunResult:
@@ -127,11 +132,14 @@ def _factorized(graph: Graph, job: Factorization, how: tuple, chosen: dict[str, 
     return RunResult(graph, workers.wait(workers.each(job, [(pieces, *how)])), [], chosen)
 
 
-def _nothing_else(options: dict[str, Any]) -> None:
+def _refuse_other_options(options: dict[str, Any]) -> None:
     """Refuse options of `dgraph.run` that would change anything."""
     known = inspect.signature(run).parameters
     for name, value in options.items():
-        default = isinstance(value, str | bool | Optimisations) and value in (known[name].default, STANDS.get(name))
+        default = isinstance(value, str | bool | Optimisations) and value in (
+            known[name].default,
+            FIXED_OPTIONS.get(name),
+        )
         if not (value is None or default):
             raise OptionError(f"{name}={value!r}: factorize does not use the engines of dgraph.run; leave it out")
 
@@ -232,7 +240,7 @@ class Factorization:
 
     def row(self, epoch: int, busy: float, begun: float, learned: float, held: float, edges: int) -> dict[str, Any]:
         """A row of the report; edges are read from both ends."""
-        row = row_at_once(self.vertices, edges, busy, superstep=epoch, direction="pull")
+        row = single_call_row(self.vertices, edges, busy, superstep=epoch, direction="pull")
         more = {"epochs": float(epoch), "rmse": learned, "held_out": held, "seconds": time.perf_counter() - begun}
         return row | more
 

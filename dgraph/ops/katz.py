@@ -11,7 +11,7 @@ from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import check_flag, check_limits, is_number
-from dgraph.plan import UNCOUNTED, refuse_uncounted
+from dgraph.plan import WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import execute
@@ -174,11 +174,11 @@ def katz(
     run_options = RunOptions(**options)
     engine, blocks = run_options.engine_name, run_options.block_descent
     freely = run_options.sends_changes(graph) and not (weighted and blocks and blocks.operator != "push")
-    if (freely and weighted) or (engine in UNCOUNTED and not tol):
+    if (freely and weighted) or (engine in WITHOUT_COMMON_ROUNDS and not tol):
         why = f"tol={tol!r} needs a number of rounds" if not tol else "weighted=True needs rounds"
         if tol and blocks:
             why = 'operator="push" works only for unweighted scores: leave it out'
-        refuse_uncounted(engine, why)
+        refuse_without_common_rounds(engine, why)
     if weighted:
         check_weights(graph, "katz", ("incoming",))
     program = WeightedKatz if weighted else Gains if freely else Katz

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.graph import Graph
-from dgraph.ops.triangle_blocks import across
+from dgraph.ops.triangle_blocks import count_across
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 
@@ -43,7 +43,7 @@ def lcc(graph: Graph, **options: Any) -> RunResult:
     3       3  0.000
     """
     finish = _of_arcs if graph.directed else _of_edges
-    return across(graph, finish, directions=graph.directed, degrees=True, **options)
+    return count_across(graph, finish, directions=graph.directed, degrees=True, **options)
 
 
 def _of_arcs(counts: np.ndarray, degree: np.ndarray, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

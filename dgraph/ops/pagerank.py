@@ -14,9 +14,9 @@ from numpy import float64, inf
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops import residuals
-from dgraph.ops.power_iteration import BY_BLOCK, IN_ROUNDS, SEVERAL
-from dgraph.options import AUTO, by_vertex, check_flag, check_limits, is_number, refuse_columns
-from dgraph.plan import DESCENT, UNCOUNTED, refuse_uncounted
+from dgraph.ops.power_iteration import BLOCK_PROGRAMS, IN_ROUNDS, VECTOR_PROGRAMS
+from dgraph.options import AUTO, check_flag, check_limits, is_number, refuse_columns, values_by_vertex
+from dgraph.plan import DESCENT, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MAX, MIN, SUM
 from dgraph.programs.program import Global, Message, Result, State, VertexProgram
 from dgraph.runs.early_end_warnings import warn_unsettled
@@ -146,16 +146,16 @@ def pagerank(
     engine = run_options.engine_name
     by_block = engine == DESCENT
     freely = run_options.sends_changes(graph) and not (by_block and graph.num_parts == 1)
-    if engine in UNCOUNTED and (what := _no_end(tol, alpha, dtype if freely else None)):
-        refuse_uncounted(engine, f"it ends when the ranks are within tol of the fixed point, but {what}")
-    if several and engine not in UNCOUNTED:
-        program = _single(SEVERAL[weighted]) if dtype == "float32" else SEVERAL[weighted]
+    if engine in WITHOUT_COMMON_ROUNDS and (what := _why_endless(tol, alpha, dtype if freely else None)):
+        refuse_without_common_rounds(engine, f"it ends when the ranks are within tol of the fixed point, but {what}")
+    if several and engine not in WITHOUT_COMMON_ROUNDS:
+        program = _in_single_precision(VECTOR_PROGRAMS[weighted]) if dtype == "float32" else VECTOR_PROGRAMS[weighted]
         columns = _together(graph, jumps) | shared
         result = execute(graph, program(**values, **limits, several=len(jumps)), run_options, columns=columns)
     else:
         results = []
-        programs: Any = residuals.BY_RESIDUALS if freely else BY_BLOCK if by_block else IN_ROUNDS
-        program = _single(programs[weighted]) if dtype == "float32" else programs[weighted]
+        programs: Any = residuals.BY_RESIDUALS if freely else BLOCK_PROGRAMS if by_block else IN_ROUNDS
+        program = _in_single_precision(programs[weighted]) if dtype == "float32" else programs[weighted]
         for part, columns in enumerate(jumps):
             evenly = {f"{name}s_evenly": float(name not in columns) for name in ("restart", "spread")}
             one_run = run_options.for_part(part) if several else run_options
@@ -172,7 +172,7 @@ def pagerank(
     return result
 
 
-def _no_end(tol: float | None, alpha: float, dtype: str | None) -> str:
+def _why_endless(tol: float | None, alpha: float, dtype: str | None) -> str:
     """Why ranks never come within `tol`, or numbers of this type cannot show that they do; "" if they do."""
     if not tol:
         return f"tol={tol!r} needs a number of rounds"
@@ -210,7 +210,7 @@ def _together(graph: Graph, jumps: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _shares(name: str, given: Any) -> dict[Any, float]:
     """Weights of vertices, scaled to sum to 1."""
-    if (weights := by_vertex(name, given)) is None:
+    if (weights := values_by_vertex(name, given)) is None:
         raise OptionError(f"{name}={short(given)} must be {{vertex: weight}}, a Series or a frame")
     for vertex, weight in weights.items():
         if not is_number(weight):
@@ -225,7 +225,9 @@ def _shares(name: str, given: Any) -> dict[Any, float]:
 
 def _strength(graph: Graph, run_options: RunOptions) -> Any:
     """The vertex column `strength`, which stays where it was computed."""
-    engine = "gas" if run_options.engine_name in UNCOUNTED else run_options.engine  # a sum is not a fixed point
+    engine = (
+        "gas" if run_options.engine_name in WITHOUT_COMMON_ROUNDS else run_options.engine
+    )  # a sum is not a fixed point
     run_once = RunOptions(engine=engine, device=run_options.device, deterministic=run_options.deterministic)
     if run_options.optimisations.exchange != AUTO:
         run_once = replace(run_once, optimisations=Optimisations(exchange=run_options.optimisations.exchange))
@@ -240,7 +242,7 @@ def _strength(graph: Graph, run_options: RunOptions) -> Any:
 
 
 @cache
-def _single(program: Any) -> Any:
+def _in_single_precision(program: Any) -> Any:
     """The same program with ranks and messages of 32 bits."""
     members: dict[str, Any] = {
         name: type(field)(np.float32, shape=field.shape)  # type: ignore[arg-type]

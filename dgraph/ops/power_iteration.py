@@ -112,7 +112,7 @@ class WeightedPageRanks(PageRanks, WeightedPageRank):
         return rank if strength == 0 else 0.0
 
 
-SEVERAL = {False: PageRanks, True: WeightedPageRanks}
+VECTOR_PROGRAMS = {False: PageRanks, True: WeightedPageRanks}
 
 
 class ScaledPageRank(PageRank):
@@ -158,4 +158,4 @@ class WeightedScaledPageRank(ScaledPageRank, WeightedPageRank):
     """The same, with edges followed in proportion to their weights."""
 
 
-BY_BLOCK = {False: ScaledPageRank, True: WeightedScaledPageRank}
+BLOCK_PROGRAMS = {False: ScaledPageRank, True: WeightedScaledPageRank}

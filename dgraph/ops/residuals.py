@@ -23,14 +23,16 @@ from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
 from dgraph.runs.choice import local_method_for
 from dgraph.runs.execution import execute
-from dgraph.runs.result import RunResult, lasting
+from dgraph.runs.result import RunResult, recoverable_result
 from dgraph.runs.run_options import RunOptions
 
-HELD = 0.4  # share of the tolerance that vertices may hold back if all of them do; measured, so that few runs repeat
-LESS = 0.25  # factor on what may be held back, for a run that follows because too much was held back
-FIRST = 2.0  # tolerance of the first run, in which most vertices send their initial gain once
-FALLS = 100.0  # factor by which the tolerance falls with each following run ...
-LARGE = 1 << 21  # ... on graphs with at least this many edges; on smaller graphs, one run follows
+HELD_BACK_SHARE = (
+    0.4  # share of the tolerance that vertices may hold back if all of them do; measured, so that few runs repeat
+)
+RETRY_FACTOR = 0.25  # factor on what may be held back, for a run that follows because too much was held back
+FIRST_TOLERANCE = 2.0  # tolerance of the first run, in which most vertices send their initial gain once
+TOLERANCE_FALLS = 100.0  # factor by which the tolerance falls with each following run ...
+LARGE_GRAPH = 1 << 21  # ... on graphs with at least this many edges; on smaller graphs, one run follows
 FIRST_STAGE, STAGE_FALLS = 4.0, 50.0  # the same for stages, which begin with an extra one for a guess
 MOST = 20.0  # largest multiple of the ranks so far from which a run goes on
 
@@ -144,7 +146,7 @@ def ranks(
 
     def within(tol: float, values: dict[str, float], columns: dict[str, Any], run_options: RunOptions) -> RunResult:
         search = partial(_within, tol, program=program, values=values, columns=columns, run_options=run_options)
-        return lasting(graph, search, columns)
+        return recoverable_result(graph, search, columns)
 
     if not values["kept"] or spreads.get("restart") is jumps.get("restart"):
         return within(tol, values, others | jumps, run_options)
@@ -173,18 +175,28 @@ def _within(
     same, so that a stopped run can be recognised and resumed.
     """
     arcs, alpha = graph.num_edges * (1 if graph.directed else 2), values["alpha"]
-    each = HELD * (1 - alpha) / max(alpha * arcs, 1e-300)
+    each = HELD_BACK_SHARE * (1 - alpha) / max(alpha * arcs, 1e-300)
     in_stages = isinstance(local_method_for(graph, program(**values, least=each), run_options), DiffusionMethod)
     goes_on = run_options.checkpoint is None  # a repeated run would not find the same ranks to go on from
-    steps = (max(1, round(log(FIRST / tol, FALLS))) if arcs >= LARGE else 1) if goes_on and not in_stages else 0
+    steps = (
+        (max(1, round(log(FIRST_TOLERANCE / tol, TOLERANCE_FALLS))) if arcs >= LARGE_GRAPH else 1)
+        if goes_on and not in_stages
+        else 0
+    )
     later = max(1, round(log(FIRST_STAGE / tol, STAGE_FALLS)))
     stages, falls = 2 + later if in_stages else 1, (FIRST_STAGE / tol) ** (1 / later)
     times, earlier = 0.0, None
     known: dict[str, Any] = {}
     for step in count():
-        tolerated = FIRST * (tol / FIRST) ** (step / steps) if step < steps else tol * LESS ** (step - steps)
+        tolerated = (
+            FIRST_TOLERANCE * (tol / FIRST_TOLERANCE) ** (step / steps)
+            if step < steps
+            else tol * RETRY_FACTOR ** (step - steps)
+        )
         tried = program(**values, least=each * tolerated, times=times, stages=1 if step else stages, falls=falls)
-        result = execute(graph, tried, run_options.for_part(step), columns={**columns, **known}).following(earlier)
+        result = execute(graph, tried, run_options.for_part(step), columns={**columns, **known}).with_rounds_before(
+            earlier
+        )
         mass, surplus, given = (result.totals[name] for name in ("mass", "surplus", "given"))
         off = result.totals["owed"] * alpha / (1 - alpha)
         if off and values["kept"]:

@@ -18,7 +18,7 @@ from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import nearer_after, tree_after
 from dgraph.ops.weights import bounds, warn_without_weights
 from dgraph.options import check_flag, refuse_columns, vertex_list
-from dgraph.plan import LOCAL, UNCOUNTED, refuse_uncounted
+from dgraph.plan import LOCAL, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MIN, SUM, UNREACHED
 from dgraph.programs.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.choice import local_method_for
@@ -214,8 +214,10 @@ def sssp(
     if target is not None and (per_source or lowest < 0):
         why = "per_source=True" if per_source else f"negative weights such as {lowest:g}"
         raise OptionError(f"target={target!r} is not available with {why}: leave it out")
-    if target is not None and run_options.engine_name in UNCOUNTED:
-        refuse_uncounted(run_options.engine_name, f"a run without common rounds cannot stop at target={target!r}")
+    if target is not None and run_options.engine_name in WITHOUT_COMMON_ROUNDS:
+        refuse_without_common_rounds(
+            run_options.engine_name, f"a run without common rounds cannot stop at target={target!r}"
+        )
     if per_source:
         if lowest < 0:
             raise OptionError(

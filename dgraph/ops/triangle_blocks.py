@@ -24,9 +24,9 @@ from dgraph.native.team import worthwhile_threads
 from dgraph.native.threads import cores
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
-from dgraph.runs.result import RunResult, lasting
+from dgraph.runs.result import RunResult, recoverable_result
 from dgraph.runs.run_options import RunOptions
-from dgraph.runs.worker_results import VertexValues, WorkerResult, row_at_once
+from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.subgraphs.higher_ends import ANY, FROM_HIGHER, FROM_LOWER, by_higher_end
 from dgraph.solvers.subgraphs.neighbours import ALL, LOWER, Neighbours, by_degree, distinct
 from dgraph.solvers.subgraphs.triangles import are_short, count, ends, of_short_rows
@@ -64,7 +64,7 @@ class TriangleCounts:
         return WorkerResult({partition.index: VertexValues(numbers, values)}, set(), rows, 1, totals)
 
 
-def across(
+def count_across(
     graph: Graph,
     finish: Finish,
     *,
@@ -85,7 +85,7 @@ def across(
         raise OptionError(f"device={device!r} is not available, because the kernels run only on the CPU; leave it out")
     if others:
         raise OptionError(f"{next(iter(others))}= is an option of vertex programs, and none runs here; leave it out")
-    return lasting(graph, partial(_across, finish=finish, directions=directions, degrees=degrees))
+    return recoverable_result(graph, partial(_across, finish=finish, directions=directions, degrees=degrees))
 
 
 def _across(graph: Graph, finish: Finish, directions: bool, degrees: bool) -> RunResult:
@@ -125,7 +125,7 @@ def _by_team(
         lower = distinct(tables, size, threads, kept=LOWER, order=order, ways=directions)
         counts = count(lower, 0, lower, 0, 0, size, threads)
         tally = TriangleCounts(counts, ends(lower, 0, 0, size) if degrees else None, [])
-    tally.rows.append(row_at_once(size, sum(table.num_edges for table in tables), time.perf_counter() - begun))
+    tally.rows.append(single_call_row(size, sum(table.num_edges for table in tables), time.perf_counter() - begun))
     return tally.result(partition, order, finish)
 
 
@@ -216,7 +216,7 @@ def _pair(
     counts = count(mine, part, theirs, other, shift, size, each)
     if before is None:
         degree = ends(mine, part, shift, size) if degrees else None
-        row = row_at_once(len(mine), mine.num_edges, time.perf_counter() - begun, partition=part)
+        row = single_call_row(len(mine), mine.num_edges, time.perf_counter() - begun, partition=part)
         return TriangleCounts(counts, degree, [row])
     counts += before.across
     row = before.rows[0]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.graph import Graph
-from dgraph.ops.triangle_blocks import across
+from dgraph.ops.triangle_blocks import count_across
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 
@@ -42,7 +42,7 @@ def triangles(graph: Graph, **options: Any) -> RunResult:
     2       2          1
     3       3          0
     """
-    return across(graph, _counted, **options)
+    return count_across(graph, _counted, **options)
 
 
 def _counted(counts: np.ndarray, degree: np.ndarray | None, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

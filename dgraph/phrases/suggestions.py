@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
-ALIKE, ALMOST = 0.6, 0.8  # similarity that makes a known name a likely suggestion, or a nearly certain one
+ALIKE, CLOSE_MATCH = 0.6, 0.8  # similarity that makes a known name a likely suggestion, or a nearly certain one
 
-ELSEWHERE = {  # names of dgraph, and the names that other libraries use for the same thing
+FOREIGN_NAMES = {  # names of dgraph, and the names that other libraries use for the same thing
     "wcc": ("components", "connected_components", "weakly_connected_components"),
     "scc": ("strongly_connected_components", "strong_components"),
     "sssp": ("shortest_path", "shortest_paths", "dijkstra", "bellman_ford", "single_source_shortest_path"),
@@ -85,7 +85,7 @@ def nearest(word: str, known: Iterable[str], likeness: float = ALIKE) -> str:
     likely misspelling, or the only name of which it is a part (`seed` of `random_seed`); "" if there is none."""
     names = {_plain(one): one for one in known}
     plain = _plain(word)
-    theirs = [ours for ours, words in ELSEWHERE.items() if plain in map(_plain, words) and _plain(ours) in names]
+    theirs = [ours for ours, words in FOREIGN_NAMES.items() if plain in map(_plain, words) and _plain(ours) in names]
     alike = [one for one in names if plain in one.split("_") or one in plain.split("_")]
     near = theirs or ([plain] if plain in names else get_close_matches(plain, names, 1, likeness))
     return names[_plain(near[0])] if near else names[alike[0]] if len(alike) == 1 else ""
@@ -105,7 +105,7 @@ def suggestion(
     if operations and (lead := elsewhere(word, known)):
         return lead
     near = nearest(word, known, likeness)
-    return said(near) if near else (elsewhere(word, known, ALMOST) if operations else "")
+    return said(near) if near else (elsewhere(word, known, CLOSE_MATCH) if operations else "")
 
 
 def choices(word: str, known: Iterable[str], suggested: str | None = None, *, operations: bool = False) -> str:

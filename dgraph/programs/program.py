@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dgraph.errors import OptionError, ProgramError
-from dgraph.options import check_integer, plain
+from dgraph.options import check_integer, to_python
 from dgraph.phrases.suggestions import suggestion
 from dgraph.programs.declarations import check_merges, check_names, check_phase, check_spelling, functions_of
 from dgraph.programs.monoid import NONE, Merge, Monoid, Neighbourhood
@@ -67,7 +67,7 @@ class Field:
         """Convert `value` to this field's dtype. Raise an OptionError if that would change it."""
         if type(value) in (int, float) and self.shape is None and self.dtype == type(value) and abs(value) < 2**63:
             return value  # ten times faster than the general case
-        value = plain(value)
+        value = to_python(value)
         array = np.asarray(value)
         ids = "uUO" if self.shape is None else "uUOf"  # NumPy makes floats of ids on both sides of 2^63
         if self.is_vertex and array.dtype.kind in ids and array.ndim == (self.shape is not None):

@@ -35,7 +35,7 @@ def choose(graph: PartitionedGraph, program: VertexProgram, options: RunOptions)
         device=options.device_on(graph),
         max_rounds=None if options.max_rounds is None else int(options.max_rounds),
         drop_weights=optimisations.drop_weights,
-        switches=_switches(options),
+        round_options=_switches(options),
         local_rounds=options.steps_alone,
         settings=_settings(options, graph.num_parts),
         exchange=optimisations.exchange,
@@ -53,7 +53,7 @@ def choose(graph: PartitionedGraph, program: VertexProgram, options: RunOptions)
         need('device="cuda"', graph.workers.capabilities.lacking(KERNELS), OR_OTHERS)
         if plan.blocks:  # GPUs take blocks from the CPU's queue, and both compute
             plan = replace(plan, device=CPU, settings=replace(plan.settings, daemons=BESIDE))
-    plan = _suited(plan, analyse(program), graph.num_parts)
+    plan = _complete_for(plan, analyse(program), graph.num_parts)
     return replace(plan, local_method=_local_method(graph, plan, program))
 
 
@@ -112,7 +112,7 @@ def _blocks(options: RunOptions) -> BlockOptions | None:
 
 def _conflicts(plan: Plan) -> Iterator[str]:
     """An error message for each conflict between options."""
-    engine, switches, settings = plan.engine, plan.switches, plan.settings
+    engine, switches, settings = plan.engine, plan.round_options, plan.settings
     daemons = "" if settings.direct else settings.options()["daemons"]
     if switches.deterministic and switches.direction == "push":
         yield (
@@ -158,11 +158,11 @@ def _for_common_rounds(plan: Plan, daemons: str) -> dict[str, Any]:
         usual["lazy_upload"] = True
     if plan.engine == LOCAL:
         usual |= {"direction": AUTO, "drop_weights": True, "daemons": ""}
-    chosen = {**vars(plan.switches), **vars(plan), "daemons": daemons}
+    chosen = {**vars(plan.round_options), **vars(plan), "daemons": daemons}
     return {name: chosen[name] for name, value in usual.items() if chosen[name] != value}
 
 
-def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
+def _complete_for(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     """The plan completed for the program. An engine that cannot run the program, or a global value that cannot be
     deterministic, raises an error."""
     suitable = [name for name in engines_for(analysis) if name in ENGINES]
@@ -171,7 +171,7 @@ def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
         raise OptionError(
             f"engine={plan.engine!r} cannot run {analysis.title}, which {why}; choose one of {', '.join(suitable)}"
         )
-    if plan.switches.deterministic:
+    if plan.round_options.deterministic:
         for name, (field, _) in analysis.globals.items():
             if field.dtype.kind == "f" and not field.merge.idempotent and name not in exact_sums(analysis):
                 raise OptionError(
@@ -179,14 +179,14 @@ def _suited(plan: Plan, analysis: Analysis, parts: int) -> Plan:
                 )
     if plan.blocks is None:
         return plan
-    blocks = plan.blocks.suited(analysis, parts)
+    blocks = plan.blocks.completed_for(analysis, parts)
     return replace(plan, blocks=blocks if plan.settings.direct else blocks.beside(plan.settings.daemons, analysis))
 
 
 def _local_method(graph: PartitionedGraph, plan: Plan, program: VertexProgram) -> LocalMethod | None:
     """The program's local method. None if rounds are single steps, because of an option or because the program counts
     rounds."""
-    chosen = plan.local_rounds, plan.max_rounds, replace(plan.switches, random_seed=0)
+    chosen = plan.local_rounds, plan.max_rounds, replace(plan.round_options, random_seed=0)
     if plan.blocks or chosen != (None, None, RoundOptions()) or plan.device != CPU or not plan.settings.direct:
         return None
     if program.diffuse is not None:  # checkpoints do not save its state

@@ -21,17 +21,17 @@ from dgraph.cugraph.calls import (
     merge_answers,
     with_predecessors,
 )
-from dgraph.cugraph.gpu_team import TEAM, run_team
+from dgraph.cugraph.gpu_team import TEAM_PACKAGES, run_team
 from dgraph.cugraph.operations import OPERATIONS
 from dgraph.devices.probe import missing_requirements
 from dgraph.errors import LostError, OptionError
-from dgraph.options import by_vertex, vertex_list
+from dgraph.options import values_by_vertex, vertex_list
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.phrases.phrases import format_count
 from dgraph.plan import CUGRAPH
 from dgraph.runs.early_end_warnings import warn_not_converged
-from dgraph.runs.result import RunResult, lasting
-from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, row_at_once
+from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, single_call_row
 
 VERTEX_COLUMNS = ("component", "predecessor")
 
@@ -39,7 +39,7 @@ VERTEX_COLUMNS = ("component", "predecessor")
 def run_on_cugraph(graph: PartitionedGraph, name: str, arguments: dict[str, Any]) -> RunResult:
     """The answer of cuGraph. This is called in place of an operation's own function, so warnings point at the user's
     line."""
-    result = lasting(graph, partial(_by_cugraph, name=name, arguments=arguments))
+    result = recoverable_result(graph, partial(_by_cugraph, name=name, arguments=arguments))
     if "converged" in result.totals:
         warn_not_converged(result.totals, arguments["max_iter"], arguments["tol"])
     return result
@@ -76,7 +76,7 @@ def _gpus(graph: PartitionedGraph) -> list[str | None]:
     able = workers.capabilities.that_have(f"engine={CUGRAPH!r}", PACKAGES, REMEDY)
     if workers.client is None or graph.num_parts == 1:
         return able[:1]
-    lacks = workers.capabilities.lacking(TEAM)
+    lacks = workers.capabilities.lacking(TEAM_PACKAGES)
     team = [one for one in able if not lacks.get(str(one), "it left")][: graph.num_parts]
     return team if len(team) > 1 else able[:1]
 
@@ -86,7 +86,7 @@ def _numbers(graph: PartitionedGraph, name: str, value: Any) -> Any:
     if name == "source":
         return np.array([graph.numbering.find(one) for one in vertex_list(name, value)], np.int64)
     if name == "personalization" and value is not None:
-        if not (weights := by_vertex(name, value)):
+        if not (weights := values_by_vertex(name, value)):
             raise OptionError(f"{name}={value!r} is not available with engine={CUGRAPH!r}; pass {{vertex: weight}}")
         return np.array([graph.numbering.find(one) for one in weights], np.int64), np.array([*weights.values()], float)
     return value
@@ -125,5 +125,5 @@ def _result(answers: list[GpuAnswer], whole: ColumnsAndTotals, shape: GraphShape
     values, totals = whole
     missing = {name for name in VERTEX_COLUMNS if name in values and has_missing_vertex(values[name], shape.vertices)}
     arcs, busy = sum(one.arcs for one in answers), max(one.seconds for one in answers)  # seconds in cuGraph itself
-    row = row_at_once(shape.vertices, arcs, busy, direction=CUGRAPH, device="cuda")
+    row = single_call_row(shape.vertices, arcs, busy, direction=CUGRAPH, device="cuda")
     return WorkerResult({0: VertexValues(np.arange(shape.vertices), values)}, missing, [row], 1, totals)

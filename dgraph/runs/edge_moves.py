@@ -15,7 +15,7 @@ from dgraph.plan import Plan
 from dgraph.runs.vertex_columns import unpack
 from dgraph.runs.worker_results import VertexValues, WorkerResult
 
-BUILDING = ("place", "partition", "transpose")  # the steps that a move repeats
+BUILD_STEPS = ("place", "partition", "transpose")  # the steps that a move repeats
 SECONDS_AN_EDGE = 1e-7  # of a move, if those steps were not timed
 
 
@@ -34,7 +34,10 @@ def check_rebalance(plan: Plan, graph: PartitionedGraph) -> None:
 
 def move_cost(graph: PartitionedGraph) -> float:
     """The seconds that a move takes: as many as the partitions took to build."""
-    return sum(graph.input_edges.watch.seconds.get(step, 0.0) for step in BUILDING) or graph.num_edges * SECONDS_AN_EDGE
+    return (
+        sum(graph.input_edges.stopwatch.seconds.get(step, 0.0) for step in BUILD_STEPS)
+        or graph.num_edges * SECONDS_AN_EDGE
+    )
 
 
 class ResumePoint:
@@ -64,7 +67,7 @@ def move_partition(share: Any, *results: WorkerResult) -> ResumePoint:
     return ResumePoint(share, rows | globals_of(results[0].totals))
 
 
-def resumption(carried: dict[int, ResumePoint], round: int) -> Callable[[Rounds], None]:
+def resume_after_move(carried: dict[int, ResumePoint], round: int) -> Callable[[Rounds], None]:
     """A function that puts the arrays of `move_partition` into new states, which continue after a round."""
 
     def resume(rounds: Rounds) -> None:

@@ -9,7 +9,7 @@ from dgraph.engines.round_limits import Patience, has_bound
 from dgraph.errors import EndlessWarning
 from dgraph.exchange.mail import Token
 from dgraph.phrases.phrases import warn
-from dgraph.plan import UNCOUNTED, Plan
+from dgraph.plan import WITHOUT_COMMON_ROUNDS, Plan
 from dgraph.programs.analysis import Analysis
 from dgraph.programs.program import VertexProgram
 
@@ -18,7 +18,7 @@ def patience_for(program: VertexProgram, analysis: Analysis, plan: Plan, vertice
     """How long a user's program may run. None if something bounds it; operations are known to end."""
     if program.operation or plan.max_rounds is not None or has_bound(analysis):
         return None
-    return Patience(analysis.title, vertices, plan.engine not in UNCOUNTED)
+    return Patience(analysis.title, vertices, plan.engine not in WITHOUT_COMMON_ROUNDS)
 
 
 class Watch:

@@ -18,8 +18,8 @@ from dgraph.runs.choice import choose
 from dgraph.runs.early_end_warnings import warn_unsent
 from dgraph.runs.law_checks import try_once
 from dgraph.runs.option_values import USUAL, BlockDescent, BulkAsync, Gpu, Optimisations
-from dgraph.runs.result import RunResult, lasting
-from dgraph.runs.resumption import forgetting
+from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.resumption import forget_on_failure
 from dgraph.runs.run_in_rounds import in_rounds
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.solver_run import solve
@@ -136,13 +136,13 @@ def execute(graph: PartitionedGraph, program: VertexProgram, options: RunOptions
         if options.engine != AUTO:
             choose(graph, program, options)  # refuses options that need rounds
         work: Callable[[PartitionedGraph], RunResult] = partial(solve, program=program, options=options)
-        return work(graph) if graph.client is None else lasting(graph, work, options.columns)
+        return work(graph) if graph.client is None else recoverable_result(graph, work, options.columns)
     plan = choose(graph, program, options)
     # `first` and `again` take the graph as an argument, because a result must not keep its graph alive.
     first = partial(in_rounds, program=program, options=options, plan=plan)
     again = partial(first, options=replace(options, progress=False), plan=replace(plan, rebalance=False))
-    with nullcontext() if plan.checkpoints is None else forgetting(graph, plan.checkpoints):
-        result = lasting(graph, first, options.columns, again)
+    with nullcontext() if plan.checkpoints is None else forget_on_failure(graph, plan.checkpoints):
+        result = recoverable_result(graph, first, options.columns, again)
     warn_unsent(program, result)
     return result
 

@@ -51,7 +51,9 @@ class WorkerJob:
 
     @property
     def steps(self) -> Steps:
-        return Steps(self.setup, self.step, self.finish, methodcaller("without_values"), meets=self.plan.free)
+        return Steps(
+            self.setup, self.step, self.finish, methodcaller("without_values"), waits_within_steps=self.plan.free
+        )
 
     def setup(self, end: Exchange, partitions: Mapping[int, Any]) -> WorkerRun:
         carried = {part: one for part, one in partitions.items() if isinstance(one, ResumePoint)}
@@ -85,13 +87,13 @@ class WorkerJob:
         """A function that restores the states after edges have moved, or from a checkpoint; None if the run starts
         here."""
         if carried:
-            return edge_moves.resumption(carried, self.round)
+            return edge_moves.resume_after_move(carried, self.round)
         return keeper.restore if keeper is not None and keeper.kept.round else None
 
     def _state(self, end: Exchange, device: str, share: Any) -> PartitionState:
         partition, columns = unpack(share)
         worker, threads = end.route.workers[end.worker], self.threads or threads_of_worker()
-        recipe, switches = self.recipes[device], self.plan.switches
+        recipe, switches = self.recipes[device], self.plan.round_options
         settings, lazy = self.plan.settings, switches.lazy_upload
         connection = agent_of(worker).connect(
             recipe, partition.num_local, settings, device=device, worker=end.worker, threads=threads, lazy=lazy

@@ -21,14 +21,14 @@ from dgraph.runs.run_options import RunOptions
 from dgraph.runs.solver_run import solve
 from dgraph.supersteps.steps import is_done
 
-# A run is gathered after STEPS steps, and one more for every EDGES edges, or after each worker has read all edges LOOKS
-# times, since gathering takes about as long. On a graph that was gathered before, it takes DONE times fewer steps; a
-# program that was gathered before takes none.
-STEPS, EDGES, LOOKS, DONE = 40, 1 << 16, 8, 4
-SMALL = 1 << 21  # edges that a thread reads in less time than an almost empty step takes
+# A run is gathered after FEWEST_STEPS steps, and one more for every EDGES_A_STEP edges, or after each worker has read all
+# edges MOST_LOOKS times, since gathering takes about as long. On a graph that was gathered before, it takes
+# FEWER_ONCE_DONE times fewer steps; a program that was gathered before takes none.
+FEWEST_STEPS, EDGES_A_STEP, MOST_LOOKS, FEWER_ONCE_DONE = 40, 1 << 16, 8, 4
+SMALL_GRAPH = 1 << 21  # edges that a thread reads in less time than an almost empty step takes
 
-_whole: WeakKeyDictionary[PartitionedGraph, PartitionedGraph] = WeakKeyDictionary()
-_endless: WeakKeyDictionary[PartitionedGraph, set[type[VertexProgram]]] = WeakKeyDictionary()
+_one_partition_graphs: WeakKeyDictionary[PartitionedGraph, PartitionedGraph] = WeakKeyDictionary()
+_programs_of_many_rounds: WeakKeyDictionary[PartitionedGraph, set[type[VertexProgram]]] = WeakKeyDictionary()
 
 
 class OneWorkerFinish:
@@ -39,21 +39,23 @@ class OneWorkerFinish:
         reads_results = any(isinstance(column, ResultColumn) for column in (options.columns or {}).values())
         analysis = analyse(program)
         as_many_rounds = analysis.synchronous and analysis.stop is not None  # on one worker
-        small = graph.input_edges.num_arcs <= SMALL * graph.workers.threads
+        small = graph.input_edges.num_arcs <= SMALL_GRAPH * graph.workers.threads
         needs_parts = options.engine_name != AUTO or options.rebalance or reads_results
         self.allowed = (small or not as_many_rounds) and not needs_parts and options.solves_whole(graph, program)
 
     @property
     def was_due(self) -> bool:
         """Whether an earlier run of the same program was gathered."""
-        return self.allowed and type(self.program) in _endless.get(self.graph, ())
+        return self.allowed and type(self.program) in _programs_of_many_rounds.get(self.graph, ())
 
     def look(self, steps: int, tokens: Sequence[Token]) -> int | None:
         """Called between steps. Returns the number of steps after which to call it again at the latest; 0 if the run
         should stop here and start again on one worker; None if that will not happen."""
         arcs, edges_read = self.graph.input_edges.num_arcs, sum(token.values["edges"] for token in tokens)
-        left = (STEPS + arcs // EDGES) // (DONE if self.graph in _whole else 1) - steps
-        endless = left <= 0 or edges_read > LOOKS * len(tokens) * arcs
+        left = (FEWEST_STEPS + arcs // EDGES_A_STEP) // (
+            FEWER_ONCE_DONE if self.graph in _one_partition_graphs else 1
+        ) - steps
+        endless = left <= 0 or edges_read > MOST_LOOKS * len(tokens) * arcs
         if self.allowed and endless and not is_done(tokens):
             try:
                 orders = self.program.solver.orders if self.graph.directed else ("out",)
@@ -63,7 +65,7 @@ class OneWorkerFinish:
             except RoomError:
                 self.allowed = False
             else:
-                _endless.setdefault(self.graph, set()).add(type(self.program))
+                _programs_of_many_rounds.setdefault(self.graph, set()).add(type(self.program))
                 return 0
         return max(left, 1) if self.allowed else None
 
@@ -78,6 +80,6 @@ def as_one_partition(graph: PartitionedGraph) -> PartitionedGraph:
     """The same graph as one partition; kept as long as the graph lives."""
     if graph.num_parts == 1:  # values of a gathered run are being recomputed
         return graph
-    if graph not in _whole:
-        _whole[graph] = PartitionedGraph(graph.input_edges.anew(), PartitionOptions(parts=1))
-    return _whole[graph]
+    if graph not in _one_partition_graphs:
+        _one_partition_graphs[graph] = PartitionedGraph(graph.input_edges.anew(), PartitionOptions(parts=1))
+    return _one_partition_graphs[graph]

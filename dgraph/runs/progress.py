@@ -25,7 +25,7 @@ class Progress:
         """Progress as the option `progress=` says. None shows a line on a terminal or in a notebook."""
         if callable(option):
             return cls(option)
-        line = Line()
+        line = ProgressLine()
         return cls(line.write, line.close) if (line.is_seen if option is None else option) else cls(None)
 
     @property
@@ -43,7 +43,7 @@ class Progress:
         self.show({"superstep": max(one["round"] for one in counts), **sums, "seconds": now - self.started})
 
 
-class Line:
+class ProgressLine:
     """One line that is overwritten again and again, and erased from a terminal at the end."""
 
     written = float("-inf")  # when any line was last written
@@ -62,7 +62,7 @@ class Line:
         text = printable(text)
         sys.stderr.write(f"\r{text:<{self.length}}")
         sys.stderr.flush()
-        self.length, Line.written = len(text), time.perf_counter()
+        self.length, ProgressLine.written = len(text), time.perf_counter()
 
     def close(self) -> None:
         if self.length:

@@ -25,7 +25,7 @@ from dgraph.partition.policies import Policy
 from dgraph.plan import Plan
 from dgraph.programs.analysis import Analysis
 from dgraph.tables.edge_tables import cached_on
-from dgraph.vertex_state.partition_state import BLOCK
+from dgraph.vertex_state.partition_state import FOLD_BLOCK
 from dgraph.vertex_state.switches import RoundOptions
 
 _built: WeakKeyDictionary[PartitionedGraph, dict[tuple, list[Any]]] = WeakKeyDictionary()
@@ -44,13 +44,17 @@ def partitions_for(
         kept = tuple(dict.fromkeys([*kept, graph.weight]))
     orders = plan.orders(analysis, graph.directed)
     anew, twice = needs_neighbourhoods(graph, analysis, gathers=plan.blocks is not None and plan.blocks.gathers)
-    in_order = plan.switches.deterministic
+    in_order = plan.round_options.deterministic
     if not anew and not in_order:
         return graph.partitioned(orders, kept).held, columns, plan
     cut = "to an incoming cut" + (" with every edge at both of its ends" if twice else "")
     cut = "" if can_reverse(graph, in_order=in_order) else cut
-    held = neighbourhoods(graph, kept, orders, twice=twice, in_order=in_order)
-    return held, columns, replace(plan, switches=replace(plan.switches, whole=True, twice=twice), repartitioned=cut)
+    held = neighbourhood_partitions(graph, kept, orders, twice=twice, in_order=in_order)
+    return (
+        held,
+        columns,
+        replace(plan, round_options=replace(plan.round_options, whole=True, twice=twice), repartitioned=cut),
+    )
 
 
 def needs_neighbourhoods(graph: PartitionedGraph, analysis: Analysis, *, gathers: bool) -> tuple[bool, bool]:
@@ -68,7 +72,7 @@ def can_reverse(graph: PartitionedGraph, *, in_order: bool) -> bool:
     return graph.cut.sends_from_masters and not (graph.directed or in_order)
 
 
-def neighbourhoods(
+def neighbourhood_partitions(
     graph: PartitionedGraph, columns: Sequence[str], orders: Sequence[str], *, twice: bool, in_order: bool
 ) -> list[Any]:
     """The partitions, on the same workers as the graph's, kept as long as the graph lives. With `in_order`, neighbours
@@ -88,7 +92,7 @@ def _reversed(partition: Partition) -> Partition:
     return cached_on(partition, "turned", partition.reversed)
 
 
-def by_shares(
+def partitions_by_shares(
     graph: PartitionedGraph,
     columns: Sequence[str],
     orders: Sequence[str],
@@ -114,10 +118,10 @@ def _build(
     arcs = graph.input_edges.rules.arc_options
     shares = shares or shares_of(workers, graph.asked.capacities, parts)
     where = assembly.plan_places(workers, chunks, graph.numbering, policy, shares, **arcs)
-    bounds = np.minimum(-(-where.bounds // BLOCK) * BLOCK, where.bounds[-1]) if in_order else where.bounds
+    bounds = np.minimum(-(-where.bounds // FOLD_BLOCK) * FOLD_BLOCK, where.bounds[-1]) if in_order else where.bounds
     where = replace(where, twice=twice, bounds=bounds)
     sort = graph.input_edges.sort
-    held = assembly.partition(workers, chunks, graph.numbering, where, order=orders[0], sort=sort, **arcs)
+    held = assembly.build_partitions(workers, chunks, graph.numbering, where, order=orders[0], sort=sort, **arcs)
     if len(orders) > 1:
         pairs = [(workers.host(part, parts), one) for part, one in enumerate(held)]
         held = workers.hold(

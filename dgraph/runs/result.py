@@ -28,9 +28,9 @@ from dgraph.runs.worker_results import (
     WorkerResult,
     WorkerResults,
     numbered_table,
-    of_vectors,
-    row_at_once,
+    single_call_row,
     table,
+    vector_dtype,
 )
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class RunResult(NotSendable):
         1          2          0      3      3
         2          3          0      3      3
         """
-        columns = list(self._rows[0] if self._rows else row_at_once(0, 0, 0.0))
+        columns = list(self._rows[0] if self._rows else single_call_row(0, 0, 0.0))
         report = RunReport(pd.DataFrame(self._rows, columns=columns))
         if "milliseconds to find the end" in self._options:
             counts = Counter(row["partition"] for row in self._rows).values()
@@ -187,7 +187,7 @@ class RunResult(NotSendable):
         kinds, of_vertices = self._empty.columns, self._vertex_columns
         if not as_cudf:
             vectors = [name for name, one in kinds.items() if one.ndim == 2 and name not in of_vertices]
-            meta = meta.astype({name: of_vectors(kinds[name]) for name in vectors})
+            meta = meta.astype({name: vector_dtype(kinds[name]) for name in vectors})
         ids = ["vertex", *(name for name in of_vertices if kinds[name].ndim == 1)]
         return result_frame(self._workers, tables, meta, ids, as_cudf=as_cudf)
 
@@ -333,7 +333,7 @@ class RunResult(NotSendable):
         self.rounds, self.totals = earlier.rounds, earlier.totals
         return self
 
-    def following(self, earlier: RunResult | None) -> RunResult:
+    def with_rounds_before(self, earlier: RunResult | None) -> RunResult:
         """Return this result with the rounds of the run that it continues added to its report.
 
         Parameters
@@ -437,7 +437,7 @@ class ResultColumn(NotSendable):
     def __repr__(self) -> str:
         return f"<column {self.name!r} of {self.result!r}>"
 
-    def is_of(self, graph: PartitionedGraph) -> bool:
+    def has_vertices_of(self, graph: PartitionedGraph) -> bool:
         """Whether the graph has the same vertices as the result."""
         return has_vertices_of(self.result, graph)
 
@@ -462,7 +462,7 @@ def has_vertices_of(result: RunResult, graph: PartitionedGraph) -> bool:
     return one is other or np.array_equal(one.ids(), other.ids())
 
 
-def lasting(
+def recoverable_result(
     graph: PartitionedGraph,
     work: Callable[[PartitionedGraph], RunResult],
     columns: Mapping[str, Any] | None = None,

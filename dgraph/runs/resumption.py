@@ -92,7 +92,7 @@ def forget(graph: PartitionedGraph, store: Folder | MemoryStore) -> None:
 
 
 @contextmanager
-def forgetting(graph: PartitionedGraph, series: CheckpointSeries) -> Iterator[None]:
+def forget_on_failure(graph: PartitionedGraph, series: CheckpointSeries) -> Iterator[None]:
     """If the block fails for good, remove the checkpoints that this call left in the workers' memory."""
     try:
         yield
@@ -105,15 +105,17 @@ def forgetting(graph: PartitionedGraph, series: CheckpointSeries) -> Iterator[No
 def _identity(graph: PartitionedGraph, recipe: Recipe, plan: Plan, shares: Sequence[Any]) -> dict[str, str]:
     """What must be equal for two runs to be the same; the engine, the partitions and the workers may differ."""
     reads = [name for name, _ in graph.columns_for(recipe.analysis).values()]
-    prints = graph.workers.get([graph.workers.call(_fingerprint, one, reads, plan.switches.twice) for one in shares])
+    prints = graph.workers.get(
+        [graph.workers.call(_fingerprint, one, reads, plan.round_options.twice) for one in shares]
+    )
     return {
         "kernels": recipe.source.digest,
         "vertices": str(graph.num_vertices),
         "directed": str(graph.directed),
         "edges and columns": f"{sum(prints) % (1 << 64):016x}",
         "max_rounds": str(plan.max_rounds),
-        "random_seed": str(plan.switches.random_seed),
-        "deterministic": str(plan.switches.deterministic),
+        "random_seed": str(plan.round_options.random_seed),
+        "deterministic": str(plan.round_options.deterministic),
         **{name: _as_text(value) for name, value in sorted(recipe.values.items())},
     }
 

@@ -26,7 +26,7 @@ from dgraph.runs.endless_runs import Watch, patience_for
 from dgraph.runs.job import WorkerJob
 from dgraph.runs.one_worker_finish import OneWorkerFinish
 from dgraph.runs.progress import Progress
-from dgraph.runs.repartition import by_shares, partitions_for
+from dgraph.runs.repartition import partitions_by_shares, partitions_for
 from dgraph.runs.result import RunResult
 from dgraph.runs.resumption import checkpoints_for, forget
 from dgraph.runs.run_options import RunOptions
@@ -103,9 +103,13 @@ def naming_vertices(graph: PartitionedGraph) -> Iterator[None]:
 def _recipes(graph: PartitionedGraph, program: VertexProgram, plan: Plan) -> dict[str, Recipe]:
     """The program's kernels for each device, with the values of its parameters (vertices by number)."""
     values, operator = graph.parameters_of(program), plan.blocks.operator if plan.blocks else None
-    recipes = {device: recipe_of(program, device, operator, plan.settings.others) for device in plan.kernels_for}
+    recipes = {device: recipe_of(program, device, operator, plan.settings.others) for device in plan.kernel_devices}
     for device, recipe in recipes.items():
-        if plan.switches.direction == "push" and program.kind == "accumulative" and "push" not in recipe.source.kernels:
+        if (
+            plan.round_options.direction == "push"
+            and program.kind == "accumulative"
+            and "push" not in recipe.source.kernels
+        ):
             merges = ", ".join(str(message.merge) for message in program.phases[0].messages)
             raise OptionError(
                 f'direction="push" is not available with device={device!r} and {merges}; choose "pull" or "auto"'
@@ -154,7 +158,7 @@ def _moved(
     """Partitions sized as a paused run demands, with their columns and the state of the run."""
     plan, analysis, workers = job.plan, job.recipes[CPU].analysis, graph.workers
     orders, names = plan.orders(analysis, graph.directed), dict(job.columns.values())
-    held = by_shares(graph, tuple(names), orders, plan.switches, paused.shares)
+    held = partitions_by_shares(graph, tuple(names), orders, plan.round_options, paused.shares)
     shares = attach_columns(graph, analysis, held, columns, workers.where(held), anew=True)
     return workers.wait(workers.each(move_partition, [(share, *outcome.results) for share in shares]))
 

@@ -13,7 +13,7 @@ from dgraph.devices.probe import CPU, CUDA, DEVICES
 from dgraph.errors import OptionError
 from dgraph.options import AUTO, check_choice, check_flag, check_integer, is_default
 from dgraph.phrases.phrases import format_option
-from dgraph.plan import CUGRAPH, DESCENT, ENGINES, LOCAL, WITHOUT_ROUNDS
+from dgraph.plan import ASYNCHRONOUS, CUGRAPH, DESCENT, ENGINES, LOCAL
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.option_values import USUAL, BlockDescent, BulkAsync, Daemons, Gpu, Optimisations
 
@@ -134,7 +134,7 @@ class RunOptions:
         """Whether vertices send changes of their values rather than the values: on engines without rounds, unless
         blocks pull."""
         if (blocks := self.block_descent) is None:
-            return self.engine_name in WITHOUT_ROUNDS
+            return self.engine_name in ASYNCHRONOUS
         if blocks.operator in (None, AUTO):
             return graph.num_parts > 1 and blocks.mode != "bsp"
         return blocks.operator == "push"

@@ -16,7 +16,7 @@ from dgraph.building.saved_graph import SavedGraph
 from dgraph.errors import ColumnError, OptionError
 from dgraph.partition import store
 from dgraph.partition.manifest import is_count, is_flag, is_number_type, is_text, list_of, require
-from dgraph.runs.result import RunResult, has_vertices_of, lasting
+from dgraph.runs.result import RunResult, has_vertices_of, recoverable_result
 from dgraph.runs.worker_results import VertexValues, WorkerResult
 
 SHAPE = {
@@ -114,7 +114,7 @@ class SavedResults(Mapping):
     def __getitem__(self, name: str) -> RunResult:
         if name not in self._saved:
             raise KeyError(f"no result {name!r} was saved with this graph; it has {self._names()}")
-        return lasting(self._graph, partial(_opened, name=name))
+        return recoverable_result(self._graph, partial(_opened, name=name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._saved)

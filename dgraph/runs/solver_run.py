@@ -20,11 +20,11 @@ from dgraph.programs.program import VertexProgram
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.vertex_columns import attach_columns
-from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, row_at_once
+from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, single_call_row
 from dgraph.solvers.solver import Problem, Solver
 from dgraph.tables.edge_tables import EdgeTables
 
-SHORT = 1 << 22  # edges read in tenths of a second at most, for which Ctrl-C may wait
+SHORT_CALL_LOOKS = 1 << 22  # edges read in tenths of a second at most, for which Ctrl-C may wait
 
 
 def solve(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> RunResult:
@@ -65,7 +65,7 @@ class LocalJob:
         edges = EdgeTables(partition, self.directed, self.columns, threads)
         begun = time.perf_counter()
         solved = self.solver.solve(Problem(edges, self.values, columns, threads))
-        row = row_at_once(partition.num_owned, solved.edges, time.perf_counter() - begun)
+        row = single_call_row(partition.num_owned, solved.edges, time.perf_counter() - begun)
         missing = {name for name in self.vertex_columns if has_missing_vertex(solved.values[name], partition.num_owned)}
         parts = {0: VertexValues(partition.numbers, solved.values)}
         return WorkerResult(parts, missing, [row], solved.rounds, solved.totals)
@@ -74,7 +74,7 @@ class LocalJob:
         """Whether the call is short and takes one thread. Only then does the main thread make it: Ctrl-C in the middle
         of a team of threads would leave the others waiting."""
         looks = max(self.solver.looks, self.values.get("max_iter", 0)) * _size(partition)
-        return looks <= SHORT and self._threads(partition) == 1
+        return looks <= SHORT_CALL_LOOKS and self._threads(partition) == 1
 
     def _threads(self, partition: Partition) -> int:
         return worthwhile_threads(self.threads or threads_of_worker(), self.solver.looks * _size(partition))

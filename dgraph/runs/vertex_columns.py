@@ -12,7 +12,7 @@ import pandas as pd
 from dgraph.building.graph_frames import vertex_tables
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.errors import ColumnError
-from dgraph.options import by_vertex
+from dgraph.options import values_by_vertex
 from dgraph.partition.partition import Partition
 from dgraph.programs.analysis import Analysis
 from dgraph.programs.program import VertexColumn
@@ -101,9 +101,9 @@ def unpack(share: Any) -> tuple[Partition, dict[str, np.ndarray]]:
 def _by_number(graph: PartitionedGraph, column: VertexColumn, width: int, values: Any) -> SparseColumn | FullColumn:
     each = () if column.shape is None else (width,)
     if isinstance(values, ResultColumn):
-        if not values.is_of(graph):
+        if not values.has_vertices_of(graph):
             raise ColumnError(f"column {column.name!r} belongs to a result for other vertices; pass {{vertex: value}}")
-        values = _exactly(column, values.by_number())
+        values = _cast_exactly(column, values.by_number())
     elif isinstance(values, np.ndarray):
         values = _cast(graph, column, values)
     if isinstance(values, np.ndarray):
@@ -112,7 +112,7 @@ def _by_number(graph: PartitionedGraph, column: VertexColumn, width: int, values
                 f"column {column.name!r} has shape {values.shape}; expected {(graph.num_vertices, *each)}"
             )
         return FullColumn(values.astype(column.dtype, copy=False))
-    mapping = by_vertex(column.name, values)
+    mapping = values_by_vertex(column.name, values)
     if mapping is None:
         raise ColumnError(
             f"column {column.name!r} is a {type(values).__name__}; pass {{vertex: value}}, a Series indexed by vertex, "
@@ -133,10 +133,10 @@ def _cast(graph: PartitionedGraph, column: VertexColumn, values: Any) -> np.ndar
     """Values in the column's dtype, with vertices as numbers; raises an error if that would change them."""
     if column.is_vertex:
         return np.array([graph.numbering.find(vertex) for vertex in values], np.int64)
-    return _exactly(column, np.asarray(values))
+    return _cast_exactly(column, np.asarray(values))
 
 
-def _exactly(column: VertexColumn, values: np.ndarray) -> np.ndarray:
+def _cast_exactly(column: VertexColumn, values: np.ndarray) -> np.ndarray:
     try:
         with np.errstate(invalid="ignore"):  # NaN as an integer; the comparison below refuses it
             cast = values.astype(column.dtype)

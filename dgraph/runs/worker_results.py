@@ -16,7 +16,7 @@ from dgraph.cluster.workers import any_lost
 from dgraph.partition.ids.numbering import Numbering
 
 
-def row_at_once(fired: int, edges: int, busy: float, **others: Any) -> dict[str, Any]:
+def single_call_row(fired: int, edges: int, busy: float, **others: Any) -> dict[str, Any]:
     """The row of a report for a superstep that is a single call, without messages or waiting; `others` replace values,
     such as the superstep, the partition or the device."""
     row: dict[str, Any] = {"superstep": 1, "partition": 0, "fired": fired, "edges": edges, "messages": 0, "bytes": 0}
@@ -102,7 +102,7 @@ def table(owned: VertexValues, numbering: Numbering, vertex_columns: Sequence[st
     return pd.DataFrame(columns)
 
 
-def of_vectors(values: np.ndarray) -> pd.ArrowDtype:
+def vector_dtype(values: np.ndarray) -> pd.ArrowDtype:
     """The dtype that a lazy frame declares for a column of vectors, so that Dask can write it to Parquet. The column
     itself holds arrays."""
     return pd.ArrowDtype(pa.list_(pa.from_numpy_dtype(values.dtype)))

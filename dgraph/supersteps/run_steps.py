@@ -11,7 +11,7 @@ from dgraph.errors import OptionError, RunError
 from dgraph.exchange.exchange import PATIENCE
 from dgraph.exchange.mail import Route, Token
 from dgraph.supersteps.local_chain import LocalChain
-from dgraph.supersteps.steps import CHUNK, LIGHT, LONGEST, SUMMARY, Outcome, Steps, is_done
+from dgraph.supersteps.steps import CHUNK, LIGHT_SECONDS, MOST_FUSED_STEPS, SUMMARY, Outcome, Steps, is_done
 
 
 class Chain(AbstractContextManager["Chain"], Protocol):
@@ -79,17 +79,17 @@ def run_steps(
             raise OptionError(
                 "steps that need all workers at once cannot run with exchange='graph'; choose engine='gas'"
             )
-        tokens, taken, most = chain.start(0 if fuse is False else chunk), 0, LONGEST
+        tokens, taken, most = chain.start(0 if fuse is False else chunk), 0, MOST_FUSED_STEPS
         while True:
             if after_chunk is not None and tokens[0].step >= taken:
                 limit = after_chunk(tokens[0].step + 1, tokens)
                 if limit == 0:
                     return None
-                most = min(LONGEST, limit or LONGEST)
+                most = min(MOST_FUSED_STEPS, limit or MOST_FUSED_STEPS)
             taken = tokens[0].step + 1
             if is_done(tokens):
                 break
-            light = max(token.seconds for token in tokens) < LIGHT
+            light = max(token.seconds for token in tokens) < LIGHT_SECONDS
             fused = chain.exchange != "graph" and (light if fuse is None else fuse)
             tokens = chain.advance(taken, most if fused and not exact else chunk, fused)
         results, values = chain.finish(), [token.values for token in tokens]

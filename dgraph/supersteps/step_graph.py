@@ -30,7 +30,7 @@ except ImportError:  # it is not public; without it a HighLevelGraph does the sa
     Expr = None  # type: ignore[assignment, misc]
 
 STOPPED = "the run was stopped"
-AHEAD = 2  # tasks that a worker has at a time
+TASKS_AHEAD = 2  # tasks that a worker has at a time
 
 # -- the tasks ---------------------------------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ def start_task(run: str, address: str, steps: bytes, count: int, partitions: lis
     job = loads(steps)
     with taking_part(run, address) as end:
         own = dict(zip(end.partitions, partitions, strict=True))
-        return _finished(end, open_steps(end, job, own, count, secedes=job.meets))
+        return _finished(end, open_steps(end, job, own, count, secedes=job.waits_within_steps))
 
 
 def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
@@ -53,7 +53,7 @@ def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
 def fused_task(run: str, address: str, count: int, before: list[None]) -> Any:
     """Several steps of a worker in its only task of the chunk."""
     with taking_part(run, address) as end:
-        return _finished(end, take_steps(end, count, secedes=end.held[0].meets))
+        return _finished(end, take_steps(end, count, secedes=end.held[0].waits_within_steps))
 
 
 def _finished(end: DaskExchange, token: Token) -> Any:
@@ -91,7 +91,7 @@ class StepChunk:
         tasks, numbers = {}, range(self.first, self.first + self.count)
         for step in numbers:
             last = step == numbers[-1]
-            before = numbers[:-1] if last else [one for one in numbers if one == step - AHEAD]
+            before = numbers[:-1] if last else [one for one in numbers if one == step - TASKS_AHEAD]
             for worker, on in workers:
                 needs = [self.key(one, worker) for one in before]
                 tasks[self.key(step, worker)] = step_task, self.run, on, last, needs
@@ -188,7 +188,7 @@ class DaskChain:
 
     def _needs_all(self, chunk: StepChunk) -> bool:
         """Whether all tasks must run at the same time, so that no other run may come in between."""
-        return chunk.fuse and chunk.count > 0 and not self.steps.meets
+        return chunk.fuse and chunk.count > 0 and not self.steps.waits_within_steps
 
     def _run(self, chunk: StepChunk) -> list[Token]:
         graph = self._graph(chunk)

@@ -18,8 +18,11 @@ from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import Route, StepReport, Token
 
 CHUNK = 10  # steps per submission: the end of a chunk cuts the lineage, and a run can be resumed there
-LIGHT = 0.05  # seconds: shorter steps are fused into one task per worker
-LONGEST, BRIEF = 100, 0.2  # the most steps and seconds in a fused task; ending one takes 0.01 seconds
+LIGHT_SECONDS = 0.05  # seconds: shorter steps are fused into one task per worker
+MOST_FUSED_STEPS, MOST_FUSED_SECONDS = (
+    100,
+    0.2,
+)  # the most steps and seconds in a fused task; ending one takes 0.01 seconds
 SUMMARY = "summary"  # a key of the values of the last token
 
 
@@ -37,7 +40,7 @@ class Steps:
     # result -> what the caller needs of it at once
     summary: Callable[[Any], Any] | None = None
     # whether a step may wait for other workers in the same step; if so, its task on a cluster secedes while it waits
-    meets: bool = False
+    waits_within_steps: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def take_steps(end: Exchange, count: int, secedes: bool = False) -> Token:
                 end.check()
                 tokens = end.gather(end.last_token.step, secedes)
                 spent += max(token.seconds for token in tokens)
-                if taken >= CHUNK and spent > BRIEF:  # all workers decide the same, by the same tokens
+                if taken >= CHUNK and spent > MOST_FUSED_SECONDS:  # all workers decide the same, by the same tokens
                     break
                 take_step(end, end.last_token.step + 1, tokens)
         return end.last_token

@@ -33,8 +33,8 @@ from dgraph.tables.vertex_tables import room_for_results, states_as_columns, ver
 from dgraph.vertex_state.frontier import Frontier
 from dgraph.vertex_state.switches import RoundOptions
 
-BLOCK = 1024  # vertices folded together into a global value, if the order of additions must not change
-COUNTED = ("fired", "edges", "messages", "bytes")  # for each superstep and partition
+FOLD_BLOCK = 1024  # vertices folded together into a global value, if the order of additions must not change
+COUNTERS = ("fired", "edges", "messages", "bytes")  # for each superstep and partition
 
 
 class PartitionState:
@@ -52,7 +52,7 @@ class PartitionState:
         vertices: int,
         columns: Mapping[str, np.ndarray],
     ):
-        self.edges, self.recipe, self.agent, self.post, self.switches = edges, recipe, agent, post, switches
+        self.edges, self.recipe, self.agent, self.post, self.round_options = edges, recipe, agent, post, switches
         self.partition, self.analysis = edges.partition, recipe.analysis
         self.arrays: VertexArrays = IN_PROCESS  # until `begin` moves arrays to the device
         self.n, self.size = self.partition.num_owned, self.partition.num_local
@@ -68,14 +68,14 @@ class PartitionState:
         self.frontier = Frontier(self.size)
         self.pulled = False  # whether messages last crossed edges by a pull
         self.changed: list[Any] = []  # how many vertices have changed since workers last agreed, by range of rows
-        self.total, self.reported = (dict.fromkeys(COUNTED, 0) for _ in range(2))
+        self.total, self.reported = (dict.fromkeys(COUNTERS, 0) for _ in range(2))
 
     # -- before the first round ----------------------------------------------------------------------------------------
 
     def count_degrees(self, alongs: Iterable[str]) -> None:
         """Count degrees over the edges here, and send the proxies' counts to their masters."""
         self.degrees = {along: self.edges.degrees(along) for along in alongs}
-        if not self.switches.twice:
+        if not self.round_options.twice:
             counts = list(self.degrees.values())
             self.post.reduce("any", counts, np.logical_or.reduce([count > 0 for count in counts]))
 
@@ -104,7 +104,7 @@ class PartitionState:
         for arrays in (self.values, self.degrees):
             arrays |= {name: self.arrays.moved(array) for name, array in arrays.items() if np.ndim(array)}
         self.frontier.move(self.arrays)
-        self.aim(self.analysis.phases[0], 0)
+        self.prepare_round(self.analysis.phases[0], 0)
         self.seed()
 
     def seed(self) -> None:
@@ -114,11 +114,11 @@ class PartitionState:
 
     # -- a round -------------------------------------------------------------------------------------------------------
 
-    def aim(self, phase: PhaseAnalysis, number: int) -> None:
+    def prepare_round(self, phase: PhaseAnalysis, number: int) -> None:
         """Set the number of the next round, and the degrees along the edges of its phase, for kernels."""
         self.check_sums()
         self.values["round"] = number
-        self.values["round_word"] = word_of_round(self.switches.random_seed, number)
+        self.values["round_word"] = word_of_round(self.round_options.random_seed, number)
         if self.degrees:
             self.values["degree"] = self.degrees[phase.along]
 
@@ -136,7 +136,7 @@ class PartitionState:
         """Send the values of senders to their proxies."""
         arrays, sending = [self.values[name] for name in phase.broadcast], self.values["sending"]
         self._mark(True)
-        if self.switches.changed_only:
+        if self.round_options.changed_only:
             self.post.broadcast(BROADCAST, side, arrays, sending)
         else:
             self.post.broadcast(BROADCAST, side, [*arrays, sending], None)
@@ -148,7 +148,7 @@ class PartitionState:
         for _, ids, values in self.post.collect({BROADCAST: side}):
             for name, value in zip(phase.broadcast, values, strict=False):
                 self.arrays.write(self.values[name], ids, value)
-            senders.append(ids if self.switches.changed_only else ids[values[-1]])
+            senders.append(ids if self.round_options.changed_only else ids[values[-1]])
         if len(senders) > 1:
             self.frontier.send(self.arrays.joined(senders, self.frontier.spare))
 
@@ -184,7 +184,7 @@ class PartitionState:
     def reduce(self, phase: PhaseAnalysis, side: str) -> None:
         """Send what proxies have gathered to their masters, and empty the proxies' inboxes."""
         arrays, arrived = [self.values[inbox(phase, message)] for message in phase.messages], self.values["arrived"]
-        self.post.reduce(side, arrays, arrived if self.switches.changed_only else None)
+        self.post.reduce(side, arrays, arrived if self.round_options.changed_only else None)
         self.arrays.fill(arrived, self.n, False)
         if not phase.idempotent:
             for array, message in zip(arrays, phase.messages, strict=True):
@@ -207,11 +207,11 @@ class PartitionState:
         """Apply the inboxes of all owned vertices with a message to their states."""
         for name in self.analysis.before:
             self.arrays.copy(self.values[before(name)], self.values[key(name)])
-        self.fire_these(phase, self.ready())
+        self.fire_vertices(phase, self.ready())
         self.frontier.edges = self._work(self.analysis.phases[self.values["round"] % len(self.analysis.phases)])
         self.frontier.clear()
 
-    def fire_these(self, phase: PhaseAnalysis, vertices: Any) -> None:
+    def fire_vertices(self, phase: PhaseAnalysis, vertices: Any) -> None:
         """Apply the inboxes of these owned vertices; those with something to send become the senders."""
         self.total["fired"] += len(vertices)
         self.frontier.send(self._listed(name_in(phase, "fire"), len(vertices), self.frontier.spare, frontier=vertices))
@@ -223,7 +223,7 @@ class PartitionState:
 
     def ready(self) -> Any:
         """The owned vertices that fire next."""
-        if not self.switches.active_only:
+        if not self.round_options.active_only:
             return self.arrays.everybody(self.n)
         if self.frontier.scan:
             return self.arrays.flagged(self.values["arrived"], 0, self.n)
@@ -260,7 +260,7 @@ class PartitionState:
         """The global values folded over the owned vertices: a tuple of values for each range of rows."""
         if kernel not in self.recipe.source.kernels:
             return []
-        block = BLOCK if self.switches.deterministic else None
+        block = FOLD_BLOCK if self.round_options.deterministic else None
         return [values for _, values in self.agent.rows(kernel, self.n, self.values, block=block)]
 
     def results(self, kernel: str = "finish") -> dict[str, np.ndarray]:
@@ -296,7 +296,7 @@ class PartitionState:
     def _pulls(self, work: int, phase: PhaseAnalysis) -> bool:
         sides = self.edges.receivers(phase.along, at_once=False)
         able = name_in(phase, "push") in self.recipe.source.kernels
-        return bool(sides) and (not able or self.switches.pulls(work, sum(side.num_edges for side in sides)))
+        return bool(sides) and (not able or self.round_options.pulls(work, sum(side.num_edges for side in sides)))
 
     def _pull(self, phase: PhaseAnalysis, first: int, last: int) -> None:
         if first < last:

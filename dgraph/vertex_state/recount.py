@@ -53,7 +53,7 @@ class RecountState(SynchronousState):
         changed, self.seen = self.arrays.news(arrays, self.seen, self.size)
         if changed is None or not self._spent(phase, rows, np.flatnonzero(changed)):
             self.slack.fill(-1)
-        self.total["edges"] += int(edges_due(self.slack, rows.indptr))
+        self.total["edges"] += int(edges_without_slack(self.slack, rows.indptr))
         self.agent.rows(KERNEL, self.n, {**self.values, **self.edges.arguments(rows), "slack": self.slack})
 
     def _spent(self, phase: PhaseAnalysis, rows: Adjacency, changed: np.ndarray) -> bool:
@@ -63,15 +63,15 @@ class RecountState(SynchronousState):
         few = rows.num_edges // SPARSE
         if count_edges([rows], owned) > few or count_edges([far := self.edges.of_proxies(phase.along)], proxies) > few:
             return False
-        spend(owned, rows.indptr, rows.neighbours, self.slack)
-        spend(proxies, far.indptr, far.neighbours, self.slack)
+        reduce_slack(owned, rows.indptr, rows.neighbours, self.slack)
+        reduce_slack(proxies, far.indptr, far.neighbours, self.slack)
         if phase.target_broadcast:
             self.slack[owned] = -1
         return True
 
 
 @kernel
-def spend(ids, indptr, neighbours, slack):
+def reduce_slack(ids, indptr, neighbours, slack):
     """Reduce the slack of each neighbour of some vertices by one for each edge. Proxies have no slack."""
     for i in range(uint64(ids.size)):
         for e in range(uint64(indptr[ids[i]]), uint64(indptr[ids[i] + one])):
@@ -81,7 +81,7 @@ def spend(ids, indptr, neighbours, slack):
 
 
 @kernel
-def edges_due(slack, indptr):
+def edges_without_slack(slack, indptr):
     """The number of edges of the vertices without slack."""
     due = uint64(0)
     for v in range(uint64(slack.size)):

@@ -13,7 +13,7 @@ def can_sweep(state: PartitionState) -> bool:
     and only one thread works on the partition. (Several threads are faster if all vertices fire before any sends.)"""
     phase = state.analysis.phases[0]
     able = name_in(phase, "sweep") in state.recipe.source.kernels and state.agent.one_thread
-    by_default = state.switches.direction == "auto" and state.switches.active_only
+    by_default = state.round_options.direction == "auto" and state.round_options.active_only
     return able and by_default and len(state.edges.senders(phase.along)) == 1
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 # If messages cross more than this share of the edges, gathering over all edges is faster than pushing along some.
 # Measured on R-MAT with one thread per partition, where any value from 0.1 to 0.4 works as well.
-PULL = 0.2
+PULL_SHARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -35,4 +35,4 @@ class RoundOptions:
         """Whether receivers gather over all their `edges`, rather than senders push along their own, `work` edges."""
         if self.direction != "auto":
             return self.direction == "pull"
-        return not self.active_only or work > PULL * edges
+        return not self.active_only or work > PULL_SHARE * edges

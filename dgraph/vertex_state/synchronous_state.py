@@ -41,7 +41,7 @@ class SynchronousState(PartitionState):
 
     def _tell(self, tag: int, side: str, names: Iterable[str]) -> None:
         arrays, changed = [self.values[name] for name in names], None
-        if self.switches.changed_only:
+        if self.round_options.changed_only:
             key = tag, *names
             changed, self.sent_before[key] = self.arrays.news(arrays, self.sent_before.get(key), self.n)
         self.post.broadcast(tag, side, arrays, changed, exact=False)
@@ -55,7 +55,7 @@ class SynchronousState(PartitionState):
 
     def cross_to_proxies(self, phase: PhaseAnalysis) -> None:
         """Gather at proxies, unless vertices need all their edges in one place."""
-        if phase.combines and not self.switches.whole:
+        if phase.combines and not self.round_options.whole:
             self._pull(phase, self.n, self.size)
 
     def cross_to_owned(self, phase: PhaseAnalysis) -> None:
@@ -66,7 +66,7 @@ class SynchronousState(PartitionState):
         """Send what proxies have gathered to their masters."""
         arrays = [self.values[inbox(phase, message)] for message in phase.messages]
         nothing = [message.identity for message in phase.messages]
-        self.post.reduce(side, arrays, nothing if self.switches.changed_only else None)
+        self.post.reduce(side, arrays, nothing if self.round_options.changed_only else None)
 
     def fire(self, phase: PhaseAnalysis) -> None:
         """Apply the inboxes of all owned vertices to their states."""

@@ -7,7 +7,7 @@ import pytest
 
 from dgraph.bench.cases import cases_of
 from dgraph.bench.suite import open_suite
-from dgraph.bench.targets import outcomes
+from dgraph.bench.targets import evaluate_targets
 from dgraph.bench.toml_table import group_options
 from dgraph.errors import FileError, OptionError
 from dgraph.runs.option_values import BlockDescent, Daemons, Gpu, Optimisations
@@ -118,7 +118,7 @@ def test_a_ratio_to_the_best_of_the_others(tiny):
     tiny.write_text(tiny.read_text().replace('ratio = "off / on"', 'ratio = "off / least"'))
     suite = open_suite(str(tiny))
     rows = [{**case.labels, "edges": 6 if case.setting.name == "off" else 4, "rounds": 1} for case in cases_of(suite)]
-    assert outcomes(suite, rows)[0]["ours"] == pytest.approx(1.5)
+    assert evaluate_targets(suite, rows)[0]["ours"] == pytest.approx(1.5)
 
 
 def test_an_unmeasured_figure_is_refused(run, tiny):

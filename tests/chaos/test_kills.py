@@ -142,7 +142,7 @@ def test_workers_that_retire_and_join(monkeypatch):
 def test_a_worker_killed_while_speeds_are_measured(fragile, monkeypatch):
     """Each worker is measured by a task of its own, which no other can do."""
     at = min(fragile.scheduler_info()["workers"])
-    monkeypatch.setattr(calibration, "speed", partial(speed_but_of, at))
+    monkeypatch.setattr(calibration, "measure_speed", partial(speed_but_of, at))
     timer = threading.Timer(0.5, kill, [fragile, at])
     timer.start()
     found = dg.capacities(client=fragile)

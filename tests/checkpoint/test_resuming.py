@@ -266,7 +266,7 @@ def test_a_checkpoint_in_which_nobody_sends(tmp_path):
 )
 def test_each_run_without_rounds_has_its_own(tmp_path, monkeypatch, run, options):
     if "dangling" not in options:
-        monkeypatch.setattr("dgraph.ops.residuals.HELD", 2.0)
+        monkeypatch.setattr("dgraph.ops.residuals.HELD_BACK_SHARE", 2.0)
     graph = dg.rmat(scale=6, seed=1, parts=3)
     call = partial(dg.pagerank, graph, engine="bulk_async", tol=1e-6, **options)
     checkpoint = dg.Checkpoint(tmp_path, every=1)

@@ -146,7 +146,7 @@ def test_a_terminal_is_told_what_is_being_done_unless_a_run_says_more(monkeypatc
             time.sleep(0.001)
     assert "running wcc: 0 s" in terminal.getvalue() and terminal.getvalue().endswith(CLEAR)
     told = len(terminal.getvalue())
-    monkeypatch.setattr("dgraph.cli.status_line.Line.written", math.inf)
+    monkeypatch.setattr("dgraph.cli.status_line.ProgressLine.written", math.inf)
     with show_status("running wcc"):
         time.sleep(0.01)
     assert terminal.getvalue()[told:] == CLEAR

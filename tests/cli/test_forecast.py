@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.cli.forecast import Cluster, Coefficients, calibrate, fit_line, forecast, seconds
+from dgraph.cli.forecast import Cluster, Coefficients, calibrate, fit_line, forecast, predict
 from dgraph.errors import OptionError
 from dgraph.estimates.sample import sample
 
@@ -18,7 +18,7 @@ ESTIMATED = pd.DataFrame(
 
 
 def row(**cluster):
-    return seconds(ESTIMATED, Cluster(4, **cluster), KNOWN).loc["outgoing"]
+    return predict(ESTIMATED, Cluster(4, **cluster), KNOWN).loc["outgoing"]
 
 
 def test_the_model_by_hand():
@@ -28,7 +28,7 @@ def test_the_model_by_hand():
     assert found["exchange"] == pytest.approx(1.0)  # 4 GB, by four workers at a GB a second
     assert found["rounds"] == pytest.approx(0.1)
     assert found["seconds"] == pytest.approx(3.7)  # and a tenth to start
-    turned = seconds(ESTIMATED, Cluster(4, cores=2), replace(KNOWN, turn=0.25)).loc["outgoing"]
+    turned = predict(ESTIMATED, Cluster(4, cores=2), replace(KNOWN, turn=0.25)).loc["outgoing"]
     assert turned["compute"] == pytest.approx(2.25)
     assert (found["memory"], found["traffic"]) == (3e9, 4e9)
 
@@ -36,7 +36,7 @@ def test_the_model_by_hand():
 def test_partitions_larger_than_the_measured_one_take_longer_per_edge():
     for part, times in ((2.5e7, 2), (1e8, 1), (4e8, 1)):
         slower = replace(KNOWN, part=part, growth=0.5)
-        found = seconds(ESTIMATED, Cluster(4, cores=2), slower).loc["outgoing"]
+        found = predict(ESTIMATED, Cluster(4, cores=2), slower).loc["outgoing"]
         assert found["compute"] == pytest.approx(times * row(cores=2)["compute"])
 
 
@@ -47,7 +47,7 @@ def test_devices_compute_and_do_not_build():
 
 
 def test_one_worker_sends_nothing():
-    found = seconds(ESTIMATED, Cluster(1), KNOWN).loc["outgoing"]
+    found = predict(ESTIMATED, Cluster(1), KNOWN).loc["outgoing"]
     assert (found["start"], found["exchange"], found["rounds"], found["traffic"]) == (0, 0, 0, 0)
     assert found["compute"] == pytest.approx(4.0)
 

@@ -13,7 +13,7 @@ import dgraph as dg
 from dgraph.cli import say, status_line
 from dgraph.errors import ColumnError, FileError, ProgramError
 from dgraph.phrases.printable import LONGEST, printable
-from dgraph.runs.progress import Line
+from dgraph.runs.progress import ProgressLine
 
 CLEARS = "\x1b[2J"  # what clears the screen
 TITLE = "\x9d0;title\x9c"  # the same family in one byte (C1)
@@ -114,7 +114,7 @@ def test_values_are_escaped_on_a_terminal_and_exact_in_a_pipe(monkeypatch):
 def test_progress(monkeypatch):
     monkeypatch.setattr(sys, "stderr", seen := terminal())
     monkeypatch.setattr(status_line, "EVERY", 0.01)
-    monkeypatch.setattr(Line, "written", float("-inf"))
+    monkeypatch.setattr(ProgressLine, "written", float("-inf"))
     with status_line.show_status(f"reading {NASTY}"):
         while "reading" not in seen.shown():
             pass

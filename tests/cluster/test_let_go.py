@@ -12,7 +12,7 @@ from distributed.comm import CommClosedError
 from oracle import frame_with_ids
 
 import dgraph as dg
-from dgraph.cluster.workers import Workers, _sent
+from dgraph.cluster.workers import Workers, _scatter
 from dgraph.errors import LostError
 
 
@@ -50,7 +50,7 @@ def test_partitions_under_way_are_freed_after_ctrl_c(client):
     """Ctrl-C cancels what the client's thread waits for. The scheduler goes on sending, for a client that has left."""
 
     async def interrupted(values, after):
-        sending = asyncio.ensure_future(_sent(client, values))
+        sending = asyncio.ensure_future(_scatter(client, values))
         await asyncio.sleep(after)
         sending.cancel()
         with suppress(asyncio.CancelledError):

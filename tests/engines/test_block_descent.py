@@ -11,7 +11,7 @@ from test_agreement import by_ends, by_hash
 from test_bulk_async import Unreliable
 
 import dgraph as dg
-from dgraph.engines.descent.over_relaxation import Relaxation
+from dgraph.engines.descent.over_relaxation import RelaxationSearch
 from dgraph.errors import ProgramError
 from dgraph.native import block_queue as queue
 from dgraph.native.team import kernel, team
@@ -218,7 +218,7 @@ def test_a_fixed_point_without_an_end_of_its_own():
 def test_over_relaxation_saves_epochs(monkeypatch):
     graph, options = dg.grid(rows=80, cols=80, seed=1, parts=1), {"engine": "block_descent", "tol": 1e-12}
     beyond = dg.pagerank(graph, **options)
-    monkeypatch.setattr(Relaxation, "learn", lambda self, residual: None)
+    monkeypatch.setattr(RelaxationSearch, "learn", lambda self, residual: None)
     exactly = dg.pagerank(graph, **options)
     np.testing.assert_allclose(beyond.by_number("pagerank"), exactly.by_number("pagerank"), rtol=1e-7)
     # About two thirds; more where threads have to wait for a core, so that they read older values of each other.
@@ -244,7 +244,7 @@ def test_over_relaxation_changes_no_answer(shape):
 
 @pytest.mark.parametrize("rate", [0.2, 0.5, 0.7, 0.9])
 def test_a_relaxation_that_does_not_help_is_given_up(rate):
-    found, residual = Relaxation(), 1.0
+    found, residual = RelaxationSearch(), 1.0
     for _ in range(60):
         residual *= rate if found.factor == 1 else 1.1
         found.learn(residual)
@@ -254,7 +254,7 @@ def test_a_relaxation_that_does_not_help_is_given_up(rate):
 
 def test_a_relaxation_that_was_judged_too_early_is_taken_again():
     """Residuals fall fast at first, whatever the factor; then by 0.9 without any, and by 0.7 with one."""
-    found, residual = Relaxation(), 1.0
+    found, residual = RelaxationSearch(), 1.0
     for epoch in range(80):
         residual *= 0.5 if epoch < 8 else 0.9 if found.factor == 1 else 0.7
         found.learn(residual)

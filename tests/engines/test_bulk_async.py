@@ -124,7 +124,7 @@ def test_mail_that_is_lost_late_or_duplicated_changes_no_answer(name, seed, monk
     Unreliable.draw, Unreliable.held = random.Random(seed), []
     monkeypatch.setattr(local_chain, "LocalExchange", Unreliable)
     monkeypatch.setattr(run_steps, "PATIENCE", 0.02)
-    monkeypatch.setattr("dgraph.engines.free_rounds.LOOK", 0.005)
+    monkeypatch.setattr("dgraph.engines.free_rounds.LONGEST_SLEEP", 0.005)
     monkeypatch.setattr(Unreliable, "patience", property(lambda self: 0.02, lambda self, value: None), raising=False)
     policy = NAMES[seed % len(NAMES)]
     graph = graph_for(name, parts=4, policy=policy)

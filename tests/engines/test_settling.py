@@ -102,7 +102,7 @@ def test_predecessors_come_with_the_distances(engine, policy):
 
 def test_small_partitions_do_not_wait_longer_than_their_work_takes(monkeypatch):
     """Round a circle one partition at a time has news, and hears of no other that has told something meanwhile."""
-    monkeypatch.setattr(free_local_rounds, "AT_LEAST", 3600.0)
+    monkeypatch.setattr(free_local_rounds, "SHORTEST_WAIT", 3600.0)
     circle = pd.DataFrame({"src": range(50), "dst": np.roll(range(50), -1)})
     graph = dg.Graph.from_edges(circle, parts=3, policy="outgoing")
     found, expected = (

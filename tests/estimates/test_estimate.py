@@ -13,7 +13,7 @@ from dgraph.cli.signatures import needed
 from dgraph.cluster.scheduler_calls import worker_infos
 from dgraph.errors import OptionError, RoomError
 from dgraph.estimates.estimate import POLICIES
-from dgraph.estimates.memory_check import PROCESS
+from dgraph.estimates.memory_check import PROCESS_BYTES
 
 GRAPHS = {
     "rmat": lambda **o: dg.rmat(scale=14, **o),
@@ -63,7 +63,7 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
 
     def leave(room: int) -> None:
         """Let each worker have so many bytes beside what its process takes."""
-        memory = {"memory_limit": (room + PROCESS) / 0.8, "metrics": {"memory": PROCESS}}
+        memory = {"memory_limit": (room + PROCESS_BYTES) / 0.8, "metrics": {"memory": PROCESS_BYTES}}
         known = {address: {**info, **memory} for address, info in workers.items()}
         small.setattr("dgraph.cluster.scheduler_calls.worker_infos", lambda client, **_: known)
 

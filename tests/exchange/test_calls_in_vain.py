@@ -38,7 +38,7 @@ def left(monkeypatch):
 
 def test_a_stale_list_of_workers_makes_no_calls_to_a_worker_that_left(left, monkeypatch):
     client, leave, called = left
-    monkeypatch.setattr(questions, "A_MOMENT", 600.0)
+    monkeypatch.setattr(questions, "LONGEST_CACHED", 600.0)
     graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
     assert len(graph.workers.capabilities.lacking({})) == 2
     gone = leave()

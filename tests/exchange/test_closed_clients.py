@@ -17,7 +17,7 @@ from dgraph.errors import InputError, RunError
 
 def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
     """What is submitted while the client closes never ends: nobody may wait for it."""
-    monkeypatch.setattr("dgraph.cluster.waits.LOOK_UP", 0.05)
+    monkeypatch.setattr("dgraph.cluster.waits.CLIENT_INTERVAL", 0.05)
     gone = Client(cluster, set_as_default=False)
     never = Future("never", gone)
     closing = threading.Timer(0.2, gone.close)
@@ -41,7 +41,7 @@ def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):
 
 def test_a_client_that_has_lost_its_scheduler_is_an_error_soon(cluster, monkeypatch):
     """Calls would wait half a minute for it."""
-    monkeypatch.setattr("dgraph.cluster.scheduler_calls.LOST", 0.2)
+    monkeypatch.setattr("dgraph.cluster.scheduler_calls.RECONNECT_TIMEOUT", 0.2)
     with Client(cluster.scheduler_address, set_as_default=False) as client:
         client.status = "connecting"
         with pytest.raises(RunError, match=r"connection to the scheduler of .* was lost; is the cluster alive"):

@@ -171,7 +171,7 @@ def test_without_rounds_a_run_starts_from_the_previous_ranks(monkeypatch, option
     """In as many runs as large graphs take, and then with far fewer looks at the edges than in two."""
     graphs = [dg.rmat(scale=10, seed=3, weights=(1, 9), parts=parts, policy="incoming") for parts in (2, 3)]
     in_two = dg.pagerank(graphs[0], engine="bulk_async", tol=1e-7, **options)
-    monkeypatch.setattr("dgraph.ops.residuals.LARGE", 0)
+    monkeypatch.setattr("dgraph.ops.residuals.LARGE_GRAPH", 0)
     closest = dg.pagerank(graphs[0], tol=1e-12, max_iter=1000, **options).by_number("pagerank")
     found = [dg.pagerank(graph, engine="bulk_async", tol=1e-7, **options) for graph in graphs]
     for one in found:

@@ -8,7 +8,7 @@ from test_semantics import ROWS, cells
 
 import dgraph as dg
 from dgraph.building.remarks import REMARKS
-from dgraph.cli.signatures import described
+from dgraph.cli.signatures import split_docstring
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.testing.verify import OPERATIONS
 
@@ -21,7 +21,7 @@ def missing(name: str) -> list[str]:
     page = {row for operation, row in cells() if operation == name}
     rows = ", ".join(row for row in ("columns", "isolated vertex", *ROWS) if row not in page)
     operation = getattr(dg, name)
-    silent = {*inspect.signature(operation).parameters} - {"graph", "options"} - described(operation)[1].keys()
+    silent = {*inspect.signature(operation).parameters} - {"graph", "options"} - split_docstring(operation)[1].keys()
     readme = (ROOT / "README.md").read_text().split("## Operations")[1].split("\n## ")[0]
     oracle, cases = TESTS.get(name, f"tests/ops/test_{name}.py"), (ROOT / "tests/testing/test_verifiers.py").read_text()
     found = {

@@ -50,10 +50,10 @@ def test_vertices_without_edges_of_a_graph_that_was_saved(name, tmp_path):
 
 
 def test_a_run_that_reads_edges_many_times_is_gathered(monkeypatch):
-    monkeypatch.setattr(one_worker_finish, "STEPS", 10**6)
+    monkeypatch.setattr(one_worker_finish, "FEWEST_STEPS", 10**6)
     graph = path(parts=3)
     assert "gathered" not in dg.bfs(graph, 3).report.options  # looks at every edge once
-    monkeypatch.setattr(one_worker_finish, "LOOKS", 1 / 4)
+    monkeypatch.setattr(one_worker_finish, "MOST_LOOKS", 1 / 4)
     found = dg.core_number(graph)
     assert found.report.options["gathered"]
     verify("core_number", graph, found)
@@ -69,10 +69,10 @@ def test_a_graph_that_was_gathered_before_is_gathered_sooner(monkeypatch):
     monkeypatch.setattr(one_worker_finish.OneWorkerFinish, "look", noted)
     graph = path(parts=3)
     dg.bfs(graph, 3)
-    assert asked == [10, one_worker_finish.STEPS]
+    assert asked == [10, one_worker_finish.FEWEST_STEPS]
     asked.clear()
     found = dg.sssp(graph, 3)
-    assert asked == [one_worker_finish.STEPS // one_worker_finish.DONE]
+    assert asked == [one_worker_finish.FEWEST_STEPS // one_worker_finish.FEWER_ONCE_DONE]
     verify("sssp", graph, found, source=3)
     found = dg.bfs(graph, 4)
     assert len(asked) == 1
@@ -80,9 +80,9 @@ def test_a_graph_that_was_gathered_before_is_gathered_sooner(monkeypatch):
     verify("bfs", graph, found, source=4)
 
 
-@pytest.mark.parametrize("small", [0, one_worker_finish.SMALL])
+@pytest.mark.parametrize("small", [0, one_worker_finish.SMALL_GRAPH])
 def test_a_large_graph_is_never_gathered(small, monkeypatch):
-    monkeypatch.setattr(one_worker_finish, "SMALL", small)
+    monkeypatch.setattr(one_worker_finish, "SMALL_GRAPH", small)
     found, expected = (dg.hits(path(parts=parts), max_iter=60, tol=None) for parts in (3, 1))
     assert ("gathered" in found.report.options) == (small > 0)
     np.testing.assert_allclose(found.compute()["hub"], expected.compute()["hub"], atol=1e-9)
@@ -92,7 +92,7 @@ def test_options_that_need_rounds_prevent_gathering():
     graph = path(parts=3)
     for asked in ({"engine": "gas"}, {"local_rounds": 1}):
         found = dg.k_core(graph, k=2, **asked)
-        assert found.rounds > one_worker_finish.STEPS
+        assert found.rounds > one_worker_finish.FEWEST_STEPS
         verify("k_core", graph, found, k=2)
 
 

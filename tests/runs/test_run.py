@@ -19,8 +19,8 @@ from cases import PROGRAMS, graph_for, programs
 
 import dgraph as dg
 from dgraph import errors
-from dgraph.options import OF_GRAPHS
-from dgraph.phrases.suggestions import ABSENT, ELSEWHERE, nearest
+from dgraph.options import GRAPH_OPTIONS
+from dgraph.phrases.suggestions import ABSENT, FOREIGN_NAMES, nearest
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, State, VertexProgram
 from dgraph.runs.run_options import RunOptions
@@ -181,8 +181,8 @@ def test_names_of_other_libraries_lead_to_ours():
         name for one in (*dg.OPERATIONS, "from_edges") for name in inspect.signature(operation_of(one)).parameters
     }
     values = {"source_vertex", "Graph.from_edges", "cuda"}
-    assert ELSEWHERE.keys() <= {*dg.OPERATIONS, *options, *dir(dg), *dir(dg.Graph), *values}
-    for ours, words in ELSEWHERE.items():
+    assert FOREIGN_NAMES.keys() <= {*dg.OPERATIONS, *options, *dir(dg), *dir(dg.Graph), *values}
+    for ours, words in FOREIGN_NAMES.items():
         assert {nearest(word, ["xyzzy", ours]) for word in words} == {ours}
     with pytest.raises(errors.OptionError, match=r"damping=.*: pagerank has no such option; did you mean alpha="):
         dg.pagerank(graph_for("PageRank"), damping=0.9)
@@ -260,7 +260,7 @@ def test_a_misspelt_option_suggests_the_right_one(call, near):
         call()
 
 
-@pytest.mark.parametrize("name", OF_GRAPHS)
+@pytest.mark.parametrize("name", GRAPH_OPTIONS)
 def test_an_option_of_the_graph_is_refused_with_the_way_to_set_it(name):
     assert name in inspect.signature(dg.Graph.from_edges).parameters
     with pytest.raises(

@@ -41,12 +41,12 @@ class OnePartition:
                 self.arrays[inbox(phase, message)][:] = message.identity
                 self.arrays[sent(phase, message)][:] = message.identity
         self.frontier = self.senders = np.empty(0, np.uint32)
-        self.aim(self.analysis.phases[0])
+        self.prepare_round(self.analysis.phases[0])
         if "begin" in self.kernels:
             self.frontier = self.listed("begin", vertices)
         self.fold()
 
-    def aim(self, phase):
+    def prepare_round(self, phase):
         """Take the edges along which a phase sends."""
         out, incoming = self.graphs[phase.along]
         self.arrays["degree"] = np.diff(out["indptr"])
@@ -100,7 +100,7 @@ class OnePartition:
     def run_accumulative(self, direction):
         """Rounds of those that have a message."""
         (phase,) = self.analysis.phases
-        out, incoming = self.aim(phase)
+        out, incoming = self.prepare_round(phase)
         while len(self.frontier):
             self.round += 1
             self.keep_before()
@@ -139,7 +139,7 @@ class OnePartition:
         while not done:
             changed = 0
             for phase in self.analysis.phases:
-                _, incoming = self.aim(phase)
+                _, incoming = self.prepare_round(phase)
                 self.round += 1
                 self.keep_before()
                 if phase.hoisted:

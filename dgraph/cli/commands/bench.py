@@ -130,7 +130,7 @@ def _run(suite: Any, place: Place, folder: Path | None, only: Any, trials: int |
     """
     from dgraph.bench import outcome, records
     from dgraph.bench.runner import Runner
-    from dgraph.bench.targets import outcomes
+    from dgraph.bench.targets import evaluate_targets
 
     def record(one: Any) -> None:
         keep(one)
@@ -139,14 +139,14 @@ def _run(suite: Any, place: Place, folder: Path | None, only: Any, trials: int |
 
     heading = records.heading(suite)
     rows, reports = [], {}
-    with _clusters(place, suite) as (suite, clusters), records.writing(folder) as keep:
+    with _clusters(place, suite) as (suite, clusters), records.record_writer(folder) as keep:
         record(heading)
         for trial in Runner(suite, clusters, only, trials, _show_progress):
             rows.append(trial.record)
             reports[trial.case] = trial.report
             record(trial.record)
         _show_progress("")
-        results = outcomes(suite, rows)
+        results = evaluate_targets(suite, rows)
         for one in results:
             record(one)
     note = ""
@@ -174,7 +174,7 @@ def _text(suite: Any, rows: Any, results: Any, note: str) -> str:
     if note:
         blocks.append(note)
     if results:
-        blocks.append("\n".join(table.sentence(one) for one in results))
+        blocks.append("\n".join(table.outcome_line(one) for one in results))
     return "\n\n".join(blocks)
 
 
@@ -184,14 +184,14 @@ def _clusters(place: Place, suite: Any) -> Iterator[tuple[Any, Callable[[int, in
 
     On a cluster, or with --workers, all cases run on the same workers.
     """
-    from dgraph.bench.local_cluster import local_cluster, moved
+    from dgraph.bench.local_cluster import local_cluster, suite_on_cluster
 
     with place.client() as client:
         if client is None:
             yield suite, local_cluster
         else:
             count = len(client.scheduler_info(n_workers=-1)["workers"])
-            yield moved(suite, count), lambda workers, threads: nullcontext(client)
+            yield suite_on_cluster(suite, count), lambda workers, threads: nullcontext(client)
 
 
 @click.command("compare", cls=Command)
@@ -217,7 +217,7 @@ def compare(before: str, after: str, least: float, everything: bool, check: bool
     from dgraph.bench import comparison, records, table
 
     runs = records.read(before), records.read(after)
-    rows, unmatched = comparison.compare(*runs, least), comparison.in_one_alone(*runs)
+    rows, unmatched = comparison.compare(*runs, least), comparison.count_unmatched(*runs)
     worse = [row for row in rows if row["verdict"] == "slower"]
     if as_json:
         say("\n".join(json.dumps(row) for row in rows))

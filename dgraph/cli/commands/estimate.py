@@ -12,7 +12,7 @@ from dgraph.cli.options import as_json, completion, on_workers
 from dgraph.cli.say import say
 
 
-def estimated() -> list[str]:
+def estimated_operations() -> list[str]:
     """Shell completion of OP: the operations whose memory can be estimated."""
     from dgraph.estimates.footprints import FOOTPRINTS
 
@@ -20,7 +20,7 @@ def estimated() -> list[str]:
 
 
 @click.command("estimate", cls=Command)
-@click.argument("operation", metavar="OP", shell_complete=completion(estimated))
+@click.argument("operation", metavar="OP", shell_complete=completion(estimated_operations))
 @click.option("--memory", help='Memory of each worker, such as "4 GiB".')
 @on_workers
 @as_json

@@ -11,7 +11,7 @@ from dgraph.cli.command import Command, Group, print_outcome
 from dgraph.cli.options import as_json, output_option
 from dgraph.cli.place import Place, place_options
 from dgraph.cli.results import check_format, write_edges
-from dgraph.cli.signatures import described, options_of, values_of
+from dgraph.cli.signatures import arguments_from_options, options_of, split_docstring
 from dgraph.cli.status_line import show_status
 from dgraph.phrases.phrases import format_count
 
@@ -48,14 +48,14 @@ def _command_for(name: str, generator: Callable) -> click.Command:
         check_format(output)
         with place.client() as client:
             with show_status("generating"):
-                graph = generator(**values_of(generator, given), client=client)
+                graph = generator(**arguments_from_options(generator, given), client=client)
             write_edges(graph, output, "drop")
             outcome = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
         ids = f"the vertices 0 to {outcome['vertices'] - 1:,}" if outcome["vertices"] else "no vertices"
         print_outcome(outcome, as_json, f"{format_count(outcome['edges'], 'edge')} of {ids} in {output}")
 
     example = f"  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
-    generate.__doc__ = f"{described(generator)[0]}\n\n\b\nExample:\n{example}"
+    generate.__doc__ = f"{split_docstring(generator)[0]}\n\n\b\nExample:\n{example}"
     write_to = output_option("the edges, in the format of the suffix; - is CSV on standard output.", required=True)
     command = click.command(name, cls=Command)(write_to(as_json(place_options(generate))))
     command.params[:0] = options_of(generator, RENAMED, HELP)

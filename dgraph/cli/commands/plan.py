@@ -62,7 +62,7 @@ def command(
     needed = None if split is None else dg.daemons_for(split, largest=cluster.capacity)
     with edges.graph() as graph:
         cluster = replace(cluster, workers=on_workers or graph.foreseen_parts)
-        result = forecast(graph, name, cluster, lambda sample: run_on(sample, name))
+        result = forecast(graph, name, cluster, lambda sample: run_on_sample(sample, name))
     if as_json:
         policies = json.loads(result.frame.to_json(orient="index"))
         outcome = {"operation": name, "policy": result.policy, "rounds": result.coefficients.rounds}
@@ -74,7 +74,7 @@ def command(
         say("capacities for this split, in cores: " + ", ".join(f"{one:.3g}" for one in needed))
 
 
-def run_on(graph: Any, name: str) -> Any:
+def run_on_sample(graph: Any, name: str) -> Any:
     """Run an operation on a sample: paths start at the vertex with the most out-edges, and `alpha` is low enough for
     Katz centrality to converge."""
     import dgraph as dg

@@ -1,4 +1,4 @@
-"""`dgraph run OP EDGES -o OUT`: one command for each operation, with the options of its public function."""
+"""`dgraph run OP EXAMPLE_GRAPHS -o OUT`: one command for each operation, with the options of its public function."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ from dgraph.cli.graph_argument import GraphArguments, graph_options
 from dgraph.cli.options import OutputPath, as_json, choice_option, engine, output_option
 from dgraph.cli.place import add_options
 from dgraph.cli.results import write_frames, write_result, writer_of
-from dgraph.cli.signatures import OF, described, id_reader, needed, options_of, values_of
+from dgraph.cli.signatures import (
+    PARAMETER_PREFIX,
+    arguments_from_options,
+    id_reader,
+    needed,
+    options_of,
+    split_docstring,
+)
 from dgraph.cli.status_line import show_status
 from dgraph.errors import OptionError
 from dgraph.phrases.phrases import format_count
 
-RUNNING = (
+RUN_OPTIONS = (
     engine,
     choice_option("--device", ("auto", "cpu", "cuda"), "Where kernels run (cuda is experimental)"),
     click.option("--max-rounds", type=int, help="Stop after this many rounds."),
@@ -52,12 +59,12 @@ HELP = {  # docstrings that describe values which cannot be typed, or the opposi
     'One of "uniform", "personalization", "none".',
 }
 EXAMPLE = {"katz": " --alpha 0.001"}  # options in the example, besides 0 for each parameter without a default
-EDGES = {
+EXAMPLE_GRAPHS = {
     "matching": "bipartite --left 50 --right 60 --edges 300",
     "factorize": "ratings --users 100 --items 40 --ratings 900",
 }
 SUFFIX = {"factorize": "parquet"}  # CSV cannot hold vectors
-ERRORS = ("mean", "rmse", "held_out")  # what `factorize` reports
+ERROR_FIGURES = ("mean", "rmse", "held_out")  # what `factorize` reports
 NAMES = (*dg.OPERATIONS, "factorize")  # for any graph, and for ratings
 
 
@@ -73,11 +80,11 @@ class Operations(Group):
 
 
 def _command_for(name: str, operation: Callable) -> click.Command:
-    """The command that calls an operation, with an option for each of its parameters, and those in RUNNING."""
+    """The command that calls an operation, with an option for each of its parameters, and those in RUN_OPTIONS."""
 
     def run(edges: GraphArguments, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
         options = {option: given.pop(option) for option in ("engine", "device", "max_rounds", "checkpoint")}
-        vectors = name == "factorize" or bool(given.get(f"{OF}per_source"))
+        vectors = name == "factorize" or bool(given.get(f"{PARAMETER_PREFIX}per_source"))
         for path in filter(None, (output, report)):
             writer_of(path, vectors and path is output)
             if "-" not in (path, edges.path) and Path(path).resolve() == Path(edges.path).resolve():
@@ -92,7 +99,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             loaded = time.perf_counter()
             options = {option: value for option, value in options.items() if value not in (None, "auto")}
             with show_status(f"running {name}"):  # engines that run in rounds show their own progress
-                result = operation(graph, **values_of(operation, given, id_reader(kind)), **options)
+                result = operation(graph, **arguments_from_options(operation, given, id_reader(kind)), **options)
             ran = time.perf_counter()
             if output is not None or not as_json:
                 with show_status(f"writing {output}" if output else "reading the first rows"):
@@ -113,17 +120,17 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             }
         text = f"{name} of {format_count(outcome['vertices'], 'vertex')} and {format_count(outcome['edges'], 'edge')}: "
         text += f"{format_count(result.rounds, 'round')}, "
-        text += "".join(f"{what.replace('_', ' ')} {outcome[what]:.6g}, " for what in ERRORS if what in outcome)
+        text += "".join(f"{what.replace('_', ' ')} {outcome[what]:.6g}, " for what in ERROR_FIGURES if what in outcome)
         print_outcome(outcome, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
 
     given = "".join(f" --{RENAMED.get(one, one).replace('_', '-')} 0" for one in needed(operation)) + EXAMPLE.get(
         name, ""
     )
     example = f"{name.replace('_', '-')} edges.parquet{given} -o {name}.{SUFFIX.get(name, 'csv')}"
-    edges_of = EDGES.get(name, "rmat --scale 10 --weights 1 9")
+    edges_of = EXAMPLE_GRAPHS.get(name, "rmat --scale 10 --weights 1 9")
     example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"
-    run.__doc__ = f"{described(operation)[0]}\n\n\b\nExample:\n{example}"
-    command = click.command(name.replace("_", "-"), cls=Command)(add_options(as_json(graph_options(run)), RUNNING))
+    run.__doc__ = f"{split_docstring(operation)[0]}\n\n\b\nExample:\n{example}"
+    command = click.command(name.replace("_", "-"), cls=Command)(add_options(as_json(graph_options(run)), RUN_OPTIONS))
     command.params[:0] = options_of(operation, RENAMED, HELP)
     return command
 
@@ -131,7 +138,9 @@ def _command_for(name: str, operation: Callable) -> click.Command:
 def _errors_of(result: Any) -> dict[str, float]:
     """The mean of the ratings, which the factors leave out, and the errors of the factors that `factorize` returned."""
     values = {**result.totals, **result.report.iloc[-1]}
-    return {what: float(values[what]) for what in ERRORS if values[what] == values[what]}  # NaN: none were held out
+    return {
+        what: float(values[what]) for what in ERROR_FIGURES if values[what] == values[what]
+    }  # NaN: none were held out
 
 
 @click.command("run", cls=Operations)

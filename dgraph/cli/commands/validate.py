@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dgraph.cli.command import Command, as_typed
+from dgraph.cli.command import Command, in_option_words
 from dgraph.cli.graph_argument import GraphArguments, graph_options
 from dgraph.cli.options import FILE, as_json, completion
 from dgraph.cli.say import say
@@ -41,7 +41,7 @@ class OptionValue(click.ParamType):
             return self.fail(f"{number!r} is not a number, true or false", param, context)
 
 
-def verified() -> list[str]:
+def verified_operations() -> list[str]:
     """Shell completion of --of: the operations that have a verifier."""
     from dgraph.testing.verify import OPERATIONS, RATINGS
 
@@ -50,7 +50,9 @@ def verified() -> list[str]:
 
 @click.command("validate", cls=Command)
 @click.option("--result", type=FILE, metavar="FILE", help="File of values to check; - is CSV on standard input.")
-@click.option("--of", "operation", metavar="OP", shell_complete=completion(verified), help="Operation that was run.")
+@click.option(
+    "--of", "operation", metavar="OP", shell_complete=completion(verified_operations), help="Operation that was run."
+)
 @click.option("--source-vertex", multiple=True, metavar="VERTEX", help="Where paths start. May be repeated.")
 @click.option("--with", "given", multiple=True, type=OptionValue(), help="Option of the run, such as tol=1e-9.")
 @as_json
@@ -90,8 +92,10 @@ def _as_typed(validation: Validation) -> Validation:
 
     options = click.get_current_context().command.params
     options = [*options, *(one for name in dg.OPERATIONS for one in options_of(getattr(dg, name), RENAMED, HELP))]
-    operations = {operation: as_typed(line, options) for operation, line in validation.operations.items()}
-    return replace(validation, rules=[as_typed(rule, options) for rule in validation.rules], operations=operations)
+    operations = {operation: in_option_words(line, options) for operation, line in validation.operations.items()}
+    return replace(
+        validation, rules=[in_option_words(rule, options) for rule in validation.rules], operations=operations
+    )
 
 
 def _with_ids(problem: str, ids: Any) -> str:
@@ -110,8 +114,8 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
     from dgraph.testing.verify import verify
 
     name, options = operation.replace("-", "_"), dict(given)
-    if name.replace("_", "-") not in verified():
-        raise OptionError(f"{operation!r} has no verifier; choose one of {', '.join(verified())}")
+    if name.replace("_", "-") not in verified_operations():
+        raise OptionError(f"{operation!r} has no verifier; choose one of {', '.join(verified_operations())}")
     if source_vertex:
         read = id_reader(graph.numbering.id_type.kind)
         options["source"] = [read(vertex) for vertex in source_vertex]

@@ -12,23 +12,23 @@ from dgraph.programs.program import Message
 
 ORDERS = ("priority", "cyclic")
 MODES = ("async", "barrier", "bsp")
-SMALL = 0.3  # of what there is to be told along an edge on average: less may wait; measured
+WAITING_SHARE = 0.3  # of what there is to be told along an edge on average: less may wait; measured
 
 
-def can_add(phase: PhaseAnalysis) -> bool:
+def can_send_changes(phase: PhaseAnalysis) -> bool:
     """Whether a vertex may be told by how much another's message has changed, in place of all messages again."""
     (message,) = phase.messages
     return message.merge.atomic == "add" and message.dtype.kind == "f" and not phase.send.of("target", "ahead")
 
 
-def merges_at_once(message: Message) -> bool:
+def has_atomic_merge(message: Message) -> bool:
     """Whether several threads may merge into an inbox at the same time, by one atomic instruction each."""
     return message.merge.atomic in ("min", "max", "add") and message.dtype.kind != "b"
 
 
 @dataclass(frozen=True)
 class BlockOptions:
-    """An option that is "" is open, until `suited` chooses. `pace` is for tests of slow threads: nanoseconds that each
+    """An option that is "" is open, until `completed_for` chooses. `pace` is for tests of slow threads: nanoseconds that each
     thread of a team waits for every edge."""
 
     operator: str = ""  # of codegen/descent/descent_kernel.py
@@ -39,13 +39,13 @@ class BlockOptions:
     free: bool = False  # whether partitions go on until nobody has news; else an epoch is common to all
     waits: bool = False  # whether partitions wait for each other although that was not asked for
 
-    def suited(self, analysis: Analysis, parts: int) -> BlockOptions:
+    def completed_for(self, analysis: Analysis, parts: int) -> BlockOptions:
         """Choose what was left open, and refuse what the program cannot do. Partitions need not wait for each other
         where changes travel, because changes merge; states must come in order."""
         operator = self.operator or ("pull" if analysis.synchronous else "push")
         if analysis.synchronous and self.mode == "bsp":
             operator = "pull"
-        if operator == "push" and analysis.synchronous and not (can_add(analysis.phases[0]) and parts == 1):
+        if operator == "push" and analysis.synchronous and not (can_send_changes(analysis.phases[0]) and parts == 1):
             raise OptionError(
                 f'operator="push" passes on changes, and {analysis.title} is synchronous: it gathers again each time, '
                 "unless floats add up on one partition; choose pull or pull_push"
@@ -73,14 +73,14 @@ class BlockOptions:
             raise OptionError(f'operator="pull_push" keeps its slots here, not where {given} are: choose "pull"')
         if self.mode != "bsp" and self.operator == "push" and analysis.synchronous:
             raise OptionError(f'operator="push" of {analysis.title} is not for {given}: choose "pull"')
-        if self.mode != "bsp" and not merges_at_once(phase.messages[0]):
+        if self.mode != "bsp" and not has_atomic_merge(phase.messages[0]):
             raise OptionError(f"{analysis.title} has messages that one thread must merge, and none of {given} may")
         return self
 
     @property
     def share(self) -> float:
         """A change waits if it is less than this share of the mean change that is to be told along an edge."""
-        return SMALL if self.order == "priority" else 0.0
+        return WAITING_SHARE if self.order == "priority" else 0.0
 
     @property
     def gathers(self) -> bool:

@@ -13,10 +13,10 @@ import numpy as np
 from dgraph.agents.daemon_settings import IN_PROCESS, InProcess
 from dgraph.codegen.bounds import falls
 from dgraph.devices.cpu import Cpu
-from dgraph.engines.descent.block_options import BlockOptions, merges_at_once
+from dgraph.engines.descent.block_options import BlockOptions, has_atomic_merge
 from dgraph.engines.descent.drivers import DaemonDriver
-from dgraph.engines.descent.kernel_arguments import adds, arguments_of
-from dgraph.engines.descent.over_relaxation import Relaxation, RelaxationFactor
+from dgraph.engines.descent.kernel_arguments import adds_changes, descent_arguments
+from dgraph.engines.descent.over_relaxation import RelaxationFactor, RelaxationSearch
 from dgraph.errors import OptionError
 from dgraph.exchange.proxy_post import BROADCAST, REDUCE
 from dgraph.native import block_queue as queue
@@ -31,20 +31,20 @@ class DescentState:
     def __init__(self, state: PartitionState, phase: PhaseAnalysis, blocks: BlockOptions, side: str, resumed: bool):
         self.state, self.phase, self.blocks, self.n = state, phase, blocks, state.n
         (self.message,) = phase.messages
-        self.synchronous, self.adds = state.analysis.synchronous, adds(state, blocks)
+        self.synchronous, self.adds = state.analysis.synchronous, adds_changes(state, blocks)
         self.ordered = falls(self.message) is not None and not self.synchronous
         agent: Any = state.agent
         self.cpu: Cpu = agent.device
         beside = [lane for lane in agent.lanes if lane.kind != InProcess()]
         works = not beside or len(beside) < len(agent.lanes)  # whether the CPU itself takes blocks
-        self.threads = (self.cpu.num_threads if merges_at_once(self.message) else 1) if works else 0
-        self.arguments = arguments_of(state, phase, blocks, side, self.threads + len(beside))
+        self.threads = (self.cpu.num_threads if has_atomic_merge(self.message) else 1) if works else 0
+        self.arguments = descent_arguments(state, phase, blocks, side, self.threads + len(beside))
         self.board, self.live, self.limits = (self.arguments[name] for name in ("_board", "_live", "_limits"))
         self.fresh, self.copied = self.arguments["_fresh"], self.arguments["_copied"]
         self.shift = int(self.limits[queue.SHIFT])
         self.edges = max(1, len(self.arguments["neighbours" if "neighbours" in self.arguments else "_in_neighbours"]))
         factors = [field.name for field in state.analysis.parameters if isinstance(field, RelaxationFactor)]
-        self.relaxations = {name: Relaxation() for name in factors if state.partition.parts == 1}
+        self.relaxations = {name: RelaxationSearch() for name in factors if state.partition.parts == 1}
         self.begun, self.globals = time.perf_counter(), dict[str, Any]()
         self.drivers = [DaemonDriver(lane, self.cpu, phase, blocks.operator, self.arguments) for lane in beside]
         self._begin(resumed)
@@ -75,7 +75,7 @@ class DescentState:
         state = self.state
         for name in state.analysis.before if not self.adds else ():
             np.copyto(state.values[before(name)], state.values[key(name)])
-        state.aim(self.phase, number)
+        state.prepare_round(self.phase, number)
         waited = np.count_nonzero(self.fresh)
         self._descend(sweep)
         state.frontier.sent += int(np.count_nonzero(self.fresh) - waited)

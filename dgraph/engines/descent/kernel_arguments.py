@@ -14,11 +14,15 @@ from dgraph.programs.kernel_names import key
 from dgraph.tables.edge_tables import cached_on
 from dgraph.vertex_state.partition_state import PartitionState
 
-SMALLEST = 64  # vertices of a block of "auto"
-MOST = {"push": 4096, "pull": 64, "pull_push": 4096}  # blocks of "auto"; few, where each change is told to blocks
+SMALLEST_BLOCK = 64  # vertices of a block of "auto"
+MOST_BLOCKS = {
+    "push": 4096,
+    "pull": 64,
+    "pull_push": 4096,
+}  # blocks of "auto"; few, where each change is told to blocks
 
 
-def arguments_of(
+def descent_arguments(
     state: PartitionState, phase: PhaseAnalysis, blocks: BlockOptions, side: str, team: int
 ) -> dict[str, Any]:
     """All of these, for a `team` of so many threads. Proxies on `side` hear of their masters."""
@@ -38,22 +42,24 @@ def arguments_of(
         "_news": np.zeros(state.size, bool),
         "_fresh": np.zeros(state.size, bool),
         "_copied": _copied(state, side),
-        "_held": np.zeros(state.n if adds(state, blocks) else 0, bool),  # whose change is too small to be told yet
+        "_held": np.zeros(
+            state.n if adds_changes(state, blocks) else 0, bool
+        ),  # whose change is too small to be told yet
         "_least": 0.0,
     }
-    if adds(state, blocks):
+    if adds_changes(state, blocks):
         found |= {f"_told_{name}": np.zeros_like(state.values[key(name)]) for name in phase.send.of("state")}
     return found | _rows(state, phase, blocks.operator, shift)
 
 
-def adds(state: PartitionState, blocks: BlockOptions) -> bool:
+def adds_changes(state: PartitionState, blocks: BlockOptions) -> bool:
     """Whether vertices tell by how much they have changed, and others add that up."""
     return state.analysis.synchronous and blocks.operator == "push"
 
 
 def _shift(blocks: BlockOptions, n: int) -> int:
     """A block has 1 << shift of the `n` owned vertices."""
-    size = blocks.size or max(SMALLEST, n // MOST[blocks.operator])
+    size = blocks.size or max(SMALLEST_BLOCK, n // MOST_BLOCKS[blocks.operator])
     return max(0, int(min(size, max(n, 1)) - 1).bit_length())
 
 

@@ -7,9 +7,9 @@ from math import sqrt
 
 from dgraph.programs.program import Parameter
 
-STEADY = 0.03  # by how much of it a rate may differ from the one before
-TRIAL = 4  # epochs until a factor is judged
-LEAST, MOST = 0.02, 1.9  # by how much the factor is raised; the largest
+STEADY_RATE = 0.03  # by how much of it a rate may differ from the one before
+TRIAL_EPOCHS = 4  # epochs until a factor is judged
+SMALLEST_RISE, LARGEST_FACTOR = 0.02, 1.9  # by how much the factor is raised; the largest
 
 
 class RelaxationFactor(Parameter):
@@ -17,7 +17,7 @@ class RelaxationFactor(Parameter):
     after each epoch; elsewhere it stays 1."""
 
 
-class Relaxation:
+class RelaxationSearch:
     """`factor` is the one for the next epoch; with 1 a vertex takes its best value itself."""
 
     def __init__(self) -> None:
@@ -32,27 +32,27 @@ class Relaxation:
         unless residuals grow, or now fall more slowly than with a factor given up before (at first they fall fast with
         any)."""
         self.residuals.append(residual)
-        if len(self.residuals) <= TRIAL:
+        if len(self.residuals) <= TRIAL_EPOCHS:
             return
         before, rate = self._rate(2), self._rate(1)
         at_best = self.factor == self.best[1]
         if rate >= 1:
             self._take(1.0)
             self.given_up, self.settled = None, True
-        elif self.given_up is not None and rate > self.given_up[0] + STEADY:
+        elif self.given_up is not None and rate > self.given_up[0] + STEADY_RATE:
             self._take(self.given_up[1])
             self.given_up = None
         elif self.settled:
             return
-        elif not at_best and rate > self.best[0] + STEADY:
+        elif not at_best and rate > self.best[0] + STEADY_RATE:
             self.given_up = rate, self.factor
             self._take(self.best[1])
             self.settled = True
-        elif rate > 0 and abs(rate - before) < STEADY * rate:
+        elif rate > 0 and abs(rate - before) < STEADY_RATE * rate:
             self.best = (rate, self.factor) if at_best else min(self.best, (rate, self.factor))
             radius = (rate + self.factor - 1) ** 2 / (rate * self.factor**2)  # Young's, of sweeps from old values
-            factor = min(MOST, 2 / (1 + sqrt(max(0.0, 1 - radius))))
-            if factor > self.factor + LEAST:
+            factor = min(LARGEST_FACTOR, 2 / (1 + sqrt(max(0.0, 1 - radius))))
+            if factor > self.factor + SMALLEST_RISE:
                 self._take(factor)
 
     def _take(self, factor: float) -> None:

@@ -25,8 +25,8 @@ from dgraph.solvers.union_find import flatten, link
 from dgraph.tables.edge_tables import EdgeTables
 from dgraph.vertex_state.local_state import LocalState
 
-ROOT = 0  # the partition that joins all pairs, if there are more than two partitions
-Letters = set[tuple[int, int]]  # tag and sender of each
+ROOT_PARTITION = 0  # the partition that joins all pairs, if there are more than two partitions
+MailKeys = set[tuple[int, int]]  # tag and sender of each
 
 
 class FreeContractionRounds(FreeLocalRounds):
@@ -35,13 +35,13 @@ class FreeContractionRounds(FreeLocalRounds):
 
     @property
     def over(self) -> bool:
-        if self.still is None and all(state.settled for state in self.states):
+        if self.standstill is None and all(state.settled for state in self.states):
             return self.mail.at_rest
         return super().over
 
     @property
     def idle(self) -> bool:
-        return self.still is not None and super().idle
+        return self.standstill is not None and super().idle
 
     def goes_on(self, state: Any) -> bool:
         """Unlike other methods, this one does not wait for messages in transit: it cannot merge its own with them."""
@@ -65,11 +65,11 @@ class ContractState(LocalState):
     def __init__(self, contract: ContractionMethod, *arguments: Any):
         super().__init__(*arguments)
         self.unite = contract.unite
-        self.labels: Labels | None = None  # until the local components are known
+        self.labels: ComponentLabels | None = None  # until the local components are known
         self.received: dict[tuple[int, int], list[np.ndarray]] = {}
         self.unsent: list[Callable[[], None]] = []
-        self.awaited: Letters | None = set()  # None: this partition has its result
-        self.steps: Iterator[Letters] = self._steps()
+        self.awaited: MailKeys | None = set()  # None: this partition has its result
+        self.steps: Iterator[MailKeys] = self._steps()
 
     def seed(self) -> None:
         """Nothing to do: labels take the place of the first messages."""
@@ -102,14 +102,14 @@ class ContractState(LocalState):
     def settled(self) -> bool:
         return self.awaited is None
 
-    def _steps(self) -> Iterator[Letters]:
+    def _steps(self) -> Iterator[MailKeys]:
         """The whole algorithm. It yields the letters that it needs before it can continue."""
         post, parts = self.post, self.partition.parts
         component, edges_read = self.unite(self.edges)
         self.total["edges"] += edges_read
         (phase,) = self.analysis.phases
         (message,) = phase.messages
-        self.labels = labels = Labels(
+        self.labels = labels = ComponentLabels(
             component, self.partition.numbers, self.values[inbox(phase, message)], self.values["vertices"]
         )
         masters = {q: ids for q in post.peers if len(ids := post.masters("any", q))}
@@ -128,13 +128,13 @@ class ContractState(LocalState):
             pairs.append(labels.pairs(expected[letter], others))
         known, lowest = join(pairs)
         if parts > 2:
-            self.unsent.append(partial(post.give, ROOT, REPORT, [known, lowest]))
-            if self.partition.index == ROOT:
+            self.unsent.append(partial(post.give, ROOT_PARTITION, REPORT, [known, lowest]))
+            if self.partition.index == ROOT_PARTITION:
                 yield {(REPORT, q) for q in range(parts)}
                 self.unsent += self._answers()
                 self.together = False
-            yield {(ANSWER, ROOT)}
-            (lowest,) = self.received[ANSWER, ROOT]
+            yield {(ANSWER, ROOT_PARTITION)}
+            (lowest,) = self.received[ANSWER, ROOT_PARTITION]
         labels.replace([copies, *masters.values()], known, lowest)
         labels.spread(self.n)
         self.total["fired"] += self.n
@@ -157,7 +157,7 @@ class ContractState(LocalState):
             self.labels.spread(self.n)
         (phase,) = self.analysis.phases
         owned = _range(slice(self.n))
-        self.fire_these(phase, owned)
+        self.fire_vertices(phase, owned)
         self.frontier.send(owned)
 
     def results(self, kernel: str = "settled") -> dict[str, np.ndarray]:
@@ -174,7 +174,7 @@ class ContractionMethod(LocalMethod):
     state: ClassVar[type] = ContractState
 
 
-class Labels:
+class ComponentLabels:
     """The labels of one partition's components. `component` maps each local vertex, owned or proxy, to the first vertex
     of its local component; `of` holds the label at that vertex, and after `spread` at all vertices."""
 

@@ -29,8 +29,8 @@ from dgraph.solvers.solver import LocalMethod
 from dgraph.tables.edge_tables import EdgeTables, cached_on
 from dgraph.vertex_state.local_state import LocalState
 
-NEARLY = 0.7  # what all vertices hold back in total, as a share of the sum of their limits
-SURELY = 0.3  # a guess at the total of all vertices until it is known; it is rarely less
+HELD_BACK_SHARE = 0.7  # what all vertices hold back in total, as a share of the sum of their limits
+ASSUMED_MASS = 0.3  # a guess at the total of all vertices until it is known; it is rarely less
 NOISE = 1e-13  # the share of all values by which rounding may keep changing sweeps forever
 
 
@@ -60,7 +60,7 @@ class FreeDiffusionRounds(FreeLocalRounds):
             state.conclude()
         super().close()
 
-    def again(self) -> bool:
+    def begin_next_stage(self) -> bool:
         begun = [state.next_stage(self.rounds.globals.values) for state in self.states]  # `any` alone would skip some
         return any(begun)
 
@@ -167,7 +167,7 @@ class DiffuseState(LocalState):
         """How much may be left at the end of this stage. `mass` is the sum of all values of all vertices, or 0 before
         the first stage has computed it; the less mass, the less may be left."""
         least = self.fields[self.diffuse.least] * self.fields[self.diffuse.falls] ** (self.stages - 1)
-        return NEARLY * min(mass or SURELY, 1.0) * least * len(self.diffusion.edges.senders)
+        return HELD_BACK_SHARE * min(mass or ASSUMED_MASS, 1.0) * least * len(self.diffusion.edges.senders)
 
 
 @dataclass(frozen=True)

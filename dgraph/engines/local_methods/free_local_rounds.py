@@ -9,8 +9,10 @@ from typing import Any
 
 from dgraph.engines.free_rounds import FreeRounds
 
-AT_LEAST = 0.003  # seconds: the minimum wait for mail that may save a partition work ...
-OF_WORK = 4.0  # ... but at most this multiple of the time to settle: a small partition does better to settle again
+SHORTEST_WAIT = 0.003  # seconds: the minimum wait for mail that may save a partition work ...
+LONGEST_WAIT_FACTOR = (
+    4.0  # ... but at most this multiple of the time to settle: a small partition does better to settle again
+)
 
 
 class FreeLocalRounds(FreeRounds):
@@ -53,7 +55,7 @@ class FreeLocalRounds(FreeRounds):
         state.settle()
         ended = time.perf_counter()
         took = ended - begun
-        least = min(AT_LEAST, OF_WORK * took)
+        least = min(SHORTEST_WAIT, LONGEST_WAIT_FACTOR * took)
         wait = len(self.states) * max(self.patience * took, least)  # the partitions of a worker take turns
         self.due[state.partition.index] = ended if self.rounds.alone else ended + wait
 

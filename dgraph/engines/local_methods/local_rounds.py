@@ -25,9 +25,9 @@ class LocalRounds(Rounds):
         yield from super().send()
 
     def _send(self) -> Superstep:
-        before, sides = self.posted, self.sides(self.phase)
+        before, sides = self.buffers_sent, self.sides(self.phase)
         self.log.each(self.states, lambda state: state.tell(*sides))
-        self.waiting = self.posted - before + self._news
+        self.waiting = self.buffers_sent - before + self._news
         yield from self.share()
 
     def _receive(self) -> None:

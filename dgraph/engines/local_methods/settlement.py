@@ -80,7 +80,7 @@ class SettleState(LocalState):
         owned = shared[: np.searchsorted(shared, np.uint32(self.n))]
         self.total["fired"] += unshared
         self.total["edges"] += edges_read
-        self.fire_these(self.phase, owned)
+        self.fire_vertices(self.phase, owned)
         self.improved_proxies, self.behind = shared[len(owned) :], True
         self.frontier.hold(self.arrays, left)
         put(self.values["arrived"], left, True)
@@ -96,7 +96,7 @@ class SettleState(LocalState):
         reached = self._reached()
         if self.behind:
             senders, fired = self.frontier.senders.copy(), self.total["fired"]
-            self.fire_these(self.phase, reached)
+            self.fire_vertices(self.phase, reached)
             self.frontier.send(senders)
             put(self.values["arrived"], self.frontier.queue[: self.frontier.queued], True)
             self.total["fired"], self.behind = fired, False

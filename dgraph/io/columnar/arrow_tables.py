@@ -88,7 +88,7 @@ def plain_vertex_ids(vertices: Any, path: Any, format: str, remedy: str) -> pa.C
     return vertex_ids(vertices)
 
 
-def no_hidden_vertices(
+def refuse_isolated_vertices(
     edge_list: EdgeList, table: pa.Table, path: Any, format: str, remedy: str = WITHOUT_VERTICES
 ) -> None:
     """Refuse isolated vertices and vertex attributes in a format that lists only edges."""
@@ -113,7 +113,7 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         raise IdError(f"ids are {column.type} in the edges, but {kind} in the vertices (use one type)") from error
 
 
-def weight_and_others(table: pa.Table, names: tuple[str, str, str | None], path: str | os.PathLike) -> None:
+def refuse_other_columns(table: pa.Table, names: tuple[str, str, str | None], path: str | os.PathLike) -> None:
     """Refuse edge columns other than source, destination and weight, and missing weights."""
     others = [name for name in table.column_names if name not in names]
     if others:
@@ -124,10 +124,12 @@ def weight_and_others(table: pa.Table, names: tuple[str, str, str | None], path:
         raise WeightError(f"{path}: {missing} weights are missing (fill them in, or drop these rows)")
 
 
-def numbered(edge_list: EdgeList, path: str | os.PathLike, format: str) -> tuple[np.ndarray, np.ndarray, Any, int]:
+def one_based_edges(
+    edge_list: EdgeList, path: str | os.PathLike, format: str
+) -> tuple[np.ndarray, np.ndarray, Any, int]:
     """(source, destination, weights or None, n), for formats whose vertices are 1..n; an IdError for other ids."""
     table, names = edge_table(edge_list)
-    weight_and_others(table, names, path)
+    refuse_other_columns(table, names, path)
     remedy = "number them with renumber=True, or write .csv, .parquet or .npz"
     columns = [table[name] for name in names[:2]]
     if edge_list.vertices is not None:

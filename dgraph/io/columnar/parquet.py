@@ -21,7 +21,7 @@ from dgraph.errors import ColumnError, FileError, IdError, RoomError, WeightErro
 from dgraph.frames.any_frame import column_of_numbers, holds_numbers
 from dgraph.frames.sources import WEIGHT, Unweighted
 from dgraph.io import declared_sizes, files, paths
-from dgraph.io.columnar.arrow_tables import WITHOUT_VERTICES, edge_table, no_hidden_vertices
+from dgraph.io.columnar.arrow_tables import WITHOUT_VERTICES, edge_table, refuse_isolated_vertices
 from dgraph.io.edge_list import EdgeList, choose_columns, find_column, warn_of_other_ends
 from dgraph.native.free_memory import free_memory
 from dgraph.options import AUTO, is_default
@@ -65,7 +65,9 @@ def read(
         pieces.append(piece.replace_schema_metadata(None))
     pa.default_memory_pool().release_unused()  # memory that Arrow used for reading: half the size of the table
     try:
-        table = pa.concat_tables(_alike(pieces, chosen[:2]), promote_options="permissive").unify_dictionaries()
+        table = pa.concat_tables(
+            _with_common_types(pieces, chosen[:2]), promote_options="permissive"
+        ).unify_dictionaries()
     except pa.ArrowException as error:
         problem = f"{path}: the files have incompatible columns: {error}"
         raise ColumnError(f"{problem} (write all files with the same columns)") from error
@@ -80,19 +82,19 @@ def noted_vertices(path: Any, note: Mapping[str, Any]) -> range | None:
     return declared_sizes.vertex_range(path, *note["vertices"]) if "vertices" in note else None
 
 
-def meet(kinds: Sequence[pa.DataType]) -> bool:
+def mixes_signs(kinds: Sequence[pa.DataType]) -> bool:
     """Whether there are signed and unsigned 64-bit ids: then all become unsigned, if none is negative."""
     return pa.uint64() in kinds and any(map(pa.types.is_signed_integer, kinds))
 
 
-def _alike(pieces: list[pa.Table], ends: Sequence[str]) -> list[pa.Table]:
+def _with_common_types(pieces: list[pa.Table], ends: Sequence[str]) -> list[pa.Table]:
     """Tables whose integer ids have one type, and whose columns are categories in all tables or in none."""
     tables: list[list[Any]] = [[] for _ in pieces]
     for place, name in enumerate(pieces[0].column_names):
         columns = [piece.column(place) for piece in pieces]
         if name in ends:
             columns = [id_types.whole(column, name) if id_types.is_whole(column.type) else column for column in columns]
-            if meet([column.type for column in columns]):
+            if mixes_signs([column.type for column in columns]):
                 columns = [column.cast(pa.uint64()) for column in columns]
         coded = [pa.types.is_dictionary(column.type) for column in columns]
         if any(coded) and not all(coded):
@@ -282,7 +284,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
         note["vertices"] = [edge_list.vertices.start, edge_list.vertices.stop, edge_list.vertices.step]
     else:
         remedy = f"list them in a second file, {WITHOUT_VERTICES}"
-        no_hidden_vertices(edge_list, table, path, "a Parquet file", remedy)
+        refuse_isolated_vertices(edge_list, table, path, "a Parquet file", remedy)
     note = {key: value for key, value in note.items() if value is not None}
     try:
         with files.atomic(path) as stream:

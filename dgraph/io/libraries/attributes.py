@@ -61,7 +61,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real | Decimal) and not isinstance(value, bool)
 
 
-def plain(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """A NumPy scalar as a Python scalar; other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -74,7 +74,7 @@ def records(frame: pd.DataFrame, keys: list[str]) -> Iterator[tuple[tuple, dict[
         zip(*(frame[name].tolist() for name in others), strict=True) if others else ((),) * len(frame)
     )
     for key, row in zip(ids, rest, strict=True):
-        yield key, {name: plain(value) for name, value in zip(others, row, strict=True) if value is not pd.NA}
+        yield key, {name: to_python(value) for name, value in zip(others, row, strict=True) if value is not pd.NA}
 
 
 def check_id_list(ids: list[Any], remedy: str) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 from dgraph.errors import ColumnError, IdError
 from dgraph.frames.sources import Unweighted
 from dgraph.io.edge_list import EdgeList
-from dgraph.io.libraries.attributes import attribute_column, check_id_list, plain, weight_column
+from dgraph.io.libraries.attributes import attribute_column, check_id_list, to_python, weight_column
 
 
 def from_igraph(g: Any, weight: str | None = "auto", name: str | None = "name") -> EdgeList:
@@ -58,7 +58,7 @@ def to_igraph(
     g = igraph.Graph(n=len(ids), edges=pairs, directed=directed)
     g.vs["name"] = ids
     for attribute, values in zip(vertices.columns[1:], columns[1:], strict=True):
-        g.vs[attribute] = [plain(value) for value in values]
+        g.vs[attribute] = [to_python(value) for value in values]
     for attribute in edges.columns.drop([source, destination]):
-        g.es[attribute] = [plain(value) for value in edges[attribute].tolist()]
+        g.es[attribute] = [to_python(value) for value in edges[attribute].tolist()]
     return g

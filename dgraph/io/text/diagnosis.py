@@ -35,7 +35,7 @@ def check_lines(
 
     `integers` checks that integer ids fit into 64 bits; `gaps` refuses words like NA as ids.
     """
-    sizes = _Sizes(path)
+    sizes = _IdSizes(path)
     for line, row in _doubtful_rows(path, dialect, _sound_line(dialect, kinds, gaps)):
         if len(row) != len(dialect.names):
             problem = f"expected {format_count(len(dialect.names), 'field')}, got {len(row)}: {_show(row)}"
@@ -53,11 +53,13 @@ def check_lines(
                     sizes.check(line, field)
             elif kind == "weight":
                 _check_weight(path, line, name, field)
-            elif kind in _IS_ONE and not _IS_ONE[kind](field):
+            elif kind in _FITS_KIND and not _FITS_KIND[kind](field):
                 if kind == "integer" and kinds.get("*") == "id":
                     problem = f"{path}, line {line}: id {field!r} is not a 64-bit integer"
                     raise IdError(f'{problem} (read the file with id_type="string")')
-                raise FileError(f"{field!r} is not {_CALLED[kind]}", path=path, line=line, remedy="correct this line")
+                raise FileError(
+                    f"{field!r} is not {_KIND_TEXTS[kind]}", path=path, line=line, remedy="correct this line"
+                )
 
 
 def refuse_arrows(path: str, dialect: Dialect, ends: tuple[int, int]) -> None:
@@ -68,7 +70,7 @@ def refuse_arrows(path: str, dialect: Dialect, ends: tuple[int, int]) -> None:
         raise FileError(problem, path=path, remedy="give the columns on both sides: source=0, destination=2")
 
 
-class _Sizes:
+class _IdSizes:
     """Checks that the integers of a file fit into one 64-bit type."""
 
     def __init__(self, path: str):
@@ -103,12 +105,12 @@ def _is_within(field: str, least: int, most: int) -> bool:
 
 
 # the kinds of columns whose type the format fixes
-_IS_ONE: dict[str, Callable[[str], bool]] = {
+_FITS_KIND: dict[str, Callable[[str], bool]] = {
     "integer": lambda field: _is_within(field, _SMALLEST, _LARGEST_SIGNED),
     "unsigned": lambda field: _is_within(field, 0, _LARGEST),
     "number": looks_like_number,
 }
-_CALLED = {"integer": "a 64-bit integer", "unsigned": "an unsigned 64-bit integer", "number": "a number"}
+_KIND_TEXTS = {"integer": "a 64-bit integer", "unsigned": "an unsigned 64-bit integer", "number": "a number"}
 
 
 def _sound_line(dialect: Dialect, kinds: Mapping[str, str], gaps: bool) -> re.Pattern[str] | None:

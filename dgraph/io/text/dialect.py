@@ -154,7 +154,7 @@ def _first_rows(lines: Sequence[str]) -> tuple[str, list[tuple[int, str]]]:
     return comment, rows
 
 
-def plain(names: tuple[str, ...], skip: int, comments: tuple[str, ...] = ()) -> Dialect:
+def fixed_dialect(names: tuple[str, ...], skip: int, comments: tuple[str, ...] = ()) -> Dialect:
     """The dialect of formats with their own header, which is read elsewhere: numbers separated by blanks."""
     return Dialect(BLANKS, names, skip=skip, comments=comments, quoting=False)
 

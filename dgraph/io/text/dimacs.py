@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from dgraph.errors import FileError, WeightError
 from dgraph.io import declared_sizes, files
-from dgraph.io.columnar.arrow_tables import numbered
+from dgraph.io.columnar.arrow_tables import one_based_edges
 from dgraph.io.edge_list import EdgeList, keep_weight
-from dgraph.io.text.dialect import plain, read_head
+from dgraph.io.text.dialect import fixed_dialect, read_head
 from dgraph.io.text.table_reader import read_table, require_ids, require_rows, write_rows
 
 SUFFIXES = (".gr",)
@@ -42,7 +42,7 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = "auto") -> Edge
     if row is not None and len(row) == 4 and re.fullmatch("-?[0-9]+", row[3]):
         kinds["weight"] = "weight"
     kinds = {name: kinds[name] for name in names}
-    table = read_table(path, plain(names, place + 1, comments=("c",)), kinds)
+    table = read_table(path, fixed_dialect(names, place + 1, comments=("c",)), kinds)
     bad = next((kind for kind in pc.unique(table["kind"]).to_pylist() if kind != "a"), "a")
     if bad != "a":
         raise FileError(f"a line starts with {str(bad)[:60]!r}", path=path, remedy="arcs are lines `a from to length`")
@@ -57,7 +57,7 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = "auto") -> Edge
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     """Arcs `a u v w`; an undirected edge becomes two arcs, but a loop one. Needs ids 1..n and a weight."""
-    source, destination, weights, n = numbered(edge_list, path, "DIMACS")
+    source, destination, weights, n = one_based_edges(edge_list, path, "DIMACS")
     if weights is None:
         raise WeightError(f"{path}: DIMACS arcs have lengths, but the edges have no weight (name one, or write .mtx)")
     if edge_list.directed is False:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from dgraph.errors import FileError, IdError
 from dgraph.io import files, paths
-from dgraph.io.columnar.arrow_tables import concatenate, edge_table, plain_vertex_ids, weight_and_others
+from dgraph.io.columnar.arrow_tables import concatenate, edge_table, plain_vertex_ids, refuse_other_columns
 from dgraph.io.edge_list import EdgeList, choose_columns, find_column
 from dgraph.io.text.dialect import BLANKS, Dialect, read_head, split_line
 from dgraph.io.text.plain_text import check_text_ids, warn_of_whole_numbers
@@ -158,7 +158,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     """Writes all three files; `.v` lists every vertex. `edge_list.directed` must not be None."""
     table, names = edge_table(edge_list)
     source, destination, weight = names
-    weight_and_others(table, names, path)
+    refuse_other_columns(table, names, path)
     if edge_list.directed is None:
         problem, remedy = "Graphalytics needs the direction of the edges", "set EdgeList(..., directed=True) or False"
         raise FileError(problem, path=path, remedy=remedy)

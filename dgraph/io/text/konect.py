@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from dgraph.errors import FileError
 from dgraph.io import declared_sizes, files
-from dgraph.io.columnar.arrow_tables import numbered
+from dgraph.io.columnar.arrow_tables import one_based_edges
 from dgraph.io.edge_list import EdgeList, choose_columns, find_column, keep_weight
-from dgraph.io.text.dialect import BLANKS, plain, read_head, split_line
+from dgraph.io.text.dialect import BLANKS, fixed_dialect, read_head, split_line
 from dgraph.io.text.table_reader import read_table, require_ids, require_rows, write_rows
 
 SUFFIXES = (".konect",)
@@ -59,7 +59,7 @@ def read(
         raise FileError(f"a row has {count} fields", path=path, line=skip + 1, remedy="rows are `u v [weight [time]]`")
     names = ("source", "destination", "weight", "time")[:count]
     kinds = dict(zip(names, ("integer", "integer", "weight", "number"), strict=False))
-    table = read_table(path, plain(names, min(skip, len(lines)), comments=("%",)), kinds)
+    table = read_table(path, fixed_dialect(names, min(skip, len(lines)), comments=("%",)), kinds)
     if sizes and words[1] != "positive":  # in these files, the header may count multiplicities
         require_rows(table, path, sizes[0], "edges")
     table, n = _number(path, table, words[0], sizes)
@@ -90,7 +90,7 @@ def _number(path: str, table: pa.Table, kind: str, sizes: list[int]) -> tuple[pa
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     """Writes `sym` if undirected, else `asym`. Ids must be 1..n."""
-    source, destination, weights, n = numbered(edge_list, path, "KONECT")
+    source, destination, weights, n = one_based_edges(edge_list, path, "KONECT")
     kind = "sym" if edge_list.directed is False else "asym"
     weighting = "unweighted" if weights is None else "weighted"
     data: dict[str, np.ndarray] = {"u": source, "v": destination} | ({} if weights is None else {"w": weights})

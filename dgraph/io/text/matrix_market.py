@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from dgraph.errors import FileError
 from dgraph.io import declared_sizes, files
-from dgraph.io.columnar.arrow_tables import numbered
+from dgraph.io.columnar.arrow_tables import one_based_edges
 from dgraph.io.edge_list import EdgeList, keep_weight
-from dgraph.io.text.dialect import plain
+from dgraph.io.text.dialect import fixed_dialect
 from dgraph.io.text.table_reader import read_table, require_ids, require_rows, write_rows
 
 SUFFIXES = (".mtx",)
@@ -151,7 +151,7 @@ def _coordinates(path: str, header: MatrixHeader) -> tuple[np.ndarray, np.ndarra
     kinds = {"row": "integer", "column": "integer"}
     if header.field != "pattern":
         kinds["value"] = _value_kind(header)
-    table = read_table(path, plain(tuple(kinds), header.lines, comments=("%",)), kinds)
+    table = read_table(path, fixed_dialect(tuple(kinds), header.lines, comments=("%",)), kinds)
     require_rows(table, path, header.entries, "entries")
     i, j = table["row"].to_numpy(), table["column"].to_numpy()
     for ids, limit, name in ((i, header.rows, "row"), (j, header.columns, "column")):
@@ -163,7 +163,7 @@ def _dense(path: str, header: MatrixHeader) -> tuple[np.ndarray, np.ndarray, np.
     """All positions of an array, column by column; only the lower triangle if it is symmetric."""
     n = header.rows
     kinds = {"value": _value_kind(header)}
-    table = read_table(path, plain(("value",), header.lines, comments=("%",)), kinds)
+    table = read_table(path, fixed_dialect(("value",), header.lines, comments=("%",)), kinds)
     diagonal = {"symmetric": 0, "skew-symmetric": 1}.get(header.symmetry)
     count = n * header.columns if diagonal is None else n * (n + 1) // 2 - diagonal * n
     require_rows(table, path, count, "values")
@@ -220,7 +220,7 @@ def _refuse_repeats(path: str, header: MatrixHeader, i: np.ndarray, j: np.ndarra
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     """Coordinates; symmetric if the edges are undirected, else general. Ids must be 1..n."""
-    source, destination, weights, n = numbered(edge_list, path, "Matrix Market")
+    source, destination, weights, n = one_based_edges(edge_list, path, "Matrix Market")
     symmetry = "symmetric" if edge_list.directed is False else "general"
     if symmetry == "symmetric":
         source, destination = np.maximum(source, destination), np.minimum(source, destination)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from dgraph.errors import FileError, OptionError, WeightError
 from dgraph.io import declared_sizes, files
-from dgraph.io.columnar.arrow_tables import numbered
+from dgraph.io.columnar.arrow_tables import one_based_edges
 from dgraph.io.edge_list import EdgeList, keep_weight
 
 SUFFIXES = (".graph", ".metis")
@@ -229,7 +229,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     """Writes an undirected graph with vertices 1..n and integer weights, as METIS requires."""
     if edge_list.directed:
         raise OptionError(f"{path}: METIS graphs are undirected, but the edges are directed (write .mtx, .gr or .csv)")
-    source, destination, weights, n = numbered(edge_list, path, "METIS")
+    source, destination, weights, n = one_based_edges(edge_list, path, "METIS")
     if weights is not None and weights.dtype.kind == "f":
         bad = weights[~(np.isfinite(weights) & (weights == np.floor(weights)) & (np.abs(weights) < 2**53))]
         if len(bad):

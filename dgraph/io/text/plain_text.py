@@ -16,7 +16,7 @@ import pyarrow.csv
 from dgraph.errors import ColumnError, FileError, IdError
 from dgraph.frames.sources import Unweighted
 from dgraph.io import files, paths
-from dgraph.io.columnar.arrow_tables import concatenate, edge_table, no_hidden_vertices, weight_and_others
+from dgraph.io.columnar.arrow_tables import concatenate, edge_table, refuse_isolated_vertices, refuse_other_columns
 from dgraph.io.edge_list import (
     EdgeList,
     choose_columns,
@@ -137,7 +137,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike, *, suffix: str | None = 
     """
     table, (source, destination, weight) = edge_table(edge_list)
     suffix = paths.split_suffix(path)[1] if suffix is None else suffix
-    no_hidden_vertices(edge_list, table, path, "text")
+    refuse_isolated_vertices(edge_list, table, path, "text")
     for name in (source, destination):
         check_text_ids(table[name], path, quoted=suffix in _QUOTED)
     warn_of_whole_numbers([table[source], table[destination]], path)
@@ -145,7 +145,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike, *, suffix: str | None = 
         order = [source, destination, *(name for name in table.column_names if name not in (source, destination))]
         _write_quoted(_with_plain_header(table.select(order), path), path, "," if suffix == ".csv" else "\t")
         return
-    weight_and_others(table, (source, destination, weight), path)
+    refuse_other_columns(table, (source, destination, weight), path)
     if suffix == ".wel" and weight is None:
         raise ColumnError(f"{path}: .wel needs a weight, but the edges have none (write .el, or name a weight)")
     if suffix == ".el" and weight is not None:

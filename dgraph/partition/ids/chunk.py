@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dgraph.frames.any_frame import named
+from dgraph.frames.any_frame import operation_name
 from dgraph.partition.ids import id_types
 from dgraph.partition.ids.bitmaps import IDENTITY, Ranks
 from dgraph.partition.ids.id_types import IdType
@@ -87,12 +87,12 @@ class NumberedChunk:
 
 def chunk_of_edges(frame: Any, source: str, destination: str) -> Chunk:
     """The ids of both ends of a frame's edges."""
-    left, sources = id_types.column(named(frame, source), source)
-    right, destinations = id_types.column(named(frame, destination), destination)
+    left, sources = id_types.column(operation_name(frame, source), source)
+    right, destinations = id_types.column(operation_name(frame, destination), destination)
     return Chunk(left.join(right), sources, destinations)
 
 
 def chunk_of_vertices(frame: Any, name: str) -> Chunk:
     """The ids of a frame that lists vertices."""
-    id_type, vertices = id_types.column(named(frame, name), name)
+    id_type, vertices = id_types.column(operation_name(frame, name), name)
     return Chunk(id_type, vertices, vertices[:0])

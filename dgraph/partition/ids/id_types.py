@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dgraph.errors import IdError
-from dgraph.options import plain
+from dgraph.options import to_python
 
 UUID_BYTES = pa.binary(16)
 REMEDY = "ids are whole numbers of at most 64 bits, strings or UUIDs"
@@ -61,7 +61,7 @@ class IdType:
 
     def scalar(self, value: Any) -> Any:
         """An id that the user names, in the form used here."""
-        value = plain(value)
+        value = to_python(value)
         if self.kind == "integer" and isinstance(value, int | np.integer) and not isinstance(value, bool):
             return int(value)
         if self.kind == "string" and isinstance(value, str):

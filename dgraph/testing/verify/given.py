@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.errors import IdError, OptionError
-from dgraph.options import by_vertex, vertex_list
+from dgraph.options import values_by_vertex, vertex_list
 from dgraph.phrases.phrases import format_count
 from dgraph.testing.verify.edges import Edges
 
@@ -60,7 +60,7 @@ def _numbers(edges: Edges, ids: list[Any]) -> np.ndarray:
 
 def _shares(edges: Edges, name: str, given: Any) -> Any:
     """Weights of vertices as probabilities by number. A value that does not list vertices is returned unchanged."""
-    if (weights_of := by_vertex(name, given)) is None:
+    if (weights_of := values_by_vertex(name, given)) is None:
         return given
     weights = np.array(list(weights_of.values()), np.float64)
     if not 0 < weights.sum() < np.inf or weights.min() < 0:
