@@ -23,7 +23,7 @@ SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildc
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-lowest test-cuda registers tiny lint types format fuzz fuzz-programs chaos flat bench termination clean
+.PHONY: help install demo test test-oldest test-lowest test-cuda registers rooms tiny lint types format fuzz fuzz-programs chaos flat bench termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,9 +41,13 @@ $(INSTALLED): pyproject.toml
 demo: $(INSTALLED) ## PageRank on a generated graph in this process: top vertices, partitions and reports
 	$(BIN)/python examples/demo.py
 
-test: $(INSTALLED) ## run all tests
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
-	$(BIN)/python -m pytest $(FRAIL)
+test: $(INSTALLED) ## run all tests, in two parts, and say which of them failed
+	@failed=; \
+	echo '$(BIN)/python -m pytest $(SIDE_BY_SIDE)'; \
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) || failed="$$failed the tests that run side by side;"; \
+	echo '$(BIN)/python -m pytest $(FRAIL)'; \
+	$(BIN)/python -m pytest $(FRAIL) || failed="$$failed the tests that want the machine for themselves;"; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed see above" >&2; exit 1; fi
 
 test-oldest: .venv-oldest/.installed ## run the tests of the exchange with the oldest supported Dask
 	.venv-oldest/bin/python -m pytest tests/exchange tests/supersteps tests/native/test_hosts.py
@@ -67,6 +71,9 @@ registers: .venv-cuda/.installed ## registers, bytes of stack and of spills that
 		> "$$(.venv-$*/bin/python -c 'import site; print(site.getsitepackages()[0])')/installed.pth"
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check $(WITH_$*)
 	@touch $@
+
+rooms: ## print what lives in each folder of dgraph/, as CONTRIBUTING.md has it
+	@$(firstword $(PYTHON) python3) tests/support/rooms.py
 
 tiny: $(INSTALLED) ## run the few tests that say in 5 seconds whether anything works
 	$(BIN)/python -m pytest -m tiny $(wildcard tests/test_*.py)

@@ -1,1 +1,1 @@
-"""`dgraph bench`: suites, what runs them, and what shows the outcome. `plots/` draws."""
+"""`dgraph bench`: suites of measurements, what runs and verifies them, and what shows them. Plots are in `plots/`."""

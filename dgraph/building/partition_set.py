@@ -9,14 +9,14 @@ from itertools import chain
 from typing import Any, overload
 
 from dgraph.building.build_report import PartitionReport
-from dgraph.cluster.pickling_refusal import NotSendable
+from dgraph.cluster.pickling_refusal import NotPicklable
 from dgraph.cluster.workers import Workers, any_lost
 from dgraph.partition.partition import Partition, stats
 from dgraph.phrases.phrases import format_count
 
 
 @dataclass(frozen=True, eq=False)
-class Partitions(NotSendable, Sequence):
+class Partitions(NotPicklable, Sequence):
     """`held[p]` is partition p. `kept` maps each order that all of them have to its columns."""
 
     held: list[Any]

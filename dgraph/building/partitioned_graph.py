@@ -14,7 +14,7 @@ import numpy as np
 from dgraph.building import assembly, graph_frames
 from dgraph.building.input_edges import InputEdges
 from dgraph.building.partition_set import Partitions
-from dgraph.cluster.pickling_refusal import NotSendable
+from dgraph.cluster.pickling_refusal import NotPicklable
 from dgraph.cluster.retry import retry
 from dgraph.cluster.shares import shares_of
 from dgraph.cluster.workers import Workers
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import dask.dataframe as dd
 
 
-class PartitionedGraph(NotSendable):
+class PartitionedGraph(NotPicklable):
     """Edges and vertices by number, and the partitions built so far.
 
     Partitions are built at first use, with only the orders and columns that are needed.

@@ -68,12 +68,12 @@ class HeldResult:
             raise InputError(self.remedy)
 
     def mark_absent(self) -> None:
-        """Put an `Absent` under the same key on the cluster of the current client, if that is another one. Does not
-        wait: Dask pickles tasks while it holds a lock of that client."""
+        """Put a `MissingResult` under the same key on the cluster of the current client, if that is another one. Does
+        not wait: Dask pickles tasks while it holds a lock of that client."""
         client = current_client()
         elsewhere = client is not None and client is not self.client and client.scheduler.address != self.address
         if elsewhere and client not in self._absent:
-            self._absent[client] = client.submit(Absent, self.remedy, key=self.key, pure=False)
+            self._absent[client] = client.submit(MissingResult, self.remedy, key=self.key, pure=False)
 
 
 class FrameTask(Delayed):
@@ -112,7 +112,7 @@ class FetchingTask(Task):
         return Alias, (self.key, self.func.key)
 
 
-class Absent:
+class MissingResult:
     """What another cluster has in place of a result."""
 
     def __init__(self, remedy: str):
@@ -120,6 +120,6 @@ class Absent:
 
 
 def _checked(value: Any) -> Any:
-    if isinstance(value, Absent):
+    if isinstance(value, MissingResult):
         raise InputError(value.remedy)
     return value

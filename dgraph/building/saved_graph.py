@@ -19,7 +19,7 @@ from dgraph.building.input_edges import EdgeRules, InputEdges
 from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError, StorageError
 from dgraph.frames.any_frame import LazyPieces
-from dgraph.frames.sources import Unweighted, VertexSource, edge_source
+from dgraph.frames.sources import NoWeight, VertexSource, edge_source
 from dgraph.options import AUTO, is_default
 from dgraph.partition import policies, store
 from dgraph.partition.ids.bitmaps import Ranks
@@ -158,9 +158,9 @@ class SavedGraph:
         elif policy is None:
             policy = content["policy"] if content["policy"] in policies.NAMES else "auto"
         frame = LazyPieces(self._empty_edges, lambda: self._tasks(SavedGraph.edge_table))
-        chosen: str | Unweighted | None = weight
+        chosen: str | NoWeight | None = weight
         if is_default(weight, AUTO):
-            chosen = content["weight"] or Unweighted(content.get("possible_weights"))
+            chosen = content["weight"] or NoWeight(content.get("possible_weights"))
         edges = edge_source(frame, content["source"], content["destination"], chosen)
         vertices = VertexSource(id=content["id"])
         if content["attributes"]:

@@ -38,10 +38,10 @@ def _cell(value: Any) -> Any:
 
 def standard_output() -> Any:
     """Where values and edges are written to as CSV: standard output. A pipe gets the bytes as they are."""
-    return _Visible(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+    return _VisibleOutput(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
 
 
-class _Visible:
+class _VisibleOutput:
     """A stream of UTF-8 to a terminal, with control characters escaped."""
 
     closed = False

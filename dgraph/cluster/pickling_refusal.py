@@ -18,7 +18,7 @@ def refuse_pickling() -> NoReturn:
     )
 
 
-class NotSendable(ABC):
+class NotPicklable(ABC):
     """The base class of such objects."""
 
     @abstractmethod

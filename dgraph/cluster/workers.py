@@ -13,7 +13,7 @@ from dask.delayed import Delayed
 
 from dgraph.cluster.abilities import Capabilities
 from dgraph.cluster.current_client import current_client, secede_from_task
-from dgraph.cluster.pickling_refusal import NotSendable, refuse_pickling
+from dgraph.cluster.pickling_refusal import NotPicklable, refuse_pickling
 from dgraph.cluster.tasks import copy_here, key_for, pick, task
 from dgraph.cluster.waits import compute_here, gather_results, is_closed, translate_cancellations, wait_for
 from dgraph.devices import probe
@@ -27,7 +27,7 @@ BYTES_TO_SORT = 32  # bytes per edge while a partition is assembled: its ends by
 MEMORY_SHARE = 6  # sorting a partition's edges may use 1 / MEMORY_SHARE of a worker's memory
 
 
-class Workers(NotSendable):
+class Workers(NotPicklable):
     """The workers of a cluster, or this process if `client` is None. *Held* results stay where they were computed: they
     are futures on a cluster, and values in this process."""
 

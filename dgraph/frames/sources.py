@@ -22,14 +22,14 @@ WEIGHT = "weight"  # the column that weight="auto" takes
 
 
 @dataclass(frozen=True)
-class Unweighted:
+class NoWeight:
     """No weight. `instead` lists columns that may have been meant, by name or position; None means the numeric columns
     of the frame."""
 
     instead: Sequence[str | int] | None = ()
 
 
-BY_CHOICE = Unweighted()
+BY_CHOICE = NoWeight()
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class EdgeSource:
     destination: str
     weight: str | None = None
     of_cudf: bool = False  # whether the user's frame is a cuDF frame; then results are too
-    unweighted: Unweighted = BY_CHOICE  # what is known if there is no weight
+    unweighted: NoWeight = BY_CHOICE  # what is known if there is no weight
 
     @property
     def on_device(self) -> bool:
@@ -88,17 +88,17 @@ class VertexSource:
         return [name for name in column_names(self.frame) if name != self.id] if self.frame is not None else []
 
 
-def edge_source(frame: Any, source: str, destination: str, weight: str | Unweighted | None) -> EdgeSource:
+def edge_source(frame: Any, source: str, destination: str, weight: str | NoWeight | None) -> EdgeSource:
     """A frame of edges, once its columns are checked."""
     of_cudf, frame = is_cudf(frame), _readable(frame, "edges")
     columns, unweighted = column_names(frame), BY_CHOICE
-    if isinstance(weight, Unweighted):
+    if isinstance(weight, NoWeight):
         unweighted, weight = weight, None
     for option, name in {"source": source, "destination": destination, "weight": weight}.items():
         if not _is_label(name):
             raise ColumnError(f"{option}= must be the name of an edge column, got a {type(name).__name__}")
     if is_default(weight, AUTO):
-        weight, unweighted = _auto_weight(frame, (source, destination)), Unweighted(None)
+        weight, unweighted = _auto_weight(frame, (source, destination)), NoWeight(None)
     for name in (source, destination, *([weight] if weight is not None else [])):
         if name not in columns:
             remedy = "Name the columns with source=, destination= and weight="

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgraph.errors import ColumnError, OptionError, WeightError
-from dgraph.frames.sources import BY_CHOICE, WEIGHT, Unweighted, warn_not_numeric
+from dgraph.frames.sources import BY_CHOICE, WEIGHT, NoWeight, warn_not_numeric
 from dgraph.options import AUTO, is_default
 from dgraph.phrases.phrases import format_option, warn
 
@@ -22,7 +22,7 @@ class EdgeList:
     weight: str | None = None
     directed: bool | None = None  # None: the file does not say
     vertices: Any = None  # a range of ids, or a table whose first column lists ids; may include isolated vertices
-    unweighted: Unweighted = BY_CHOICE  # what is known if there is no weight
+    unweighted: NoWeight = BY_CHOICE  # what is known if there is no weight
 
 
 def find_column(path: Any, known: Sequence[str], what: str, column: Any, remedy: str | None = None) -> str:
@@ -49,7 +49,7 @@ def choose_columns(
     weight: Any,
     columns: Any,
     numeric: Callable[[str], bool] = lambda name: False,
-) -> tuple[list[str], str | None, Unweighted]:
+) -> tuple[list[str], str | None, NoWeight]:
     """(the columns to read, the weight, what may have been meant if there is none), where the source, the destination
     and the weight come first.
 
@@ -78,7 +78,7 @@ def choose_columns(
     else:
         others = [find("columns", column) for column in columns or ()]
     instead = [name for name in known if name not in (start, end) and numeric(name)] if auto else []
-    return list(dict.fromkeys([start, end, *([] if label is None else [label]), *others])), label, Unweighted(instead)
+    return list(dict.fromkeys([start, end, *([] if label is None else [label]), *others])), label, NoWeight(instead)
 
 
 def keep_weight(path: Any, weight: Any, weighted: bool, problem: str) -> bool:

@@ -45,7 +45,7 @@ def is_empty(path: str | os.PathLike) -> bool:
         return not stream.read(1)
 
 
-class _Checked(io.RawIOBase):
+class _CheckedStream(io.RawIOBase):
     """A stream whose failures name the file."""
 
     def __init__(self, stream: Any, path: str, raw: Any, fs: Any, growth: Growth):
@@ -127,7 +127,7 @@ def open_bytes(path: str | os.PathLike, each: int = 0) -> BinaryIO:
         raise FileError(problem, path=name, remedy=f"rename it to end in {suffix}")
     try:
         growth = Growth(name, raw if compression else None, each)
-        return cast(BinaryIO, _Checked(_with_compression(raw, compression, "rb"), name, raw, fs, growth))
+        return cast(BinaryIO, _CheckedStream(_with_compression(raw, compression, "rb"), name, raw, fs, growth))
     except _BROKEN as error:
         raise FileError(f"not a {COMPRESSED[compression]} stream: {error}", path=name) from error
 

@@ -1,1 +1,1 @@
-"""How dgraph words what it says: counts, options, suggestions, safe text for terminals. Errors are raised elsewhere."""
+"""How dgraph words what it says: counts, options, suggestions, safe text. Errors are raised elsewhere."""

@@ -15,7 +15,7 @@ import pandas as pd
 
 from dgraph.building.graph_frames import result_frame
 from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.cluster.pickling_refusal import NotSendable
+from dgraph.cluster.pickling_refusal import NotPicklable
 from dgraph.cluster.retry import replicate, retry
 from dgraph.cluster.tasks import copy_here
 from dgraph.cluster.workers import any_lost
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 NO_FRAME = "a RunResult is not a frame; result.compute() is a pandas frame, and result.frame a lazy Dask frame"
 
 
-class RunResult(NotSendable):
+class RunResult(NotPicklable):
     """The values of all vertices after a run. They stay on the workers that computed them until something reads them.
 
     Attributes
@@ -428,7 +428,7 @@ class RunResult(NotSendable):
         return f"<result of {rounds}: {names} of {format_count(self._numbering.size, 'vertex')}>"
 
 
-class ResultColumn(NotSendable):
+class ResultColumn(NotPicklable):
     """A column of a result, whose values stay on the workers that computed them."""
 
     def __init__(self, result: RunResult, name: str):

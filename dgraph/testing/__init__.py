@@ -1,4 +1,4 @@
-"""Tools for tests: verifiers, Hypothesis strategies, and clusters with CPU and GPU workers."""
+"""Tools for tests of programs and clusters: verifiers, Hypothesis strategies, stand-ins. Independent of pytest."""
 
 from typing import Any
 

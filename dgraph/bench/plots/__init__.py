@@ -1,4 +1,6 @@
-"""Plots, one per file. A suite finds a plot by the name of its file, which defines a function and a constant:
+"""Plots of results, one per file. Measuring is one folder up.
+
+A suite finds a plot by the name of its file, which defines a function and a constant:
 
     READS = "trials"             rows are trials: the labels of the case (operation, graph, setting ...) and its figures
     READS = "report"             rows are those of the runs' reports, one per superstep and partition, with the labels

@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from dgraph.errors import ColumnError, FileError, IdError, RoomError, WeightError
 from dgraph.frames.any_frame import column_of_numbers, holds_numbers
-from dgraph.frames.sources import WEIGHT, Unweighted
+from dgraph.frames.sources import WEIGHT, NoWeight
 from dgraph.io import declared_sizes, files, paths
 from dgraph.io.columnar.arrow_tables import WITHOUT_VERTICES, edge_table, refuse_isolated_vertices
 from dgraph.io.edge_list import EdgeList, choose_columns, find_column, warn_of_other_ends
@@ -107,7 +107,7 @@ def _with_common_types(pieces: list[pa.Table], ends: Sequence[str]) -> list[pa.T
 
 def describe(
     path: Any, *, source, destination, weight, columns
-) -> tuple[list[str], list[str], str | None, Unweighted, dict[str, Any]]:
+) -> tuple[list[str], list[str], str | None, NoWeight, dict[str, Any]]:
     """The files, the columns to read from them, the weight, what may have been meant if there is none, and what a file
     that dgraph wrote notes about itself."""
     names = paths.expand(path, SUFFIXES)
@@ -134,7 +134,7 @@ def describe(
     numbers = [field.name for field in schema if holds_numbers(field.type)]
     chosen, label, unweighted = choose_columns(path, known, find, **choice, numeric=numbers.__contains__)
     if noted and label is None:
-        unweighted = Unweighted([name for name in numbers if name not in chosen[:2]])
+        unweighted = NoWeight([name for name in numbers if name not in chosen[:2]])
     if set(ends.values()) == {None}:
         warn_of_other_ends(known, (chosen[0], chosen[1]))
     return names, chosen, label, unweighted, note

@@ -1,6 +1,6 @@
-"""Generated graphs: each row depends only on (seed, its index), so any worker can build any block.
+"""Generators of edges, one per file, whose rows depend only on (seed, index). Partitioning is up to `building/`.
 
-Each file holds one generator. Generators are frozen, small and picklable: workers receive the generator, not edges.
+Any worker can build any block. Generators are frozen, small and picklable: workers receive the generator, not edges.
 """
 
 from dgraph.io.generate.bipartite import Bipartite

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from dgraph.errors import ColumnError, IdError
-from dgraph.frames.sources import Unweighted
+from dgraph.frames.sources import NoWeight
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.libraries.attributes import attribute_column, check_id_list, to_python, weight_column
 
@@ -36,7 +36,7 @@ def from_igraph(g: Any, weight: str | None = "auto", name: str | None = "name") 
     weights = weight_column(weight, of_edges, [(ids[u], ids[v]) for u, v in pairs])
     if weights is not None:
         edges[weights.name] = weights
-    label, unweighted = None if weights is None else weights.name, Unweighted(() if weight is None else None)
+    label, unweighted = None if weights is None else weights.name, NoWeight(() if weight is None else None)
     return EdgeList(edges, "source", "destination", label, g.is_directed(), vertices, unweighted)
 
 

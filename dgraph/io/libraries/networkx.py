@@ -8,7 +8,7 @@ import pandas as pd
 
 from dgraph.errors import ColumnError
 from dgraph.frames.any_frame import is_numeric
-from dgraph.frames.sources import Unweighted
+from dgraph.frames.sources import NoWeight
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.libraries.attributes import attribute_column, check_id_list, records, weight_column
 
@@ -36,7 +36,7 @@ def from_networkx(g: Any, weight: str | None = "auto") -> EdgeList:
         frame = frame.astype(vertices["id"].dtype if nodes else "int64")
     label = None if weights is None else weights.name
     instead = [name for name in attributes if weight is not None and is_numeric(frame, name)]
-    return EdgeList(frame, "source", "destination", label, g.is_directed(), vertices, Unweighted(instead))
+    return EdgeList(frame, "source", "destination", label, g.is_directed(), vertices, NoWeight(instead))
 
 
 def _attributes(data: list[dict], what: str, fixed: list[str]) -> dict[str, list[Any]]:

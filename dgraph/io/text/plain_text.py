@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from dgraph.errors import ColumnError, FileError, IdError
-from dgraph.frames.sources import Unweighted
+from dgraph.frames.sources import NoWeight
 from dgraph.io import files, paths
 from dgraph.io.columnar.arrow_tables import concatenate, edge_table, refuse_isolated_vertices, refuse_other_columns
 from dgraph.io.edge_list import (
@@ -88,7 +88,7 @@ class ColumnSpec:
         chosen, label, self.unweighted = choose_columns(path, names, find, **choice, numeric=dialect.looks_numeric)
         if not dialect.header:
             places = [names.index(str(name)) for name in self.unweighted.instead or ()]
-            self.unweighted = Unweighted(places)
+            self.unweighted = NoWeight(places)
         if source is None and destination is None:
             refuse_arrows(path, dialect, (names.index(chosen[0]), names.index(chosen[1])))
             if dialect.header:

@@ -123,7 +123,7 @@ def _parse(path, dialect, kinds, ids, weights, open_stream, newlines=False) -> t
 def _read_csv(first: bytes, rest: CleanLines, **options: Any) -> pa.Table:
     """Read with Arrow, and wait until its threads have released the stream. Otherwise a thread could hold the last
     reference and request the GIL at interpreter shutdown, which aborts the process ("terminate called")."""
-    stream, released = _Chained(first, rest), threading.Event()
+    stream, released = _ChainedStream(first, rest), threading.Event()
     weakref.finalize(stream, released.set)
     source = pa.PythonFile(stream, mode="r")
     del stream
@@ -134,7 +134,7 @@ def _read_csv(first: bytes, rest: CleanLines, **options: Any) -> pa.Table:
         released.wait(1)
 
 
-class _Chained(io.RawIOBase):
+class _ChainedStream(io.RawIOBase):
     def __init__(self, first: bytes, rest: CleanLines):
         self._first, self._rest = first, rest
 

@@ -1,4 +1,4 @@
-"""Check whether an answer is right. Each operation has a verifier: a different, simpler algorithm in NumPy and SciPy.
+"""Verifiers: is an answer right? Simpler algorithms, in NumPy and SciPy; none of the kernels of dgraph run here.
 
     from dgraph.testing.verify import Edges, verify
 
