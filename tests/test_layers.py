@@ -7,6 +7,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from rooms import room_map
 
 ROOT = Path(__file__).parents[1]
 
@@ -208,6 +209,11 @@ def test_every_room_says_what_it_is_for():
     assert silent == []
 
 
+def test_contributing_has_the_map_of_the_rooms():
+    lines = (ROOT / "CONTRIBUTING.md").read_text().splitlines()
+    assert [line for line in lines if line.startswith("* `") and "/`: " in line] == room_map()
+
+
 @pytest.mark.tiny
 def test_imports_go_down_and_dask_stays_in_its_place():
     assert [line for name, path in MODULES.items() for line in climbs(name, path.read_text())] == []
@@ -297,6 +303,34 @@ def twice(texts: Mapping[str, str]) -> dict[str, set[str]]:
 
 def test_a_name_of_a_type_means_one_thing():
     assert twice({name: path.read_text() for name, path in MODULES.items()}) == {}
+
+
+# What a class is called that is no thing: a participle or a bare adjective.
+NO_NOUN = re.compile(
+    r"(?:(?<!e)ed|ing|(?<!T)able|ible|less|ful|ous)$|^(?:Absent|Few|Found|Free|Given|Held|Kept|Own|Told|Whole)$"
+)
+# A mixin is called for what it makes of a class; the others are nouns.
+NOUNS = {"NotPicklable", "Drawing", "Encoding", "Matching", "Numbering", "Setting"}
+
+
+def is_no_noun(name: str) -> bool:
+    return name not in NOUNS and not name.endswith(("Error", "Warning")) and bool(NO_NOUN.search(name.strip("_")))
+
+
+def test_classes_are_called_by_nouns():
+    classes = {
+        one.name: name
+        for name, path in MODULES.items()
+        for one in ast.walk(ast.parse(path.read_text()))
+        if isinstance(one, ast.ClassDef)
+    }
+    assert [f"{name}: class {one}" for one, name in classes.items() if is_no_noun(one)] == []
+    assert [one for one in NOUNS if one not in classes] == [], "strike these"
+
+
+@pytest.mark.parametrize("name", ["Asked", "Held", "Running", "Few", "_Checked", "RunSettling", "Staying", "Movable"])
+def test_a_class_that_is_no_noun_is_found(name):
+    assert is_no_noun(name)
 
 
 def test_a_name_that_means_two_things_is_found():

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from dgraph.errors import ProgramError
-from dgraph.programs.kernel_names import FUNCTIONS, Named
+from dgraph.programs.kernel_names import FUNCTIONS, HasName
 from dgraph.programs.monoid import MONOIDS, NEIGHBOURHOODS, Merge, Monoid, Neighbourhood
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def check_phase(program: type[VertexProgram], phase: type[Phase], title: str) ->
         raise ProgramError(f"{title} is synchronous, so every vertex fires in every round; write `start`, not `seed`")
 
 
-def check_names(owner: str, base: type, fields: Mapping[str, Named], columns: Iterable[str] = ()) -> None:
+def check_names(owner: str, base: type, fields: Mapping[str, HasName], columns: Iterable[str] = ()) -> None:
     """Refuse names that the class `base` (of programs or phases) uses itself, a second name for a field, and a column
     of the result named `vertex`, which is its first column."""
     if "vertex" in columns:
@@ -90,7 +90,7 @@ def check_spelling(owner: str, members: Mapping[str, Any]) -> None:
             )
 
 
-def check_merges(program: str, phases: Iterable[Named], merges: Iterable[Merge]) -> None:
+def check_merges(program: str, phases: Iterable[HasName], merges: Iterable[Merge]) -> None:
     """Refuse two phases or merges that would have the same name in kernels, and names that are not identifiers."""
     names = [phase.name for phase in phases]
     for name in names:

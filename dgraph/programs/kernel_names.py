@@ -20,7 +20,7 @@ ORDINAL = "ordinal"  # the array that tells edges between the same two vertices 
 FUNCTIONS = ("start", "seed", "send", "apply", "stop")
 
 
-class Named(Protocol):
+class HasName(Protocol):
     """A field or a phase. If a program declares no phases, its only phase has an empty name."""
 
     @property
@@ -42,17 +42,17 @@ def by_name(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(FIELD): value for name, value in values.items() if name.startswith(FIELD)}
 
 
-def name_in(phase: Named, name: str) -> str:
+def name_in(phase: HasName, name: str) -> str:
     """The name of a phase's function or kernel, followed by the phase's name if it has one."""
     return f"{name}_{phase.name}" if phase.name else name
 
 
-def inbox(phase: Named, message: Named) -> str:
+def inbox(phase: HasName, message: HasName) -> str:
     """The name of the array of merged messages."""
     return f"{name_in(phase, 'inbox')}_{message.name}"
 
 
-def sent(phase: Named, message: Named) -> str:
+def sent(phase: HasName, message: HasName) -> str:
     """The name of the array of messages that vertices send, if these are the same along all edges."""
     return f"{name_in(phase, 'sent')}_{message.name}"
 

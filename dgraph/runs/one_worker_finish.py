@@ -21,8 +21,8 @@ from dgraph.runs.run_options import RunOptions
 from dgraph.runs.solver_run import solve
 from dgraph.supersteps.steps import is_done
 
-# A run is gathered after FEWEST_STEPS steps, and one more for every EDGES_A_STEP edges, or after each worker has read all
-# edges MOST_LOOKS times, since gathering takes about as long. On a graph that was gathered before, it takes
+# A run is gathered after FEWEST_STEPS steps, and one more for every EDGES_A_STEP edges, or after each worker has read
+# all edges MOST_LOOKS times, since gathering takes about as long. On a graph that was gathered before, it takes
 # FEWER_ONCE_DONE times fewer steps; a program that was gathered before takes none.
 FEWEST_STEPS, EDGES_A_STEP, MOST_LOOKS, FEWER_ONCE_DONE = 40, 1 << 16, 8, 4
 SMALL_GRAPH = 1 << 21  # edges that a thread reads in less time than an almost empty step takes

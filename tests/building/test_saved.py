@@ -454,3 +454,15 @@ def test_whole_numbers_that_gaps_would_round_are_saved_and_refused_by_kernels(tm
                 continue
             with pytest.raises(ColumnError, match="'x': a whole number near 9007199254740992: missing values make"):
                 graph.partitioned(columns=["x"])
+
+
+def test_a_graph_saved_by_an_earlier_release_opens(tmp_path):
+    shutil.unpack_archive(Path(__file__).parent / "saved_by_0_9_3.zip", tmp_path / "saved")
+    graph = dg.open_graph(tmp_path / "saved")
+    assert (graph.num_vertices, graph.num_edges, graph.num_parts) == (5, 6, 2)
+    found = dg.sssp(graph, "ann").compute()
+    assert found["vertex"].tolist() == ["ann", "bob", "cat", "eve", "zoe"]
+    assert found["distance"].tolist() == [0, 1.5, 0.25, 3.25, np.inf]
+    edges = graph.edges.compute().sort_values("calls")
+    assert edges["calls"].tolist() == [1, 2, 3, 4, 5, 6] and edges["weight"].tolist() == [1.5, 2, 0.25, 4, 1, 3]
+    assert sorted(graph.vertices.compute()["age"]) == [30, 40, 50, 60, 70]

@@ -28,8 +28,8 @@ def has_atomic_merge(message: Message) -> bool:
 
 @dataclass(frozen=True)
 class BlockOptions:
-    """An option that is "" is open, until `completed_for` chooses. `pace` is for tests of slow threads: nanoseconds that each
-    thread of a team waits for every edge."""
+    """An option that is "" is open, until `completed_for` chooses. `pace` is for tests of slow threads: nanoseconds
+    that each thread of a team waits for every edge."""
 
     operator: str = ""  # of codegen/descent/descent_kernel.py
     order: str = ""
