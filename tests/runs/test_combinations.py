@@ -86,7 +86,7 @@ def options_of(asked, folder):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_options_together_give_the_right_answer_or_are_refused(kind, engine, tmp_path, monkeypatch):
-    for name, value in {"WARM": 0, "WORTH": -9.0}.items():  # edges move whatever that costs
+    for name, value in {"WARMUP_ROUNDS": 0, "MIN_SAVING": -9.0}.items():  # edges move whatever that costs
         monkeypatch.setattr(rebalance_decision, name, value)
     monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: -1e9)
     program, graph = PROGRAMS[kind], graph_for("any", parts=1 if engine == "local" else 3)

@@ -26,7 +26,7 @@ def test_shares_are_by_speed_and_not_by_work():
 @pytest.fixture
 def restless(monkeypatch):
     """Edges move as soon as they can, whatever that costs."""
-    for name, value in {"WARM": 0, "MEASURED": 3, "WORTH": -9.0}.items():
+    for name, value in {"WARMUP_ROUNDS": 0, "MIN_MEASURED_ROUNDS": 3, "MIN_SAVING": -9.0}.items():
         monkeypatch.setattr(rebalance_decision, name, value)
     monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: -1e9)
 
