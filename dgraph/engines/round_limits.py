@@ -15,12 +15,18 @@ FOLD = 10  # how many times as many rounds end a run with an error
 
 @dataclass(frozen=True)
 class Patience:
-    """The rounds after which a run is suspect, and after which it ends with an error. Nothing proves that it would not
-    end: a program may count down from a million on three vertices."""
+    """The rounds after which a run is suspect, and after which it ends with an error.
+
+    Nothing proves that it would not end: a program may count down from a million on three vertices. But if it only
+    passes on the best message so far (`passes_best`), each round one edge farther, then every vertex has heard of every
+    other after as many rounds as there are vertices. What is still better after that has gone around a cycle, where it
+    is likely to improve for ever.
+    """
 
     title: str  # of the program
     vertices: int
     counts_rounds: bool  # whether the engine takes max_rounds=
+    passes_best: bool = False
 
     @property
     def suspect(self) -> int:
@@ -30,9 +36,10 @@ class Patience:
         """Whether a run that has taken so long is suspect."""
         return rounds > self.suspect or (rounds > FREELY and seconds > LONG)
 
-    def check(self, rounds: int) -> None:
-        """Raise an error if a run has taken far more rounds than there are vertices."""
-        if rounds > FOLD * self.suspect:
+    def check(self, rounds: int, idle: bool = False) -> None:
+        """Raise an error if a run has taken far more rounds than there are vertices; or one more, if it only passes on
+        the best message, and the last round was not `idle`."""
+        if rounds > (self.vertices + 1 if self.passes_best and not idle else FOLD * self.suspect):
             self._give_up(rounds)
 
     def _give_up(self, rounds: int) -> NoReturn:
@@ -47,6 +54,13 @@ class Patience:
         """What to do about a run that does not end."""
         option = "Pass max_rounds=" if self.counts_rounds else 'Pass engine="gas" and max_rounds='
         return f"{option} to stop after that many rounds, or to allow more, or write `stop`"
+
+
+def passes_best(analysis: Analysis) -> bool:
+    """Whether a program only passes on the best message so far: it has one number for each vertex, and what it sends
+    depends on nothing that changes by itself."""
+    simple = len(analysis.phases) == len(analysis.states) == 1 and not analysis.width and not analysis.globals
+    return simple and not analysis.synchronous and analysis.phases[0].idempotent and not analysis.phases[0].sends_later
 
 
 def has_bound(analysis: Analysis) -> bool:

@@ -112,7 +112,7 @@ class Rounds:
             return
         self._each(lambda state: state.prepare_round(self.phase, self.round + 1))
         self.waiting = self._fire()
-        self.count_round()
+        self.count_round(idle=not self.waiting)
         self.fold()
         self.ahead.fired_in(self.round)
         self.log.close(self.round)
@@ -155,11 +155,11 @@ class Rounds:
             else:
                 yield from self.share()
 
-    def count_round(self) -> None:
-        """Count a round that is done, of a run that may never end."""
+    def count_round(self, idle: bool = False) -> None:
+        """Count a round that is done, of a run that may never end. It was `idle` if nothing is left to send here."""
         self.round += 1
         if self.patience is not None:
-            self.patience.check(self.round)
+            self.patience.check(self.round, idle)
 
     # -- parts of stages, which `LocalRounds` overrides -------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from dgraph.errors import RoomError
 from dgraph.estimates.estimate import estimate_policy
 from dgraph.estimates.footprints import Footprint
 from dgraph.estimates.sample import sample
+from dgraph.native.free_memory import refuse_beyond_memory
 from dgraph.partition import policies
 from dgraph.partition.partition import stats
 from dgraph.solvers.solver import LocalMethod
@@ -36,12 +37,22 @@ def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint) -> N
     """Refuse to build partitions if a worker cannot hold one and what the operation computes from it. (Other partitions
     may be on disk meanwhile.)"""
     limit, workers = _limit(graph)
+    if graph.client is None:
+        _refuse_here(graph, what)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes
     if limit is None or graph.input_edges.num_arcs * edge * SAFE_FACTOR < limit * workers:
         return
     policy = graph.cut if graph.cut.by_rule else policies.POLICIES["outgoing"]
     row = estimate_policy(graph, sample(graph), need, policy, graph.num_parts)
     _refuse(what, max(row["run"], row["build"]), limit, workers)
+
+
+def _refuse_here(graph: PartitionedGraph, what: str) -> None:
+    """Refuse in this process what cannot be held in any case: 4 bytes an edge, 8 a vertex."""
+    arcs, vertices = graph.input_edges.num_arcs, graph.num_vertices
+    refuse_beyond_memory(
+        f"{what}: a graph of {vertices:,} vertices and {arcs:,} edges in this process", 4 * arcs + 8 * vertices
+    )
 
 
 def check_run_memory(

@@ -10,7 +10,7 @@ from typing import Any
 
 from dgraph.errors import FileError, IdError, RoomError
 from dgraph.frames.sources import id_range
-from dgraph.native.free_memory import REMEDY, free_memory, in_words
+from dgraph.native.free_memory import REMEDY, free_memory, in_words, refuse_beyond_memory
 
 VERTEX = 8  # bytes that a graph needs for each vertex, at least
 LOOK = 16 << 20  # bytes of content between two looks at the memory
@@ -28,10 +28,8 @@ def items(path: Any, count: int, what: str, content: int | None, *, each: int = 
 
 def memory(path: Any, need: int, what: str) -> None:
     """Refuse `what` if it needs more bytes than this process can allocate."""
-    if need > RESERVE and need > (free := free_memory()):
-        raise RoomError(
-            f"{path}: {what} need about {in_words(need)} of memory, but only {in_words(free)} are free ({REMEDY})"
-        )
+    if need > RESERVE:
+        refuse_beyond_memory(f"{path}: {what}", need)
 
 
 def check_vertices(path: Any, ids: range) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import pairwise
 from typing import Any
 
@@ -13,9 +14,12 @@ from dgraph.errors import OptionError
 from dgraph.frames.any_frame import LazyPieces
 from dgraph.graph import Graph
 from dgraph.io import generate
+from dgraph.io.declared_sizes import VERTEX
+from dgraph.native.free_memory import refuse_beyond_memory
 from dgraph.options import known_options
 
 BLOCK = 1 << 21  # edges per task
+PARTITIONED = 4  # bytes of an edge in a partition, at least
 
 
 @known_options(Graph.from_edges)
@@ -250,6 +254,7 @@ def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
             problem = f"{name}={options[name]!r} is not allowed"
             raise OptionError(f"{problem}: a generated graph has its own columns and vertices")
     workers = Workers.find(options.pop("client", None))
+    _check_memory(generator, workers)
     frame: Any = generator.build() if workers.client is None else _blocks(generator, workers)
     weight = next((name for name in ("weight", "rating") if name in generator.columns), None)
     return Graph.from_edges(
@@ -261,6 +266,18 @@ def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
         vertices=range(generator.num_vertices),
         client=workers.client,
     )
+
+
+def _check_memory(generator: generate.Generator, workers: Workers) -> None:
+    """Refuse, before anything is drawn, what cannot be held: the columns of all edges in this process; on a cluster,
+    where edges may be on disk while partitions are built, the partitions."""
+    rows, vertices = generator.expected_rows, generator.num_vertices
+    edge, free = sum(dtype.itemsize for dtype in generator.columns.values()), None
+    if workers.client is not None:
+        least = workers.memory
+        edge, free = PARTITIONED, sys.maxsize if least is None else least * len(workers.addresses)
+    need = rows * edge + vertices * VERTEX
+    refuse_beyond_memory(f"{rows:,} generated edges between {vertices:,} vertices", need, free)
 
 
 def _blocks(generator: generate.Generator, workers: Workers) -> LazyPieces:

@@ -3,26 +3,77 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from dgraph.errors import RoomError
+from dgraph.errors import OptionError, RoomError
 
+LIMIT = "DGRAPH_MEMORY"  # a variable of the environment: bytes that each process may use, such as "4 GiB"
+MEMBERSHIP = Path("/proc/self/cgroup")  # the control groups of this process
+GROUPS = Path("/sys/fs/cgroup")  # where their limits are
+UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 REMEDY = "use a machine or a limit with more memory"
 
 
 def free_memory() -> int:
-    """The bytes that this process can still allocate: what the machine has, or what a limit leaves."""
+    """The bytes that this process can still allocate: what the machine has, or what a limit leaves. There may be limits
+    of the address space, of the process's control group (version 1 or 2), and of the user's own (`DGRAPH_MEMORY`)."""
+    return min(_machine(), _address_space(), _control_groups(), _users_limit())
+
+
+def _machine() -> int:
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
-        free = 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
-        return min(free, _address_space())
+        return 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
     with suppress(AttributeError, OSError, ValueError):
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return sys.maxsize
+
+
+def _control_groups() -> int:
+    """What the process's control group leaves, and those around it."""
+    left = sys.maxsize
+    with suppress(OSError):
+        for line in MEMBERSHIP.read_text().splitlines():
+            number, controllers, path = line.split(":", 2)
+            if number == "0":
+                folder, files = GROUPS, ("memory.max", "memory.current", "inactive_file")
+            elif "memory" in controllers.split(","):
+                folder, files = (
+                    GROUPS / "memory",
+                    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+                )
+            else:
+                continue
+            group = folder / path.strip("/")
+            left = min(left, *(_left_in(one, *files) for one in (group, *group.parents) if one.is_relative_to(folder)))
+    return left
+
+
+def _left_in(group: Path, limit: str, usage: str, cache: str) -> int:
+    """What a control group leaves; files that it only caches make room."""
+    with suppress(OSError, ValueError):  # there is no such group, or no limit: "max"
+        most, used = (int((group / name).read_text()) for name in (limit, usage))
+        found = re.search(rf"^{cache} (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE)
+        return max(0, most - used + int(found[1] if found else 0))
+    return sys.maxsize
+
+
+def _users_limit() -> int:
+    if not (text := os.environ.get(LIMIT, "").strip()):
+        return sys.maxsize
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.lower())
+    if not found:
+        raise OptionError(f'{LIMIT}={text!r} must be a number of bytes, such as 4294967296 or "4 GiB"')
+    limit = int(float(found[1]) * (1 << UNITS[found[2]]))
+    taken = 0
+    with suppress(OSError):
+        taken = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return max(0, limit - taken)
 
 
 def _address_space() -> int:
@@ -41,12 +92,18 @@ def in_words(size: int) -> str:
     return next((f"{size / (1 << bits):,.2f} {unit}" for unit, bits in units if size >= 1 << bits), f"{size} bytes")
 
 
+def refuse_beyond_memory(what: str, need: int, free: int | None = None) -> None:
+    """Raise a RoomError if `what` needs more bytes than there are."""
+    if need > (free := free_memory() if free is None else free):
+        raise RoomError(f"{what} need about {in_words(need)} of memory, but only {in_words(free)} are free ({REMEDY})")
+
+
 @contextmanager
-def enough_memory(path: Any) -> Iterator[None]:
-    """In the block, which reads a file, a lack of memory raises a RoomError with the sizes."""
+def enough_memory(what: Any, doing: str = "read it") -> Iterator[None]:
+    """In the block, a lack of memory raises a RoomError with the sizes. `what` is a file, or what is made."""
     try:
         yield
     except MemoryError as error:
         wanted = f": {error}" if str(error) else ""
         free = in_words(free_memory())
-        raise RoomError(f"{path}: not enough memory to read it, {free} are free{wanted} ({REMEDY})") from error
+        raise RoomError(f"{what}: not enough memory to {doing}, {free} are free{wanted} ({REMEDY})") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from dgraph.engines.round_limits import Patience, has_bound
+from dgraph.engines.round_limits import Patience, has_bound, passes_best
 from dgraph.errors import EndlessWarning
 from dgraph.exchange.mail import Token
 from dgraph.phrases.phrases import warn
@@ -18,7 +18,8 @@ def patience_for(program: VertexProgram, analysis: Analysis, plan: Plan, vertice
     """How long a user's program may run. None if something bounds it; operations are known to end."""
     if program.operation or plan.max_rounds is not None or has_bound(analysis):
         return None
-    return Patience(analysis.title, vertices, plan.engine not in WITHOUT_COMMON_ROUNDS)
+    in_rounds = plan.engine not in WITHOUT_COMMON_ROUNDS
+    return Patience(analysis.title, vertices, in_rounds, in_rounds and passes_best(analysis))
 
 
 class Watch:

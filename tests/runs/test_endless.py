@@ -84,10 +84,43 @@ def test_endless_partitions_end_with_an_error(monkeypatch):
             dg.run(cycle, LongestWalk(), engine=engine)
 
 
+class TwiceCountdown(dg.VertexProgram):
+    """Counts down as Countdown does, and keeps the lowest number twice: of two fields nothing bounds the rounds."""
+
+    value = dg.State(int, start=dg.UNREACHED)
+    copy = dg.State(int, start=dg.UNREACHED)
+    merge = dg.MIN
+    first = dg.Parameter(int)
+
+    def seed(id, first):
+        return first if id == 0 else dg.UNREACHED
+
+    def send(value):
+        return value - 1 if value > 0 else dg.UNREACHED
+
+    def apply(value, copy, message):
+        return min(value, message), min(copy, message)
+
+
 def test_many_rounds_are_warned_of_and_allowed(cycle):
     with pytest.warns(EndlessWarning, match="max_rounds=") as told:
-        assert dg.run(cycle, Countdown(first=2000)).compute()["value"].tolist() == [2, 1, 0]
+        assert dg.run(cycle, TwiceCountdown(first=2000)).compute()["value"].tolist() == [2, 1, 0]
     assert len(told) == 1
     assert told[0].filename == __file__
     assert dg.run(cycle, Countdown(first=2000), max_rounds=20_000).rounds == 2001
     assert dg.run(cycle, LongestWalk(), max_rounds=12_000).rounds == 12_000
+
+
+@pytest.mark.parametrize("engine", ["gas", "bsp"])
+@pytest.mark.parametrize("program", [LongestWalk(), Countdown(first=2000)])
+def test_what_improves_along_a_cycle_ends_after_a_round_more_than_vertices(cycle, program, engine):
+    with pytest.raises(RunError, match=r"has not ended after 5 rounds on 3 vertices.*Pass max_rounds="):
+        dg.run(cycle, program, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["gas", "bsp"])
+@pytest.mark.parametrize("parts", [1, 3, 8])
+def test_a_message_may_pass_all_vertices(engine, parts):
+    ends = range(40)
+    path = dg.Graph.from_edges({"src": list(ends), "dst": [v + 1 for v in ends]}, parts=parts)
+    assert dg.run(path, LongestWalk(), engine=engine).compute()["length"].tolist() == list(range(41))

@@ -48,6 +48,11 @@ class Generator(ABC):
     def num_indices(self) -> int:
         """The upper bound of `start` and `stop`. Equals the number of rows, unless some are removed."""
 
+    @property
+    def expected_rows(self) -> int:
+        """About how many rows there are, known without drawing them."""
+        return self.num_indices
+
     def count(self, start: int, stop: int) -> int:
         """The number of rows of block(start, stop)."""
         return stop - start

@@ -42,6 +42,10 @@ class Grid(Generator):
     def num_indices(self) -> int:
         return max(0, 2 * self.rows * self.cols - self.rows - self.cols)
 
+    @property
+    def expected_rows(self) -> int:
+        return round(self.num_indices * (1 - self.removed))
+
     def count(self, start: int, stop: int) -> int:
         return _count_roads(stream(self.seed, REMOVALS), np.uint64(start), np.uint64(stop), self._threshold)
 
