@@ -149,10 +149,12 @@ def test_operations_within_a_quarter(name, parts, how):
     tracemalloc.start()
     try:
         run()  # the result goes, what the graph keeps remains
-        gc.collect()
-        tracemalloc.reset_peak()
-        result = run()
-        peak = tracemalloc.get_traced_memory()[1]
+        peak = 0
+        for _ in range(3):  # on a busy machine partitions may come one after the other, and need less at once
+            gc.collect()
+            tracemalloc.reset_peak()
+            result = run()
+            peak = max(peak, tracemalloc.get_traced_memory()[1])
     finally:
         tracemalloc.stop()
     assert told["run"] == pytest.approx(peak / parts, rel=0.25)
