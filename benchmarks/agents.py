@@ -131,8 +131,10 @@ def pipeline(bench: Bench) -> None:
             in_turn = predicted = 0.0
             for _, row in rows.iterrows():
                 cost = Cost(*row[COSTS].astype(float))
-                in_turn += cost.in_turn(int(row["edges"]), 1)
-                predicted += min(cost.time(int(row["edges"]), int(row["blocks"])), cost.in_turn(int(row["edges"]), 1))
+                in_turn += cost.sequential_time(int(row["edges"]), 1)
+                predicted += min(
+                    cost.time(int(row["edges"]), int(row["blocks"])), cost.sequential_time(int(row["edges"]), 1)
+                )
             costs = {key: float(rows.iloc[-1][key]) for key in COSTS}
             ours.append(float(streamed["pipeline"].sum()))
             theirs.append(float(whole["pipeline"].sum()) / (in_turn / predicted))

@@ -11,7 +11,7 @@ from dgraph.cluster.shares import MOST_PARTS, check_capacities
 from dgraph.cluster.workers import Workers
 from dgraph.errors import InputError, OptionError
 from dgraph.estimates.footprints import OPERATIONS
-from dgraph.frames.any_frame import column_of_numbers, is_lazy
+from dgraph.frames.any_frame import is_lazy, numeric_column
 from dgraph.frames.sources import edge_source, vertex_source
 from dgraph.options import check_flag, check_integer, known_options
 from dgraph.partition import rules
@@ -119,7 +119,7 @@ class Graph(PartitionedGraph):
         >>> G
         <Graph: directed, 3 vertices, 3 edges, 1 partition by outgoing, weight='minutes'>
         """
-        rules.check(loops, repeats)
+        rules.check_rules(loops, repeats)
         if check_flag("symmetrize", symmetrize) and not directed:
             raise OptionError(
                 "symmetrize=True is only for directed graphs; an undirected graph already has both directions"
@@ -134,7 +134,7 @@ class Graph(PartitionedGraph):
             if workers.client is not None:
                 chunk_of_edges(edges.frame, source, destination)  # checks ids here, where an error can name the row
             if edges.weight is not None:
-                column_of_numbers(edges.frame, edges.weight, is_weight=True)
+                numeric_column(edges.frame, edges.weight, is_weight=True)
             if not is_lazy(input_edges.vertices.frame):
                 input_edges.number()  # checks ids now rather than later
         return graph

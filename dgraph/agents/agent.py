@@ -54,7 +54,7 @@ class Connection(Protocol):
         """Release what the daemons hold for this connection; they keep running."""
 
 
-class DirectAgent:
+class DirectConnection:
     """A connection without daemons: kernels of the worker's own device run over the tables themselves."""
 
     lanes: Sequence[Lane] = ()
@@ -97,11 +97,11 @@ class Agent:
         kinds = settings.of(worker)
         if device == "cuda":
             require_cuda()
-            return DirectAgent(
+            return DirectConnection(
                 Cuda(recipe.source, folded(recipe.analysis), settings.memory_budget, settings.pipeline_block)
             )
         if not kinds:
-            return DirectAgent(Cpu(recipe.kernels, threads))
+            return DirectConnection(Cpu(recipe.kernels, threads))
         with self.lock:
             while len(self.costs) > MOST_COSTS:
                 self.costs.pop(next(iter(self.costs)))

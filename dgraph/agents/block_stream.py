@@ -17,9 +17,9 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.devices.cpu import Cpu
 from dgraph.devices.probe import CPU
 from dgraph.pipeline.block_size import Cost, size_for
-from dgraph.pipeline.blocks import Block, cut
-from dgraph.pipeline.stages import in_turn, side_by_side, timed
-from dgraph.programs.kernel_names import name_in
+from dgraph.pipeline.blocks import Block, cut_blocks
+from dgraph.pipeline.stages import run_concurrently, run_sequentially, timed
+from dgraph.programs.kernel_names import phase_name
 from dgraph.tables.vertex_arrays import IN_PROCESS
 
 
@@ -38,7 +38,7 @@ class StreamingConnection:
         lazy: bool,
     ):
         self.device, self.block, self.lazy = Cpu(recipe.kernels, threads), settings.pipeline_block, lazy
-        self.receives = {name_in(phase, "push"): name_in(phase, "receive") for phase in recipe.analysis.phases}
+        self.receives = {phase_name(phase, "push"): phase_name(phase, "receive") for phase in recipe.analysis.phases}
         self.tally = Counters()
         self.lanes = [  # other devices get all vertices with each block
             Lane(plug, recipe, vertices, settings.vertex_cache if plug.kind.device == CPU else 0, self.tally)
@@ -84,28 +84,28 @@ class StreamingConnection:
         is row `first` + i of its table."""
         edges, costs = int(ends[-1] - ends[0]), [lane.costs[name].fit() for lane in self.lanes]
         self.size = size_for(self.block, edges, costs)
-        blocks = [Block(a + first, b + first, e) for a, b, e in cut(ends, self.size, taper=self.block == "auto")]
+        blocks = [Block(a + first, b + first, e) for a, b, e in cut_blocks(ends, self.size, taper=self.block == "auto")]
         for lane in self.lanes:
             lane.make_room(blocks)
         _, seconds = timed(_run, self.lanes, request, blocks)
         self.cost = self.lanes[0].costs[name].fit()
         self.tally.add("pipeline", seconds)
         known = [cost.time(edges, len(blocks)) for cost in costs if cost is not None]
-        self.tally.add("predicted", _together(known) if len(known) == len(costs) else np.nan)
+        self.tally.add("predicted", _combined_time(known) if len(known) == len(costs) else np.nan)
 
 
 def _run(lanes: Sequence[Lane], request: Callable[[Lane], BlockRequest], blocks: Sequence[Block]) -> None:
     """Run a request to completion. A single block needs no threads."""
     requests = [request(lane) for lane in lanes]
     if len(blocks) == len(requests) == 1:
-        in_turn(requests[0], blocks)
+        run_sequentially(requests[0], blocks)
     else:
-        side_by_side(requests, blocks)
+        run_concurrently(requests, blocks)
     for one in requests:
         one.finish()
 
 
-def _together(times: Sequence[float]) -> float:
+def _combined_time(times: Sequence[float]) -> float:
     """The time that daemons take together, from the time that each would take alone."""
     return 1 / sum(1 / time for time in times) if min(times) > 0 else 0.0
 

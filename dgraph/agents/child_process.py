@@ -17,10 +17,10 @@ import numpy as np
 
 from dgraph.agents.cuda_daemon import CudaWorkspace
 from dgraph.agents.daemon import CpuWorkspace, Workspace, WorkspaceSpec
-from dgraph.agents.shared_memory import arrays_in, mapped
+from dgraph.agents.shared_memory import arrays_in, map_memory
 from dgraph.devices.probe import require_cuda
 
-BEAT = 0.05  # seconds between two heartbeats
+BEAT_INTERVAL = 0.05  # seconds between two heartbeats
 
 
 def main(descriptor: int, threads: int) -> None:
@@ -62,7 +62,7 @@ def _received(side: socket.socket) -> mmap:
     """Memory whose descriptor the agent has sent after a message. It is freed when no process maps it any more."""
     _, (descriptor,), _, _ = socket.recv_fds(side, 1, 1)
     try:
-        return mapped(descriptor)
+        return map_memory(descriptor)
     finally:
         os.close(descriptor)
 
@@ -73,7 +73,7 @@ def _beat(beat: np.ndarray, parent: int) -> None:
         beat[0] += 1
         if os.getppid() != parent:
             os._exit(0)
-        time.sleep(BEAT)
+        time.sleep(BEAT_INTERVAL)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ class Daemon(Protocol):
     def upload(self, table: str, call: BlockCall) -> None:
         """Copy what the kernel has written to the arrays that the agent reads."""
 
-    def shut(self, table: str) -> None:
+    def close_table(self, table: str) -> None:
         """Release the workspace of a table."""
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ class LocalDaemon(ABC):
     def workspace(self, spec: WorkspaceSpec) -> Workspace: ...
 
     def open(self, table: str, spec: WorkspaceSpec) -> Mapping[str, np.ndarray]:
-        self.shut(table)  # first, because there may be no memory for both
+        self.close_table(table)  # first, because there may be no memory for both
         self.workspaces[table] = self.workspace(spec)
         return self.workspaces[table].arrays
 
@@ -113,7 +113,7 @@ class LocalDaemon(ABC):
     def upload(self, table: str, call: BlockCall) -> None:
         self.workspaces[table].upload(call)
 
-    def shut(self, table: str) -> None:
+    def close_table(self, table: str) -> None:
         self.workspaces.pop(table, None)
 
     def close(self) -> None:

@@ -11,13 +11,13 @@ import numpy as np
 
 from dgraph.agents.cuda_daemon import CudaDaemon
 from dgraph.agents.daemon import CpuDaemon, Daemon
-from dgraph.agents.own_process_daemon import PATIENCE, ProcessDaemon
+from dgraph.agents.own_process_daemon import BEAT_TIMEOUT, ProcessDaemon
 from dgraph.devices.probe import CPU, CUDA, require_cuda
 from dgraph.errors import OptionError
 from dgraph.options import AUTO, is_default
 from dgraph.phrases.phrases import format_option
 
-CACHE = 64 << 20  # bytes of vertices that a daemon caches per partition
+CACHE_BYTES = 64 << 20  # bytes of vertices that a daemon caches per partition
 IN_PROCESS, OWN_PROCESS = "in process", "own process"
 
 
@@ -48,7 +48,7 @@ class InProcess(DaemonKind):
 class OwnProcess(DaemonKind):
     """A device in a process of its own, which counts as hung after `patience` seconds without a heartbeat."""
 
-    patience: float = PATIENCE
+    patience: float = BEAT_TIMEOUT
     device: str = CPU
 
     def start(self, threads: int) -> Daemon:
@@ -61,7 +61,7 @@ KINDS: dict[str, DaemonKind] = {
     CUDA: InProcess(CUDA),
     f"{CUDA} {OWN_PROCESS}": OwnProcess(device=CUDA),
 }
-BESIDE = KINDS[IN_PROCESS], KINDS[CUDA]  # the CPU and a GPU, on one queue
+CPU_AND_GPU = KINDS[IN_PROCESS], KINDS[CUDA]  # the CPU and a GPU, on one queue
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class DaemonSettings:
 
     daemons: tuple[DaemonKind, ...] | Mapping[int, tuple[DaemonKind, ...]] = ()  # for all workers, or by worker number
     pipeline_block: int | str | None = AUTO  # edges; None: all edges are one block, without a pipeline
-    vertex_cache: int = CACHE  # bytes; 0 turns it off
+    vertex_cache: int = CACHE_BYTES  # bytes; 0 turns it off
     memory_budget: int | None = None  # bytes of GPU memory; edges that do not fit are streamed in blocks
 
     @property
@@ -120,12 +120,12 @@ def settings(
             f'start: use daemons="{OWN_PROCESS}" or daemons=["{IN_PROCESS}"]'
         )
     block = pipeline_block if pipeline_block in (AUTO, None) else int(pipeline_block)
-    return DaemonSettings(kinds, block, CACHE if vertex_cache == AUTO else int(vertex_cache), memory_budget)
+    return DaemonSettings(kinds, block, CACHE_BYTES if vertex_cache == AUTO else int(vertex_cache), memory_budget)
 
 
 def check_block(name: str, value: Any) -> None:
     """Check the length of a block."""
-    if value is not None and not is_default(value, AUTO) and not _whole(value, 1):
+    if value is not None and not is_default(value, AUTO) and not _is_integer(value, 1):
         raise OptionError(
             f'{format_option(name, value)} must be a positive number of edges, "auto", or None for no pipeline'
         )
@@ -133,7 +133,7 @@ def check_block(name: str, value: Any) -> None:
 
 def check_cache(name: str, value: Any) -> None:
     """Check the size of a vertex cache."""
-    if not is_default(value, AUTO) and not _whole(value, 0):
+    if not is_default(value, AUTO) and not _is_integer(value, 0):
         raise OptionError(f'{format_option(name, value)} must be a number of bytes (0 turns the cache off), or "auto"')
 
 
@@ -142,7 +142,7 @@ def kinds_of(daemons: Any, workers: int | None = None) -> Any:
     if not isinstance(daemons, Mapping):
         return _kinds(daemons)
     for worker in daemons:
-        if not _whole(worker, 0) or (workers is not None and worker >= workers):
+        if not _is_integer(worker, 0) or (workers is not None and worker >= workers):
             numbers = "from 0 up" if workers is None else f"from 0 to {workers - 1}, at most one per partition"
             raise OptionError(f"daemons= has the key {worker!r}, which is not a worker; workers are numbered {numbers}")
     return {int(worker): _kinds(value) for worker, value in daemons.items()}
@@ -161,7 +161,7 @@ def _kinds(value: Any) -> tuple[DaemonKind, ...]:
     return tuple(kinds)
 
 
-def _whole(value: Any, least: int) -> bool:
+def _is_integer(value: Any, least: int) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 

@@ -87,7 +87,7 @@ class Lane:
 
     def close(self) -> None:
         self.arrays = {}
-        self.daemon.shut(self.table)
+        self.daemon.close_table(self.table)
 
     def _bytes_per_vertex(self) -> int:
         specs = workspace_for(self.recipe, self.kind.device, self.roles, 1, 0, 0).arrays

@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 
 from dgraph.agents.daemon import LOST, BlockCall, WorkspaceSpec
-from dgraph.agents.shared_memory import arrays_in, mapped, memory_file, size_of
+from dgraph.agents.shared_memory import arrays_in, map_memory, memory_file, size_of
 from dgraph.errors import OptionError, RunError
 
-PATIENCE = 5.0  # seconds without a heartbeat after which a process counts as hung
-START = 60.0  # seconds that a process may take to start: it loads Numba, perhaps while others do the same
-LIMIT = 300.0  # seconds that a block may take, in case the device hangs while its process still sends heartbeats
-LOOK = 0.1  # seconds between two checks of the heartbeat
+BEAT_TIMEOUT = 5.0  # seconds without a heartbeat after which a process counts as hung
+START_TIMEOUT = 60.0  # seconds that a process may take to start: it loads Numba, perhaps while others do the same
+BLOCK_TIMEOUT = 300.0  # seconds that a block may take: a device may hang while its process still sends heartbeats
+CHECK_INTERVAL = 0.1  # seconds between two checks of the heartbeat
 ATTEMPTS = 3  # to compute one block
 
 
 class ProcessDaemon:
     """The agent's end. Both processes map the same memory, so the agent's own writes are the only transfers."""
 
-    def __init__(self, threads: int = 1, patience: float = PATIENCE):
+    def __init__(self, threads: int = 1, patience: float = BEAT_TIMEOUT):
         if not hasattr(socket, "send_fds"):
             raise OptionError('daemons="own process" needs a POSIX system; use daemons=["in process"] or omit daemons=')
         self.threads, self.patience = threads, patience
@@ -51,7 +51,7 @@ class ProcessDaemon:
             while not (self._begin() if self.process is None else self._open(table)):
                 self._lose()
             self.failures = 0
-        return arrays_in(mapped(descriptor), spec.arrays)
+        return arrays_in(map_memory(descriptor), spec.arrays)
 
     def download(self, table: str, call: BlockCall) -> None:
         """Nothing to do: the memory is shared."""
@@ -70,7 +70,7 @@ class ProcessDaemon:
     def upload(self, table: str, call: BlockCall) -> None:
         """Nothing to do: the memory is shared."""
 
-    def shut(self, table: str) -> None:
+    def close_table(self, table: str) -> None:
         with self.lock:
             self._forget(table)
             if self.process is not None and self._ask("shut", table) is LOST:
@@ -100,8 +100,8 @@ class ProcessDaemon:
         self.starts += 1
         self.connection = Connection(own_end.detach())
         beat = memory_file(8)
-        self.beat = np.frombuffer(mapped(beat), np.int64)
-        sent = self._pass(beat)
+        self.beat = np.frombuffer(map_memory(beat), np.int64)
+        sent = self._send_descriptor(beat)
         os.close(beat)
         return sent and all(self._open(table) for table in self.tables)
 
@@ -140,7 +140,7 @@ class ProcessDaemon:
             return LOST
         try:
             self.connection.send((what, table, value))
-            if (descriptor is not None and not self._pass(descriptor)) or not self._wait():
+            if (descriptor is not None and not self._send_descriptor(descriptor)) or not self._wait():
                 return LOST
             fine, answer = self.connection.recv()
         except (EOFError, OSError):
@@ -157,15 +157,15 @@ class ProcessDaemon:
         assert self.connection is not None
         begun = since = time.monotonic()
         last = -1
-        while not self.connection.poll(LOOK):
+        while not self.connection.poll(CHECK_INTERVAL):
             now, beat = time.monotonic(), int(self.beat[0])
             if beat != last:
                 last, since = beat, now
-            if now - since > (self.patience if beat else START) or now - begun > LIMIT:
+            if now - since > (self.patience if beat else START_TIMEOUT) or now - begun > BLOCK_TIMEOUT:
                 return False
         return True
 
-    def _pass(self, descriptor: int) -> bool:
+    def _send_descriptor(self, descriptor: int) -> bool:
         assert self.connection is not None
         with socket.socket(fileno=os.dup(self.connection.fileno())) as side:
             try:

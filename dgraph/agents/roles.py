@@ -9,10 +9,10 @@ from dgraph.agents.daemon import ArraySpec, WorkspaceSpec, is_pull, is_push
 from dgraph.codegen.message_sums import EXCESS
 from dgraph.codegen.neighbourhood_merges import SCRATCH
 from dgraph.codegen.recipe import Recipe
-from dgraph.codegen.text import FIXED, Argument
+from dgraph.codegen.text import COMMON_ARGUMENTS, Argument
 from dgraph.pipeline.stages import BUFFERS
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
-from dgraph.programs.kernel_names import inbox, key, name_in
+from dgraph.programs.kernel_names import field_name, inbox_name, phase_name
 
 LISTS = {"indptr", "neighbours", "senders", "queue", EXCESS, *SCRATCH}
 
@@ -34,8 +34,8 @@ def roles_of(recipe: Recipe) -> dict[str, KernelRoles]:
     """The roles of each edge kernel of a program, by name. These kernels run in blocks, on daemons."""
     analysis, result = recipe.analysis, {}
     columns = set(recipe.source.edge_columns)
-    vectors = {key(parameter.name) for parameter in analysis.parameters if parameter.shape is not None}
-    phases = {name_in(phase, what): phase for phase in analysis.phases for what in ("push", "pull")}
+    vectors = {field_name(parameter.name) for parameter in analysis.parameters if parameter.shape is not None}
+    phases = {phase_name(phase, what): phase for phase in analysis.phases for what in ("push", "pull")}
     for name, arguments in recipe.source.kernels.items():
         if not (is_push(name) or is_pull(name)):
             continue
@@ -51,7 +51,7 @@ def roles_of(recipe: Recipe) -> dict[str, KernelRoles]:
             tuple(a.name for a in arrays if a.name in written),
             tuple(a.name for a in arguments if a.name in columns),
             tuple(a.name for a in arguments if not a.dims and a.name not in ("lo", "hi", "queued")),
-            {inbox(phase, message): message.identity for message in phase.messages},
+            {inbox_name(phase, message): message.identity for message in phase.messages},
         )
     return result
 
@@ -61,14 +61,14 @@ def _at_source(phase: PhaseAnalysis) -> set[str]:
     if phase.hoisted:
         return set()
     reads, arrays = phase.send, {"id": "number", "random": "number", "vertex_random": "number", "degree": "degree"}
-    return {*map(key, reads.of("state", "column")), *(array for name, array in arrays.items() if name in reads)}
+    return {*map(field_name, reads.of("state", "column")), *(array for name, array in arrays.items() if name in reads)}
 
 
 def _at_target(analysis: Analysis, phase: PhaseAnalysis) -> set[str]:
     """Arrays that are read at the receiving vertex."""
     names = {name.removeprefix("target_") for name in phase.send.of("target", "ahead")}
     declared = names & {field.name for field in (*analysis.states, *analysis.columns)}
-    arrays = {*map(key, declared), *("number" if name == "id" else name for name in names - declared)}
+    arrays = {*map(field_name, declared), *("number" if name == "id" else name for name in names - declared)}
     return arrays | ({"number"} if phase.draws or not phase.combines else set())
 
 
@@ -81,7 +81,7 @@ def workspace_for(
     for name in roles:
         arguments |= {argument.name: argument for argument in recipe.source.kernels[name] if argument.dims}
     columns = {column for one in roles.values() for column in one.edges}
-    vectors = {key(p.name): p.name for p in recipe.analysis.parameters if p.shape is not None}
+    vectors = {field_name(p.name): p.name for p in recipe.analysis.parameters if p.shape is not None}
     arrays = {}
     for name, argument in arguments.items():
         if name in columns or name in ("neighbours", "senders", "queue"):
@@ -89,8 +89,8 @@ def workspace_for(
             arrays[name] = ArraySpec(argument.dtype, (BUFFERS, length), True)
         elif name not in vectors and name not in SCRATCH:
             arrays[name] = ArraySpec(argument.dtype, (slots + BUFFERS * area, recipe.analysis.width)[: argument.dims])
-    arrays["indptr"] = ArraySpec(FIXED["indptr"].dtype, (slots + BUFFERS * area,))
+    arrays["indptr"] = ArraySpec(COMMON_ARGUMENTS["indptr"].dtype, (slots + BUFFERS * area,))
     if EXCESS in arrays:
-        arrays[EXCESS] = ArraySpec(FIXED[EXCESS].dtype, (1,))
+        arrays[EXCESS] = ArraySpec(COMMON_ARGUMENTS[EXCESS].dtype, (1,))
     constants = {array: recipe.values[name] for array, name in vectors.items()}
     return WorkspaceSpec(recipe.source_for(device), tuple(roles), arrays, constants, device)

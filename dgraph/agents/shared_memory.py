@@ -12,12 +12,12 @@ import numpy as np
 
 from dgraph.agents.daemon import ArraySpec
 
-ALIGNED = 64  # bytes: a cache line
+ALIGNMENT = 64  # bytes: a cache line
 
 
 def size_of(specs: Mapping[str, ArraySpec]) -> int:
     """Bytes that arrays take, each on cache lines of its own."""
-    return max(ALIGNED, sum(map(_aligned, specs.values())))
+    return max(ALIGNMENT, sum(map(_aligned, specs.values())))
 
 
 def arrays_in(memory: mmap.mmap, specs: Mapping[str, ArraySpec]) -> dict[str, np.ndarray]:
@@ -41,10 +41,10 @@ def memory_file(size: int) -> int:
     return descriptor
 
 
-def mapped(descriptor: int) -> mmap.mmap:
+def map_memory(descriptor: int) -> mmap.mmap:
     """The memory behind a descriptor."""
     return mmap.mmap(descriptor, os.fstat(descriptor).st_size)
 
 
 def _aligned(spec: ArraySpec) -> int:
-    return -(-spec.nbytes // ALIGNED) * ALIGNED
+    return -(-spec.nbytes // ALIGNMENT) * ALIGNMENT

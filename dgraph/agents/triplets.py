@@ -20,7 +20,7 @@ from dgraph.codegen.message_sums import EXCESS
 from dgraph.devices.cpu import Cpu
 from dgraph.pipeline.blocks import Block, any_active, gather, gather_edges, refresh
 from dgraph.pipeline.stages import Stages
-from dgraph.programs.kernel_names import incoming
+from dgraph.programs.kernel_names import incoming_name
 
 
 @dataclass
@@ -172,7 +172,7 @@ class Inboxes:
     def receive(self, ids: np.ndarray, messages: dict[str, np.ndarray]) -> int:
         if not len(ids):
             return 0
-        arrays = {incoming(name): array for name, array in messages.items()}
+        arrays = {incoming_name(name): array for name, array in messages.items()}
         with self.lock:
             values = {**self.values, **arrays, "ids": ids, "queued": self.queued}
             self.queued = int(self.cpu.once(self.kernel, len(ids), values))

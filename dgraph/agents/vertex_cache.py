@@ -11,13 +11,13 @@ from numba import uint64
 from dgraph.native.machine_code import cached_njit
 
 DECAY = 0.5  # factor by which a weight shrinks per round
-SPARE = 8  # one in this many slots is freed at a time
+SLOTS_PER_VICTIM = 8  # one in this many slots is freed at a time
 IN_FLIGHT = 3  # blocks that a pipeline may still be working on: their slots are kept
 
-NONE = -1  # no slot; smaller values encode the vertex's place in the area of the last block that used it
-VERTEX = np.dtype([("slot", np.int32), ("block", np.int32), ("request", np.int32), ("weight", np.float32)])
+NO_SLOT = -1  # no slot; smaller values encode the vertex's place in the area of the last block that used it
+VERTEX_DTYPE = np.dtype([("slot", np.int32), ("block", np.int32), ("request", np.int32), ("weight", np.float32)])
 
-NOTHING = np.empty(0, np.uint32)
+NO_VERTICES = np.empty(0, np.uint32)
 
 kernel = cached_njit()
 
@@ -40,13 +40,13 @@ class VertexCache:
 
     def __init__(self, slots: int, vertices: int):
         self.slots = slots
-        self.known = np.zeros(vertices, VERTEX)
-        self.known["slot"] = NONE
+        self.known = np.zeros(vertices, VERTEX_DTYPE)
+        self.known["slot"] = NO_SLOT
         self.owner = np.zeros(slots, np.uint32)
         self.free = np.arange(slots - 1, -1, -1, dtype=np.uint32)
         self.empty, self.block, self.request = slots, 0, 0
         self.seen: list[np.ndarray] = []  # the slots that this request has used
-        self.everybody, self.fresh = NOTHING, False  # all vertices, if all have a slot; whether all are refreshed
+        self.everybody, self.fresh = NO_VERTICES, False  # all vertices, if all have a slot; whether all are refreshed
         if 0 < slots == vertices:
             self.everybody = self.owner = np.arange(slots, dtype=np.uint32)
             self.known["slot"], self.empty = self.everybody, 0
@@ -67,7 +67,7 @@ class VertexCache:
         self.block += 1
         if self.fresh:
             out[: len(ids)] = ids
-            return BlockPlaces(NOTHING, NOTHING, NOTHING)
+            return BlockPlaces(NO_VERTICES, NO_VERTICES, NO_VERTICES)
         stale, slots, spilled = (np.empty(len(ids), np.uint32) for _ in range(3))
         tables, numbers = (self.known, self.owner, self.free), (self.empty, self.block, self.request)
         self.empty, count, others = _find(ids, *tables, *numbers, area, out, stale, slots, spilled)
@@ -76,9 +76,9 @@ class VertexCache:
 
     def victims(self) -> np.ndarray:
         """The slots to free now: the least useful ones that no block in flight uses; none while enough are empty."""
-        count = self.slots // SPARE
+        count = self.slots // SLOTS_PER_VICTIM
         if not count or self.empty >= count or len(self.everybody):
-            return NOTHING
+            return NO_VERTICES
         taken = np.ones(self.slots, bool)
         taken[self.free[: self.empty]] = False
         slots = np.flatnonzero(taken).astype(np.uint32)
@@ -91,7 +91,7 @@ class VertexCache:
         return slots
 
     def free_slots(self, slots: np.ndarray) -> None:
-        self.known["slot"][self.owner[slots]] = NONE
+        self.known["slot"][self.owner[slots]] = NO_SLOT
         self.free[self.empty : self.empty + len(slots)] = slots
         self.empty += len(slots)
 
@@ -123,8 +123,8 @@ def _find(ids, known, owner, free, empty, block, request, area, out, stale, slot
                     count += 1
                 vertex.weight += 1
             else:
-                vertex.slot = NONE - 1 - others
+                vertex.slot = NO_SLOT - 1 - others
                 spilled[others] = u
                 others += 1
-        out[e] = vertex.slot if vertex.slot >= 0 else area + (NONE - 1 - vertex.slot)
+        out[e] = vertex.slot if vertex.slot >= 0 else area + (NO_SLOT - 1 - vertex.slot)
     return empty, count, others

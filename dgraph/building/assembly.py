@@ -20,12 +20,12 @@ from dgraph.cluster.workers import Workers
 from dgraph.partition import placement, policies, rules
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, SortFunction, build
 from dgraph.partition.ids.chunk import NumberedChunk
-from dgraph.partition.ids.id_tables import give_back
+from dgraph.partition.ids.id_tables import release_memory
 from dgraph.partition.ids.numbering import Numbering
-from dgraph.partition.partition import Partition, agree, assemble
+from dgraph.partition.partition import Partition, add_peer_requests, assemble
 from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy
-from dgraph.partition.proxies import ProxyList, check_room
+from dgraph.partition.proxies import ProxyList, check_local_ids
 
 ROW_RANGES = 8  # ranges of rows in which the only partition is sorted
 SAMPLE = 1 << 12  # edges sampled to choose these ranges
@@ -76,7 +76,7 @@ def plan_places(
     if out or into:
         options: dict[str, Any] = {"out": out, "into": into, "mirror": mirror, "skip_loops": skip_loops}
         tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in chunks]
-        degree = workers.reduce(placement.total, tasks)
+        degree = workers.reduce(placement.sum_degrees, tasks)
     if policy.by_range:
         return workers.keep(workers.call(placement.ranges, policy, degree, size, list(shares)))
     if callable(policy.owners):
@@ -106,7 +106,7 @@ def build_partitions(
         how: dict[str, Any] = {"order": order, "mirror": mirror, "skip_loops": skip_loops, "sort": sort}
         task = partial(build_single_partition, ids=ids, **how, threads_each=workers.threads, in_place=here)
         return workers.hold([workers.call(task, list(chunks), on=workers.host(0, 1))])
-    listings: list[Listing] = [(placement.places, False), (placement.places, True)][: 1 + mirror]
+    listings: list[Listing] = [(placement.place_edges, False), (placement.place_edges, True)][: 1 + mirror]
     listings += [(placement.second_places, False)] if where.twice else []
     if here:
         split = partial(placement.split_all, where=where, ids=ids, listings=listings, skip_loops=skip_loops)
@@ -160,9 +160,9 @@ def build_single_partition(
     in_place: bool,
 ) -> Partition:
     """The only partition of a graph. With `in_place`, the chunks are in this process."""
-    check_room(0, 1, ids.size)
+    check_local_ids(0, 1, ids.size)
     has_numbers = not any(chunk.ranks.size for chunk in chunks)  # the arrays are numbers, not the user's ids
-    if in_place and has_numbers and sort is build and sum(map(len, chunks)) > placement.AT_ONCE:
+    if in_place and has_numbers and sort is build and sum(map(len, chunks)) > placement.SPLIT_EDGES:
         return build_in_ranges(chunks, ids, order, mirror, skip_loops, threads_each)
     edges = []
     for chunk in chunks:
@@ -183,7 +183,7 @@ def build_in_ranges(
     bounds = np.unique([0, *some[np.arange(1, ROW_RANGES) * len(some) // ROW_RANGES], ids.size]).astype(np.int64)
     del rows
     rule = Policy("rows", policies.OUTGOING if order == "out" else policies.INCOMING)
-    listings: list[Listing] = [(placement.places, False), (placement.places, True)][: 1 + mirror]
+    listings: list[Listing] = [(placement.place_edges, False), (placement.place_edges, True)][: 1 + mirror]
     ranges = placement.split_all(chunks, Placement(rule, bounds), ids, listings, skip_loops)
     edges = sum(len(piece.sources) for pieces in ranges for piece in pieces)
     indptr, neighbours = np.zeros(ids.size + 1, np.int64), np.empty(edges, np.uint32)
@@ -203,7 +203,7 @@ def build_in_ranges(
             columns.setdefault(name, np.empty(edges, values.dtype))[start:stop] = values
         start = stop
         del keys, others, slices, rows_of_range
-        give_back()
+        release_memory()
     return Partition.only(Adjacency(indptr, neighbours, columns), order, ids.ids())
 
 
@@ -219,7 +219,7 @@ def _build_one(
 ) -> tuple[Partition, dict[int, ProxyList]]:
     mine, own_ids = pieces if in_place else list(pieces), where.ids(ids, part)
     half = assemble(part, where.bounds, mine, where.numbers, own_ids, order, each, in_place, sort)
-    give_back()
+    release_memory()
     return half
 
 
@@ -228,4 +228,4 @@ def _addressed_to(parts: list[int], requests: dict[int, ProxyList]) -> dict[int,
 
 
 def _agree(half: tuple[Partition, Any], requests: Sequence[dict[int, ProxyList]], part: int) -> Partition:
-    return agree(half[0], {peer: request[part] for peer, request in enumerate(requests) if part in request})
+    return add_peer_requests(half[0], {peer: request[part] for peer, request in enumerate(requests) if part in request})

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from dgraph.devices import own_device
 from dgraph.devices.device_memory import Memory
-from dgraph.devices.sorted_rows import BYTES, FEW, concatenate, sort, to_host
+from dgraph.devices.sorted_rows import BYTES_PER_ARC, MOST_ROWS, concatenate, sort, to_host
 from dgraph.errors import DeviceError
-from dgraph.frames.any_frame import column_of_numbers
+from dgraph.frames.any_frame import numeric_column
 from dgraph.frames.device_frame import DeviceFrame
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.ids.bitmaps import Ranks
@@ -55,7 +55,7 @@ class DeviceEdges:
         arcs_per_edge = 1 + (not rules.directed or rules.symmetrize)
         return (
             device_edges
-            if device_edges._fit((BYTES + MERGE_BYTES * (rules.repeats != "keep")) * arcs_per_edge)
+            if device_edges._fit((BYTES_PER_ARC + MERGE_BYTES * (rules.repeats != "keep")) * arcs_per_edge)
             else None
         )
 
@@ -123,7 +123,7 @@ class DeviceEdges:
         self, ids: Numbering, columns: Sequence[str], weight: str | None, *, order: str, rules: EdgeRules
     ) -> Adjacency | None:
         """All edges after the rules, by source (order "out") or by destination; None if memory is short."""
-        if ids.size >= FEW:
+        if ids.size >= MOST_ROWS:
             return None
         try:
             arcs = self._arcs(self._edges(ids, columns, weight, rules), **rules.arc_options)
@@ -213,7 +213,7 @@ class DeviceEdges:
     def _column(self, frame: DeviceFrame, name: str, is_weight: bool) -> Any:
         column = frame[name]
         if column.dtype.kind not in "iufb" or (is_weight and column.dtype.kind == "f" and self.xp.isnan(column).any()):
-            return self.memory.moved(column_of_numbers(frame.to_arrow(), name, is_weight)).raw  # may raise
+            return self.memory.moved(numeric_column(frame.to_arrow(), name, is_weight)).raw  # may raise
         return column
 
 

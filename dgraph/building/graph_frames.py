@@ -12,9 +12,9 @@ import pandas as pd
 from dgraph.building.retention import refer_by_key
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.cluster.tasks import label, pick
-from dgraph.devices.probe import CUDF, INSTALL
+from dgraph.devices.probe import CUDF_PACKAGES, INSTALL
 from dgraph.errors import InputError
-from dgraph.frames.any_frame import is_lazy, local, rows, to_pandas
+from dgraph.frames.any_frame import count_rows, is_lazy, to_main_memory, to_pandas
 from dgraph.partition import placement
 from dgraph.partition.ids.chunk import NumberedChunk, chunk_of_vertices
 from dgraph.partition.ids.numbering import Numbering
@@ -52,7 +52,7 @@ def edge_tables(graph: PartitionedGraph) -> Tables:
     merged = [] if graph.input_edges.rules.repeats in ("keep", "first") else _numeric(graph)
     chunks = graph.input_edges.by_number(merged, origin=True)
     where, numbering = workers.share(graph.placement), workers.share(graph.numbering)
-    how = where, numbering, (placement.places, False), graph.input_edges.rules.skip_loops
+    how = where, numbering, (placement.place_edges, False), graph.input_edges.rules.skip_loops
     splits = [workers.call(placement.split, workers.call(Placement.move, where, chunk), *how) for chunk in chunks]
     starts = np.concatenate([[0], np.cumsum(graph.input_edges.rows)]).astype(np.int64)
     ends, kind = (source.source, source.destination), graph.numbering.id_type.dtype
@@ -93,7 +93,7 @@ def _rows(
     """The rows of a piece of the user's frame (start..stop of all rows) that are among `mine`. `kind` is the type of
     the graph's ids."""
     here = slice(*np.searchsorted(mine[ROW], (start, stop)))
-    table = to_pandas(local(frame)).iloc[mine[ROW][here] - start].reset_index(drop=True)
+    table = to_pandas(to_main_memory(frame)).iloc[mine[ROW][here] - start].reset_index(drop=True)
     table = _with_signed_ids(table, ends, kind)
     for name in mine.keys() - {ROW, FLIPPED}:
         table[name] = mine[name][here]
@@ -122,7 +122,7 @@ def vertex_tables(graph: PartitionedGraph) -> Tables:
     meta = pd.DataFrame({source.id: graph.numbering.id_type.restore(graph.numbering.ids(0, 0))})
     pieces = graph.input_edges.vertex_pieces if source.columns else []
     if source.columns:
-        listed = sum(workers.get([workers.call(rows, piece) for piece in pieces]))
+        listed = sum(workers.get([workers.call(count_rows, piece) for piece in pieces]))
         attributes = empty(source.frame)[source.columns]
         if listed < graph.num_vertices:
             attributes = _nullable(attributes)
@@ -150,7 +150,7 @@ def _owned(part: int, where: Placement, ids: Numbering, meta: pd.DataFrame, piec
     low, high = int(where.bounds[part]), int(where.bounds[part + 1])
     positions, attributes, numbers = [], [], []
     for piece in pieces:
-        frame = local(piece)
+        frame = to_main_memory(piece)
         number = ids.number_of(chunk_of_vertices(frame, name))
         numbers.append(number)
         position = number if where.positions is None else where.positions[number]
@@ -174,7 +174,7 @@ def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def empty(frame: Any) -> pd.DataFrame:
     """The frame without rows."""
     if is_lazy(frame):
-        return to_pandas(local(frame._meta))
+        return to_pandas(to_main_memory(frame._meta))
     if isinstance(frame, dict):  # without a copy of its numbers; other types depend on the values
         kinds = {name: getattr(getattr(values, "dtype", None), "kind", "O") for name, values in frame.items()}
         size = 0 if all(kind in "iufb" for kind in kinds.values()) else None
@@ -202,7 +202,7 @@ def result_frame(
     GPU."""
     if not as_cudf:
         return _frame(workers, [workers.call(_as_text, one, ids) for one in tables], _as_text(meta, ids))
-    fitting = workers.capabilities.that_have("a result as a cuDF frame", CUDF, f"{INSTALL}; or use compute()")
+    fitting = workers.capabilities.that_have("a result as a cuDF frame", CUDF_PACKAGES, f"{INSTALL}; or use compute()")
     import dask_cudf
 
     tasks = [workers.call(_to_cudf, one, ids, on=on) for one, on in zip(tables, cycle(fitting))]

@@ -232,7 +232,7 @@ class InputEdges:
         chunks = chunks if chosen is None else [chunks[piece] for piece in chosen]
         if fresh is not None:
             ours = to_build and not lent and self.workers.client is None
-            return [replace(chunk, ours=True) for chunk in chunks] if ours else chunks
+            return [replace(chunk, exclusive=True) for chunk in chunks] if ours else chunks
         shared = self.workers.share(numbering)
         how = self.workers.client is None, self.id_coder.encode
         again = numbering_tasks.renumber_lazy_chunk if is_lazy(self.edges.frame) else numbering_tasks.renumber_chunk

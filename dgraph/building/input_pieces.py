@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dgraph.errors import ColumnError, IdError, InputError, WeightError
-from dgraph.frames.any_frame import LazyPieces, column_of_numbers, is_cudf, is_lazy, local, to_pandas
+from dgraph.frames.any_frame import LazyPieces, is_cudf, is_lazy, numeric_column, to_main_memory, to_pandas
 from dgraph.partition import rules
 from dgraph.partition.ids.chunk import Chunk, NumberedChunk, chunk_of_edges, chunk_of_vertices
 from dgraph.partition.ids.numbering import Numbering
@@ -48,12 +48,12 @@ def _naming_partition(number: int | None) -> Iterator[None]:
 
 def edge_ids(piece: Any, source: str, destination: str, number: int | None) -> Chunk:
     with _naming_partition(number):
-        return chunk_of_edges(local(piece), source, destination)
+        return chunk_of_edges(to_main_memory(piece), source, destination)
 
 
 def vertex_ids(piece: Any, name: str, number: int | None) -> Chunk:
     with _naming_partition(number):
-        return chunk_of_vertices(local(piece), name)
+        return chunk_of_vertices(to_main_memory(piece), name)
 
 
 def add_columns(
@@ -67,14 +67,14 @@ def add_columns(
 ) -> NumberedChunk:
     """A chunk with some columns of the piece that it was read from. With `start`, the row of the first edge, it also
     gets the row of each edge. `ids` is given if the frame is lazy, because the piece is then computed again."""
-    frame, (source, destination, weight) = local(piece), names
+    frame, (source, destination, weight) = to_main_memory(piece), names
     with _naming_partition(number):
         if ids is not None and not _is_unchanged(chunk, to_pandas(frame)[[source, destination]], ids):
             raise InputError(
                 f"partition {number or 0} of the frame has different rows, or another order, than when its ids were "
                 "read, so columns would not match edges; persist() the frame first, or read it from Parquet"
             )
-        values = {name: column_of_numbers(frame, name, is_weight=name == weight) for name in columns}
+        values = {name: numeric_column(frame, name, is_weight=name == weight) for name in columns}
     if start is not None:
         values[rules.ROW] = np.arange(start, start + len(chunk))
         values[rules.FLIPPED] = np.zeros(len(chunk), bool)

@@ -20,10 +20,10 @@ from dgraph.cluster.workers import Workers
 from dgraph.partition.ids import id_tables
 from dgraph.partition.ids.bitmaps import IDENTITY, Ranks, union
 from dgraph.partition.ids.chunk import Chunk, NumberedChunk
-from dgraph.partition.ids.id_tables import EncodedChunk, give_back
+from dgraph.partition.ids.id_tables import EncodedChunk, release_memory
 from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.ids.numbering import Numbering
-from dgraph.partition.ids.survey import Survey, occurring, occurring_in_range, survey, survey_of_range
+from dgraph.partition.ids.survey import Survey, bitmap_of_chunks, bitmap_of_range, survey, survey_of_range
 
 
 def number_chunks(
@@ -70,7 +70,7 @@ def _by_tables(
     numbering = workers.keep(workers.call(Numbering, id_type, None, tables))
     starts = [0, *accumulate(map(len, numbering.tables))]
     tasks = [
-        workers.call(id_tables.by_table, one, [workers.call(_ranks_of, bucket, c) for bucket in merged], starts)
+        workers.call(id_tables.number_by_table, one, [workers.call(_ranks_of, bucket, c) for bucket in merged], starts)
         for c, one in enumerate(encoded[:edges])
     ]
     return numbering, workers.hold(tasks)
@@ -88,7 +88,7 @@ def survey_and_pack(chunk: Chunk, alone: bool) -> tuple[Survey, Chunk | EncodedC
         waits = replace(chunk, sources=sources, destinations=destinations)
     del chunk
     if alone:
-        give_back()
+        release_memory()
     return seen, waits
 
 
@@ -103,7 +103,7 @@ def renumber_chunk(chunk: Chunk, ids: Numbering, in_place: bool, encode: Callabl
         numbered = NumberedChunk(chunk.sources, chunk.destinations, {}, ids.ranks)
         return numbered if in_place else numbered.compact()
     encoded = encode(chunk, ids.id_type)
-    return id_tables.by_table(encoded, [ids.number(encoded.distinct)], [0, ids.size])
+    return id_tables.number_by_table(encoded, [ids.number(encoded.distinct)], [0, ids.size])
 
 
 def renumber_lazy_chunk(
@@ -123,9 +123,11 @@ def _by_bitmap(workers: Workers, held: Sequence[Any], total: Survey, listed: ran
     chunks_at: dict[str | None, list[Any]] = {}
     for one, home in zip(held, workers.where(held) or repeat(None), strict=False):
         chunks_at.setdefault(home, []).append(workers.item(one, 1))
-    bitmaps = [workers.call(occurring, chunks, total.low, total.high, on=home) for home, chunks in chunks_at.items()]
+    bitmaps = [
+        workers.call(bitmap_of_chunks, chunks, total.low, total.high, on=home) for home, chunks in chunks_at.items()
+    ]
     if len(listed):
-        bitmaps.append(workers.call(occurring_in_range, listed, total.low, total.high))
+        bitmaps.append(workers.call(bitmap_of_range, listed, total.low, total.high))
     return workers.keep(workers.call(Numbering.by_bitmap, total.id_type, total.low, workers.reduce(union, bitmaps)))
 
 

@@ -11,7 +11,7 @@ from typing import Any, overload
 from dgraph.building.build_report import PartitionReport
 from dgraph.cluster.pickling_refusal import NotPicklable
 from dgraph.cluster.workers import Workers, any_lost
-from dgraph.partition.partition import Partition, stats
+from dgraph.partition.partition import Partition, report_row
 from dgraph.phrases.phrases import format_count
 
 
@@ -95,7 +95,7 @@ class Partitions(NotPicklable, Sequence):
         >>> G.partitions.report.balance
         {'edges': 1.0, 'vertices': 1.0}
         """
-        rows = self.workers.bring(self.workers.each(stats, [(one,) for one in self.held]))
+        rows = self.workers.bring(self.workers.each(report_row, [(one,) for one in self.held]))
         return PartitionReport(rows, self.policy, self.num_vertices, dict(self.seconds), self.workers.spilled())
 
     def plot(self, path: Any = None) -> Any:

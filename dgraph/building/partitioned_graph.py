@@ -39,7 +39,7 @@ class PartitionedGraph(NotPicklable):
 
     def __init__(self, input_edges: InputEdges, asked: policies.PartitionOptions, *, as_saved: bool = False):
         """Divide the edges as `asked`. With `as_saved`, use the partitions of a saved graph unchanged."""
-        policies.choose(asked.policy, asked.parts or 1)  # refuses unknown policies
+        policies.choose_policy(asked.policy, asked.parts or 1)  # refuses unknown policies
         self.input_edges, self.asked = input_edges, asked
         self.built: Partitions | None = None
         self._placement: Placement | None = None
@@ -103,7 +103,7 @@ class PartitionedGraph(NotPicklable):
     @cached_property
     def cut(self) -> policies.Policy:
         """The policy that `policy` names."""
-        return policies.choose(self.asked.policy, self.num_parts)
+        return policies.choose_policy(self.asked.policy, self.num_parts)
 
     @cached_property
     def num_parts(self) -> int:

@@ -18,17 +18,17 @@ import pandas as pd
 from dgraph.building import assembly, graph_frames
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.errors import ColumnError
-from dgraph.frames.any_frame import LazyPieces, is_lazy, selected
+from dgraph.frames.any_frame import LazyPieces, is_lazy, select_columns
 from dgraph.partition import store
 from dgraph.partition.partition import Partition
 from dgraph.partition.rules import ROW
 from dgraph.partition.typed_columns import (
     Description,
+    common_dtype,
     description_of,
     is_of_numbers,
     is_wide_nullable,
     not_saved,
-    same_for_all,
     table_of,
 )
 
@@ -87,11 +87,11 @@ def _categories(graph: PartitionedGraph, dtypes: dict[str, Any]) -> dict[str, An
     if not is_lazy(frame) or isinstance(frame, LazyPieces):
         return {}
     each = _of_each_piece(graph, _dtypes, names)
-    return {name: same_for_all(name, [one[name] for one in each]) for name in names}
+    return {name: common_dtype(name, [one[name] for one in each]) for name in names}
 
 
 def _dtypes(piece: Any, names: list[str]) -> dict[str, Any]:
-    return selected(piece, names).dtypes.to_dict()
+    return select_columns(piece, names).dtypes.to_dict()
 
 
 def _inexact(graph: PartitionedGraph, names: list[str]) -> set[str]:
@@ -106,7 +106,7 @@ def _inexact(graph: PartitionedGraph, names: list[str]) -> set[str]:
 def _missing_and_large(piece: Any, names: list[str]) -> dict[str, tuple[bool, bool]]:
     """Whether a column has missing values, and whether it has integers that floats cannot represent."""
     found = {}
-    for name, column in selected(piece, names).items():
+    for name, column in select_columns(piece, names).items():
         present = column.dropna()
         is_large = len(present) > 0 and max(int(present.max()), -int(present.min())) >= 2**53
         found[name] = len(present) < len(column), is_large
@@ -166,7 +166,7 @@ def _taken(
 ) -> tuple[np.ndarray, pd.DataFrame]:
     """Which of the rows are in a piece of the user's frame (start..stop of all rows), and their values."""
     here = np.flatnonzero((rows >= start) & (rows < stop))
-    return here, _of_types(selected(piece, list(dtypes)).iloc[rows[here] - start], dtypes)
+    return here, _of_types(select_columns(piece, list(dtypes)).iloc[rows[here] - start], dtypes)
 
 
 def _of_types(table: pd.DataFrame, dtypes: dict[str, Any]) -> pd.DataFrame:

@@ -27,7 +27,6 @@ from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.manifest import (
     checksum_of,
-    fitting,
     is_blocks,
     is_count,
     is_flag,
@@ -36,13 +35,14 @@ from dgraph.partition.manifest import (
     list_of,
     optional,
     read_manifest,
+    refuse_mismatch,
     require,
     table_of,
 )
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
 from dgraph.partition.policies import PartitionOptions
-from dgraph.partition.typed_columns import Description, as_described, frame_of, is_description
+from dgraph.partition.typed_columns import Description, cast_to_description, frame_of, is_description
 
 KIND, VERSION = "dgraph graph", 2
 OLDEST = 1  # has only edge columns of numbers, and vertices in Arrow's own notion of their types
@@ -125,7 +125,7 @@ class SavedGraph:
     def reading(self) -> Iterator[None]:
         """Turn errors of blocks into a StorageError, which says so if another graph was saved to the folder."""
         try:
-            with fitting(self.folder, REMEDY):
+            with refuse_mismatch(self.folder, REMEDY):
                 yield
         except StorageError as cause:
             if not self._is_replaced():
@@ -154,9 +154,9 @@ class SavedGraph:
             and capacities is None
         )
         if as_saved:
-            policy = policies.of_saved(content["policy"])
+            policy = policies.saved_policy(content["policy"])
         elif policy is None:
-            policy = content["policy"] if content["policy"] in policies.NAMES else "auto"
+            policy = content["policy"] if content["policy"] in policies.POLICY_NAMES else "auto"
         frame = LazyPieces(self._empty_edges, lambda: self._tasks(SavedGraph.edge_table))
         chosen: str | NoWeight | None = weight
         if is_default(weight, AUTO):
@@ -237,7 +237,7 @@ class SavedGraph:
     def edge_table(self, part: int) -> dict[str, Any]:
         """The edges of a saved partition as a frame; undirected edges are listed once."""
         numbering = self.numbering()
-        partition = self.partition(part, numbering, self.placement(policies.choose("auto", 1)))
+        partition = self.partition(part, numbering, self.placement(policies.choose_policy("auto", 1)))
         out, numbers = partition.out, partition.numbers
         assert out is not None
         sources, destinations, columns = numbers[out.rows()], numbers[out.neighbours], out.columns
@@ -260,7 +260,7 @@ class SavedGraph:
                 if name in self.others
                 else numbers[name]
                 if (said := self.numbers[name]) is None
-                else as_described(numbers[name], said)
+                else cast_to_description(numbers[name], said)
                 for name in self.content["columns"]
             }
 
@@ -272,7 +272,7 @@ class SavedGraph:
                 return store.read_table(self.folder, name, shared[f"{name}.arrow"]).to_pandas()
         numbering = self.numbering()
         with self.reading():
-            ids = self.placement(policies.choose("auto", 1)).ids(numbering, part)
+            ids = self.placement(policies.choose_policy("auto", 1)).ids(numbering, part)
         listed = pd.DataFrame({self.content["id"]: numbering.id_type.restore(ids)})
         return pd.concat([listed, self._table(name, attributes, shared, len(listed))], axis=1)
 
@@ -312,7 +312,7 @@ class SavedGraph:
         """Check every block. Returns the number of blocks."""
         self._empty_edges(), self._empty_vertices()
         numbering = self.numbering()
-        where = self.placement(policies.choose("auto", 1))
+        where = self.placement(policies.choose_policy("auto", 1))
         for part in range(self.parts):
             self.edge_table(part) if self.others else self.partition(part, numbering, where)
             if self.content["attributes"]:

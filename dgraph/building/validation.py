@@ -11,7 +11,7 @@ import pandas as pd
 from dgraph.building import assembly
 from dgraph.building.remarks import REMARKS, remarks_for
 from dgraph.cluster.retry import retry_on_loss
-from dgraph.frames.any_frame import local, operation_name, to_pandas
+from dgraph.frames.any_frame import frame_column, to_main_memory, to_pandas
 from dgraph.partition import placement
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def validate(graph: PartitionedGraph) -> Validation:
     pairs = sum(workers.get([workers.call(len, c) for c in assembly.merge_repeats(workers, listed, size, **once)]))
     options: dict[str, Any] = {"out": True, "into": True, **graph.input_edges.rules.arc_options}
     tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.input_edges.by_number()]
-    (degrees,) = workers.bring([workers.reduce(placement.total, tasks)])
+    (degrees,) = workers.bring([workers.reduce(placement.sum_degrees, tasks)])
     weights, loops, repeats = _weights(graph), graph.input_edges.num_loops, graph.input_edges.num_input_edges - pairs
     counts = Counts(
         directed=graph.directed,
@@ -115,7 +115,7 @@ def _weights(graph: PartitionedGraph) -> dict[str, Any]:
 
 
 def _count_weights(piece: Any, name: str) -> tuple[int, int, int]:
-    column = operation_name(to_pandas(local(piece)), name)
+    column = frame_column(to_pandas(to_main_memory(piece)), name)
     values = pd.to_numeric(column, errors="coerce")
     return int(values.isna().sum()), int((values < 0).sum()), int((values == 0).sum())
 

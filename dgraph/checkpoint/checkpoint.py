@@ -12,7 +12,7 @@ from dgraph.checkpoint.memory_store import MemoryStore
 from dgraph.errors import OptionError
 from dgraph.options import check_integer, is_number, known_fields
 
-EVERY = 10  # supersteps
+DEFAULT_INTERVAL = 10  # supersteps
 
 
 @known_fields
@@ -27,7 +27,7 @@ class Checkpoint:
     """
 
     path: Any = None
-    every: int | None = EVERY
+    every: int | None = DEFAULT_INTERVAL
     seconds: float | None = None
 
     def __post_init__(self) -> None:

@@ -15,14 +15,14 @@ import xxhash
 
 from dgraph.checkpoint.piece import CheckpointPiece, from_bytes, round_of, to_bytes
 from dgraph.errors import RoomError, StorageError
-from dgraph.native.free_memory import enough_memory
+from dgraph.native.free_memory import explain_lack_of_memory
 
-KEPT = 2  # checkpoints: the last may be torn, and then the one before is used
-WHERE = "give checkpoint= a folder or URL with space, that all workers and this process can read and write"
+KEPT_CHECKPOINTS = 2  # checkpoints: the last may be torn, and then the one before is used
+FOLDER_REMEDY = "give checkpoint= a folder or URL with space, that all workers and this process can read and write"
 
 
 @dataclass(frozen=True)
-class Folder:
+class CheckpointFolder:
     """The checkpoints of one run under a path."""
 
     path: str
@@ -31,9 +31,9 @@ class Folder:
 
     @property
     def name(self) -> str:
-        return f"{_word(self.program)}-{xxhash.xxh3_64_hexdigest(repr(self.identity).encode())}"
+        return f"{_path_part(self.program)}-{xxhash.xxh3_64_hexdigest(repr(self.identity).encode())}"
 
-    def at(self, exchange: Any) -> Folder:
+    def at(self, exchange: Any) -> CheckpointFolder:
         """The same folder: all workers see it alike."""
         return self
 
@@ -51,7 +51,7 @@ class Folder:
                     fs.rm_file(beside)
                 raise
         except Exception as cause:
-            raise StorageError(f"{self.path}: the checkpoint cannot be written ({cause}); {WHERE}") from cause
+            raise StorageError(f"{self.path}: the checkpoint cannot be written ({cause}); {FOLDER_REMEDY}") from cause
 
     def sign(self, meeting: str, name: str) -> None:
         """Leave a name, by which other workers see whether this is the same place for all."""
@@ -60,7 +60,7 @@ class Folder:
             fs.makedirs(f"{root}/{meeting}", exist_ok=True)
             fs.pipe_file(f"{root}/{meeting}/{name}", b"here")
         except Exception as cause:
-            raise StorageError(f"{self.path}: cannot be written ({cause}); {WHERE}") from cause
+            raise StorageError(f"{self.path}: cannot be written ({cause}); {FOLDER_REMEDY}") from cause
 
     def signed(self, meeting: str) -> set[str]:
         fs, root = _filesystem(self.path)
@@ -75,7 +75,7 @@ class Folder:
         fs, root = _filesystem(self.path)
         where = f"{root}/{self.name}/{checkpoint}/p{part}.piece"
         try:
-            with enough_memory(where):
+            with explain_lack_of_memory(where):
                 data = fs.cat_file(where)
         except RoomError:
             raise
@@ -107,7 +107,7 @@ class Folder:
         fs, root = _filesystem(self.path)
         found = []
         for name in _names(fs, root):
-            if name != self.name and name.rpartition("-")[0] == _word(self.program):
+            if name != self.name and name.rpartition("-")[0] == _path_part(self.program):
                 for piece in sorted(fs.glob(f"{root}/{name}/*/p*.piece"), reverse=True):
                     with suppress(StorageError):
                         found.append(from_bytes(fs.cat_file(piece), piece))
@@ -132,7 +132,7 @@ def _filesystem(path: str) -> tuple[Any, str]:
     try:
         fs, root = fsspec.core.url_to_fs(path)
     except (ValueError, ImportError, TypeError) as cause:
-        raise StorageError(f"{path}: cannot be opened ({cause}); {WHERE}") from cause
+        raise StorageError(f"{path}: cannot be opened ({cause}); {FOLDER_REMEDY}") from cause
     fs.invalidate_cache()
     return fs, root.rstrip("/")
 
@@ -143,7 +143,7 @@ def _names(fs: Any, folder: str) -> list[str]:
     except FileNotFoundError:
         return []
     except Exception as cause:
-        raise StorageError(f"{folder}: cannot be listed ({cause}); {WHERE}") from cause
+        raise StorageError(f"{folder}: cannot be listed ({cause}); {FOLDER_REMEDY}") from cause
 
 
 def _remove(fs: Any, folder: str) -> None:
@@ -154,6 +154,6 @@ def _remove(fs: Any, folder: str) -> None:
         return
 
 
-def _word(name: str) -> str:
+def _path_part(name: str) -> str:
     """A name as part of a path."""
     return re.sub(r"[^A-Za-z0-9_]", "_", name)[:60]

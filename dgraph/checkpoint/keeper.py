@@ -16,22 +16,22 @@ from uuid import uuid4
 import numpy as np
 
 from dgraph.checkpoint.checkpoint import Checkpoint
-from dgraph.checkpoint.folder import KEPT, Folder
+from dgraph.checkpoint.folder import KEPT_CHECKPOINTS, CheckpointFolder
 from dgraph.checkpoint.memory_store import MemoryStore, WorkerMemoryStore
 from dgraph.checkpoint.piece import NUMBERS, CheckpointPiece, name_of, round_of, rows_for
 from dgraph.errors import StorageError
-from dgraph.programs.kernel_names import inbox, key, sent
+from dgraph.programs.kernel_names import field_name, inbox_name, sent_name
 
-SENDS = " sends"  # the array of who sends next: the name of no field
-PATIENCE = 120.0  # seconds that a run waits for a checkpoint to be written when the next one is due
-GLOBAL = "global "  # before the names of global values
+SENDERS = " sends"  # the array of who sends next: the name of no field
+WRITE_TIMEOUT = 120.0  # seconds that a run waits for a checkpoint to be written when the next one is due
+GLOBAL_PREFIX = "global "  # before the names of global values
 
 
 @dataclass(frozen=True)
 class CheckpointPlan:
     """What travels to the workers: where checkpoints go, how often one is made, and the one to begin with."""
 
-    store: Folder | MemoryStore
+    store: CheckpointFolder | MemoryStore
     option: Checkpoint
     name: str = ""  # of the checkpoint to go on from, if there is one
     parts: int = 0  # its pieces
@@ -48,7 +48,7 @@ class CheckpointKeeper:
     """One worker's part. Arguments `rounds` are the worker's `Rounds`, between two rounds."""
 
     kept: CheckpointPlan
-    store: Folder | WorkerMemoryStore  # as this worker sees it
+    store: CheckpointFolder | WorkerMemoryStore  # as this worker sees it
     last: int = 0  # round of the last checkpoint
     made: list[int] = field(default_factory=list)
     _opened: float = field(default_factory=time.monotonic)
@@ -67,11 +67,12 @@ class CheckpointKeeper:
 
     def wait(self) -> None:
         """Wait until the pieces of the last checkpoint are written; raises if one cannot be, or not soon."""
-        late = wait(self._writing, PATIENCE).not_done
+        late = wait(self._writing, WRITE_TIMEOUT).not_done
         if late:
             raise StorageError(
-                f"{self.kept.store.path}: the checkpoint of superstep {self.last} is not written after {PATIENCE:g} s "
-                f"more of waiting; give a file system that answers, or every={self.kept.option.every} a larger number"
+                f"{self.kept.store.path}: the checkpoint of superstep {self.last} is not written after "
+                f"{WRITE_TIMEOUT:g} s more of waiting; give a file system that answers, or "
+                f"every={self.kept.option.every} a larger number"
             )
         for future in self._writing:
             future.result()
@@ -95,8 +96,8 @@ class CheckpointKeeper:
             arrays = {**globals_of(rounds.globals.values), **arrays_of(state)}
             piece = CheckpointPiece(identity, rounds.round, state.partition.index, state.partition.parts, arrays)
             self._writing.append(self._pool.submit(self.store.write, name, piece))
-        if len(self.made) > KEPT:
-            self._writing.append(self._pool.submit(self.store.forget, self.made[-KEPT]))
+        if len(self.made) > KEPT_CHECKPOINTS:
+            self._writing.append(self._pool.submit(self.store.forget, self.made[-KEPT_CHECKPOINTS]))
 
     def restore(self, rounds: Any) -> None:
         """Put this worker where the run was."""
@@ -113,12 +114,12 @@ def restore_arrays(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]
     for state, found in zip(rounds.states, rows, strict=True):
         for name in fields_of(state):
             state.arrays.write(state.values[name], np.arange(state.n, dtype=np.uint32), found[name])
-        senders = np.flatnonzero(found[SENDS]).astype(np.uint32)
+        senders = np.flatnonzero(found[SENDERS]).astype(np.uint32)
         state.frontier.send(state.arrays.first(state.arrays.moved(senders), len(senders)))
         state.arrays.fill(state.values["arrived"], 0, False)
         state.frontier.clear()
         state.resume(rounds.phase)
-        known = {n.removeprefix(GLOBAL): v[()].item() for n, v in found.items() if n.startswith(GLOBAL)}
+        known = {n.removeprefix(GLOBAL_PREFIX): v[()].item() for n, v in found.items() if n.startswith(GLOBAL_PREFIX)}
         rounds.globals.put(known)
     rounds.round = rounds.agreed = round
     rounds.seeded = False
@@ -129,16 +130,16 @@ def fields_of(state: Any) -> Sequence[str]:
     """The arrays that a round leaves for the next: states; in accumulative programs also inboxes, and what is about to
     be sent."""
     analysis = state.analysis
-    names = [key(one.name) for one in analysis.states]
+    names = [field_name(one.name) for one in analysis.states]
     if not analysis.synchronous:
         for phase in analysis.phases:
-            names += [array(phase, message) for message in phase.messages for array in (inbox, sent)]
+            names += [array(phase, message) for message in phase.messages for array in (inbox_name, sent_name)]
     return [name for name in names if name in state.values]
 
 
 def globals_of(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Global values, by names that no field has."""
-    return {f"{GLOBAL}{name}": np.array(value) for name, value in values.items()}
+    return {f"{GLOBAL_PREFIX}{name}": np.array(value) for name, value in values.items()}
 
 
 def arrays_of(state: Any) -> dict[str, np.ndarray]:
@@ -148,4 +149,4 @@ def arrays_of(state: Any) -> dict[str, np.ndarray]:
     sends = np.zeros(state.n, bool)
     senders = state.frontier.senders
     sends[state.arrays.brought(senders, len(senders))] = True
-    return {NUMBERS: state.partition.numbers[: state.n], **arrays, SENDS: sends}
+    return {NUMBERS: state.partition.numbers[: state.n], **arrays, SENDERS: sends}

@@ -15,7 +15,7 @@ from dgraph.checkpoint.piece import CheckpointPiece, PieceLabel, from_bytes, rou
 from dgraph.errors import LostError
 from dgraph.native.hosts import backup_worker
 
-Whereabouts = Mapping[int, tuple[str, ...]]  # of a checkpoint: each piece's number -> the workers that have it
+PieceLocations = Mapping[int, tuple[str, ...]]  # of a checkpoint: each piece's number -> the workers that have it
 
 # run -> piece -> how many parts its checkpoint has, and the piece as bytes
 _pieces: defaultdict[str, dict[PieceLabel, tuple[int, bytes]]] = defaultdict(dict)
@@ -53,7 +53,7 @@ def forget_client(client: str) -> None:
         forget(run)
 
 
-def last_complete(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, Whereabouts]:
+def last_complete(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, PieceLocations]:
     """The last checkpoint of which every piece is on some worker, given what each worker has; "" if there is none."""
     places: defaultdict[str, defaultdict[int, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
     counts: dict[str, int] = {}
@@ -93,7 +93,7 @@ class WorkerMemoryStore:
         put(label, piece.parts, data)
         buddy = backup_worker(self.exchange.route.workers, self.exchange.worker)
         if buddy is not None:
-            self.exchange.lodge(buddy, label, piece.parts, data)
+            self.exchange.store_piece(buddy, label, piece.parts, data)
 
     def read(self, checkpoint: str, part: int) -> CheckpointPiece:
         label = PieceLabel(self.memory.run, checkpoint, part)

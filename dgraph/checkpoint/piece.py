@@ -15,13 +15,13 @@ import xxhash
 
 from dgraph.errors import StorageError
 from dgraph.partition.manifest import (
-    fitting,
     is_count,
     is_number_type,
     is_text,
     list_of,
     manifest_text,
     read_manifest,
+    refuse_mismatch,
     require,
 )
 
@@ -39,7 +39,7 @@ def is_array(value: Any) -> bool:
     return isinstance(value, dict) and all(key in value and test(value[key]) for key, test in keys.items())
 
 
-SHAPE = {
+MANIFEST_SHAPE = {
     "identity": is_identity,
     **dict.fromkeys(("round", "part", "parts", "bytes"), is_count),
     "checksum": is_text,
@@ -88,11 +88,11 @@ def to_bytes(piece: CheckpointPiece) -> bytes:
 def from_bytes(data: bytes, where: Any) -> CheckpointPiece:
     """The piece; a StorageError if it is torn or was changed."""
     head, _, body = data.partition(b"\n")
-    said = read_manifest(head, KIND, VERSION, SHAPE, path=where, remedy=REMEDY)
+    said = read_manifest(head, KIND, VERSION, MANIFEST_SHAPE, path=where, remedy=REMEDY)
     if len(body) != said["bytes"] or xxhash.xxh3_128_hexdigest(body) != said["checksum"]:
         raise StorageError(f"{where}: it is torn or was changed; {REMEDY}")
     arrays, used = {}, 0
-    with fitting(where, REMEDY):
+    with refuse_mismatch(where, REMEDY):
         for one in said["arrays"]:
             dtype, count = np.dtype(one["dtype"]), math.prod(one["shape"])
             require(used + count * dtype.itemsize <= len(body), "arrays beyond the end")
@@ -107,7 +107,7 @@ def rows_for(pieces: Mapping[int, CheckpointPiece], numbers: np.ndarray, where: 
     first = next(iter(pieces.values()))
     vertex = [name for name, array in first.arrays.items() if array.ndim and name != NUMBERS]
     found = {name: first.arrays[name] for name in first.arrays if not first.arrays[name].ndim}
-    with fitting(where, REMEDY):
+    with refuse_mismatch(where, REMEDY):
         for name in vertex:
             array = first.arrays[name]
             found[name] = np.empty((len(numbers), *array.shape[1:]), array.dtype)

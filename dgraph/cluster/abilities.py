@@ -23,7 +23,7 @@ class Capabilities:
     @property
     def with_cuda(self) -> list[str]:
         """The workers (or this process) that can run kernels on a GPU."""
-        return [where for where, missing in self.lacking(probe.KERNELS).items() if not missing]
+        return [where for where, missing in self.lacking(probe.KERNEL_PACKAGES).items() if not missing]
 
     def lacking(self, packages: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         """For each worker (or this process): which of a GPU and some packages are missing."""
@@ -39,7 +39,7 @@ class Capabilities:
         none."""
         missing_at = self.lacking(packages)
         if all(missing_at.values()):
-            probe.need(what, missing_at, remedy)
+            probe.require(what, missing_at, remedy)
         return [None if self.workers.client is None else where for where, missing in missing_at.items() if not missing]
 
     def answers(self, what: Any) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from dgraph.cluster.retry import retry
 from dgraph.cluster.waits import run_on_each
 from dgraph.cluster.workers import Workers, threads_of_worker
 from dgraph.codegen.recipe import recipe_of
-from dgraph.devices.probe import DEVICES, device_here
+from dgraph.devices.probe import DEVICES, default_device
 from dgraph.errors import LostError
 from dgraph.native import threads
 from dgraph.options import check_choice, check_integer, known_options
 from dgraph.partition.adjacency import EdgeSlice, build
-from dgraph.partition.balance import rate
+from dgraph.partition.balance import measure_rate
 from dgraph.partition.partition import Partition
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Message, State, VertexProgram
@@ -79,7 +79,9 @@ def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto
     how, cluster = settings(daemons, "auto", "auto"), Workers.find(client)
     if cluster.client is None:
         each = max(1, threads.cores() // workers)
-        return threads.each(lambda worker: measure_speed(f"thread {worker}", worker, how, device, each), range(workers))
+        return threads.parallel_map(
+            lambda worker: measure_speed(f"thread {worker}", worker, how, device, each), range(workers)
+        )
     return retry(
         cluster.client, lambda: run_on_each(cluster.client, cluster.addresses, measure_speed, how, device), lambda: None
     )
@@ -98,7 +100,7 @@ def speeds(workers: Workers, *, anew: bool = False) -> dict[str, float]:
 def measure_speed(name: str, number: int, how: DaemonSettings, device: str, cores: int | None = None) -> float:
     """Edges per second of the worker called `name`. Runs on that worker, with its own daemons."""
     if device == "auto":
-        device = device_here() if how.direct else "cpu"
+        device = default_device() if how.direct else "cpu"
     where: dict[str, Any] = {"device": device, "worker": number, "threads": cores or threads_of_worker()}
     measured = 0.0
     for edges in SIZES:
@@ -122,7 +124,7 @@ def gather_rate(name: str, partition: Partition, how: DaemonSettings, **where: A
         arrays.wait()
 
     assert partition.incoming is not None
-    measured = rate(pull, len(partition.incoming.neighbours))
+    measured = measure_rate(pull, len(partition.incoming.neighbours))
     connection.disconnect()
     return measured
 

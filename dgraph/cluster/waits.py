@@ -23,7 +23,7 @@ from dask.utils import format_bytes
 
 from dgraph.cluster.tasks import key_for
 from dgraph.errors import InputError, LostError, RoomError, RunError, SilentWorkerWarning
-from dgraph.native.free_memory import enough_memory
+from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.phrases.phrases import warn
 
 CLIENT_INTERVAL = 1.0  # seconds between checks that the client is still open
@@ -236,7 +236,7 @@ def compute_here(tasks: Sequence[Any]) -> list[Any]:
     graphs = (one.dask for one in tasks if isinstance(one, Delayed))
     graph, _ = cull(HighLevelGraph.merge(*graphs).to_dict(), keys)
     try:
-        with enough_memory("a graph in this process", "build it or to run on it"):
+        with explain_lack_of_memory("a graph in this process", "build it or to run on it"):
             results = dict(zip(keys, threaded.get(graph, keys), strict=True))
     except ValueError as error:
         if not (missing := external_keys(graph)):

@@ -18,7 +18,7 @@ from dgraph.cluster.tasks import copy_here, key_for, pick, task
 from dgraph.cluster.waits import compute_here, gather_results, is_closed, translate_cancellations, wait_for
 from dgraph.devices import probe
 from dgraph.errors import LostError, OptionError
-from dgraph.frames.any_frame import LazyPieces, cut, is_cudf, is_lazy, local
+from dgraph.frames.any_frame import LazyPieces, is_cudf, is_lazy, split_frame, to_main_memory
 from dgraph.frames.device_frame import DeviceFrame
 from dgraph.native import threads
 
@@ -189,14 +189,14 @@ class Workers(NotPicklable):
         """A frame in pieces that tasks can read: the partitions of a lazy frame; a frame in memory, in slices if it
         goes to a cluster."""
         if is_lazy(frame) and is_cudf(frame) and not isinstance(frame, LazyPieces):  # copied to main memory, to be sent
-            fitting = cycle(self.capabilities.that_have("a dask-cudf frame", probe.CUDF, probe.INSTALL))
-            return [self.call(local, one, on=on) for one, on in zip(frame.to_delayed(), fitting, strict=False)]
+            fitting = cycle(self.capabilities.that_have("a dask-cudf frame", probe.CUDF_PACKAGES, probe.INSTALL))
+            return [self.call(to_main_memory, one, on=on) for one, on in zip(frame.to_delayed(), fitting, strict=False)]
         if is_lazy(frame):
             return frame.to_delayed()
         if self.client is None:
             return [frame]
-        frame = local(frame) if isinstance(frame, DeviceFrame) else frame
-        return self.send(cut(frame, len(self.addresses)))
+        frame = to_main_memory(frame) if isinstance(frame, DeviceFrame) else frame
+        return self.send(split_frame(frame, len(self.addresses)))
 
     def send(self, values: Sequence[Any]) -> list[Any]:
         """Send values of this process to workers, and hold them there."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.programs.kernel_names import name_in, sent
+from dgraph.programs.kernel_names import phase_name, sent_name
 from dgraph.programs.monoid import AND, MAX, MIN, OR
 from dgraph.programs.program import Message
 
 
-def falls(message: Message) -> bool | None:
+def smaller_wins(message: Message) -> bool | None:
     """True if the smaller of two messages wins, False if the larger does, None if their merge is not an order."""
     logical = message.dtype.kind == "b"
     if message.merge is MIN or (logical and message.merge is AND):
@@ -22,27 +22,27 @@ def falls(message: Message) -> bool | None:
     return False if message.merge is MAX or (logical and message.merge is OR) else None
 
 
-def bounded(phase: PhaseAnalysis) -> bool:
+def is_bounded(phase: PhaseAnalysis) -> bool:
     """Whether the best message of a round is known before messages are sent: they are ordered scalars, computed once
     per vertex."""
-    return phase.hoisted and all(falls(m) is not None and m.shape is None for m in phase.messages)
+    return phase.hoisted and all(smaller_wins(m) is not None and m.shape is None for m in phase.messages)
 
 
-def bound(phase: PhaseAnalysis, message: Message) -> str:
+def bound_name(phase: PhaseAnalysis, message: Message) -> str:
     """The name of the bound in kernels."""
-    return f"{name_in(phase, 'best')}_{message.name}"
+    return f"{phase_name(phase, 'best')}_{message.name}"
 
 
-def best(message: Message) -> Any:
+def best_possible(message: Message) -> Any:
     """The best possible value of an ordered message: the bound if nothing better is known."""
-    return message.dtype.type((MAX if falls(message) else MIN).identity(message.dtype))
+    return message.dtype.type((MAX if smaller_wins(message) else MIN).identity(message.dtype))
 
 
-def bounds(phase: PhaseAnalysis, values: Mapping[str, Any], senders: np.ndarray) -> dict[str, Any]:
+def compute_bounds(phase: PhaseAnalysis, values: Mapping[str, Any], senders: np.ndarray) -> dict[str, Any]:
     """The best message of some senders, by the names of the bounds."""
     result = {}
     for message in phase.messages:
-        some = values[sent(phase, message)][senders]
-        best = some.min if falls(message) else some.max
-        result[bound(phase, message)] = best(initial=message.identity)
+        some = values[sent_name(phase, message)][senders]
+        best = some.min if smaller_wins(message) else some.max
+        result[bound_name(phase, message)] = best(initial=message.identity)
     return result

@@ -74,13 +74,13 @@ def load(source: Source) -> Kernels:
         return _loaded.setdefault(source.digest, Kernels(source))
 
 
-def forget() -> None:
+def forget_kernels() -> None:
     """Forget all kernels and their modules, so that this process behaves like a new one (for tests).
 
     Both go at once: a module whose kernels are compiled refuses to compile them again."""
     with _lock:
         _loaded.clear()
-        source_cache.forget()
+        source_cache.forget_modules()
 
 
 def numba_type(argument: Argument, readonly: bool = False) -> Any:

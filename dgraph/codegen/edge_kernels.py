@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-from dgraph.codegen.bounds import bound, bounded, falls
-from dgraph.codegen.message_sums import LARGE, LOW, check_sum, checked_sums, is_wide, record
+from dgraph.codegen.bounds import bound_name, is_bounded, smaller_wins
+from dgraph.codegen.message_sums import LARGE, LOW, check_sum, checked_sums, is_wide, record_excess
 from dgraph.codegen.neighbourhood_merges import LOADS, SCRATCH
 from dgraph.codegen.text import (
     ALONG,
@@ -22,7 +22,7 @@ from dgraph.codegen.text import (
     literal,
 )
 from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.programs.kernel_names import inbox, incoming, key, merging, name_in, sent
+from dgraph.programs.kernel_names import field_name, inbox_name, incoming_name, merge_name, phase_name, sent_name
 from dgraph.programs.monoid import MOST_FREQUENT
 from dgraph.programs.program import Message
 
@@ -41,12 +41,12 @@ class EdgeKernelWriter:
     def push(self) -> None:
         """Accumulative: senders write to the inboxes of their targets."""
         doc = "senders[lo:hi] send along their out-edges; targets with a first message join the queue."
-        kernel = self.kernels.kernel(name_in(self.phase, "push"), doc, "senders", "indptr", "neighbours")
+        kernel = self.kernels.kernel(phase_name(self.phase, "push"), doc, "senders", "indptr", "neighbours")
         hoist = self.phase.hoisted and not self.width
         with kernel.block("for i in range(lo, hi):"):
             kernel.add("u = senders[i]")
             if hoist:
-                kernel.add(*(f"new_{m.name} = {kernel.use(sent(self.phase, m))}[u]" for m in self.messages))
+                kernel.add(*(f"new_{m.name} = {kernel.use(sent_name(self.phase, m))}[u]" for m in self.messages))
             source = self.name_source(kernel)
             with kernel.block(edges_of("u")):
                 kernel.add("v = neighbours[e]")
@@ -60,9 +60,9 @@ class EdgeKernelWriter:
     def sweep(self) -> None:
         """Accumulative: a vertex with a message fires and sends at once, so that later rows use it (Gauss-Seidel)."""
         doc = "Rows lo:hi take their inboxes one after the other; each sends along its out-edges at once."
-        kernel = self.kernels.kernel(name_in(self.phase, "sweep"), doc, "queue", "indptr", "neighbours")
+        kernel = self.kernels.kernel(phase_name(self.phase, "sweep"), doc, "queue", "indptr", "neighbours")
         arrived = kernel.use("arrived", True)
-        waits = any_message(kernel, self.phase, inbox)
+        waits = any_message(kernel, self.phase, inbox_name)
         self.kernels.open_list(kernel)
         kernel.add("_fired, _work = uint64(0), uint64(0)")
         with self.kernels.rows(kernel):
@@ -71,13 +71,13 @@ class EdgeKernelWriter:
             self.kernels.empty_inbox(kernel, self.phase)
             kernel.add("if not changed: continue")
             self.kernels.hoist(kernel, self.phase)
-            with kernel.block(f"if {any_message(kernel, self.phase, sent)}:"):
+            with kernel.block(f"if {any_message(kernel, self.phase, sent_name)}:"):
                 self.kernels.enlist(kernel)
                 kernel.add("u = v", "_work += uint64(indptr[u + one] - indptr[u])")
-                kernel.add(*(f"from_{m.name} = {sent(self.phase, m)}[u]" for m in self.messages))
+                kernel.add(*(f"from_{m.name} = {sent_name(self.phase, m)}[u]" for m in self.messages))
                 with kernel.block(edges_of("u")):
                     for m in self.messages:
-                        place = f"{inbox(self.phase, m)}[neighbours[e]]"
+                        place = f"{inbox_name(self.phase, m)}[neighbours[e]]"
                         self.merge(kernel, m, f"merged_{m.name}", (place, f"from_{m.name}"), "neighbours[e]")
                         kernel.add(f"{place} = merged_{m.name}")
         with kernel.block(f"for v in range(uint64(len({arrived}))):"):
@@ -87,7 +87,7 @@ class EdgeKernelWriter:
     def receive(self) -> None:
         """Merge messages from another partition."""
         doc = "Messages from another partition, for the vertices ids[lo:hi]."
-        kernel = self.kernels.kernel(name_in(self.phase, "receive"), doc, "ids")
+        kernel = self.kernels.kernel(phase_name(self.phase, "receive"), doc, "ids")
         with self.kernels.rows(kernel, "i"):
             kernel.add("v = ids[i]")
             self.deliver(kernel, partial(self.name_incoming, kernel))
@@ -99,7 +99,7 @@ class EdgeKernelWriter:
     def pull(self) -> None:
         """Gather from all in-neighbours: accumulative programs add to the inbox, synchronous ones replace it."""
         doc = "Rows lo:hi gather from all their in-edges."
-        kernel = self.kernels.kernel(name_in(self.phase, "pull"), doc, "indptr", "neighbours")
+        kernel = self.kernels.kernel(phase_name(self.phase, "pull"), doc, "indptr", "neighbours")
         self.rows_of_pull(kernel)
 
     def rows_of_pull(self, kernel: KernelText) -> None:
@@ -109,7 +109,7 @@ class EdgeKernelWriter:
                 self.gather_neighbourhood(kernel)
             elif self.width:
                 self.gather_vectors(kernel)
-            elif bounded(self.phase) and not self.analysis.synchronous:
+            elif is_bounded(self.phase) and not self.analysis.synchronous:
                 self.gather_bounded(kernel)
             else:
                 self.gather_scalars(kernel)
@@ -127,7 +127,7 @@ class EdgeKernelWriter:
                 return
             kernel.add("votes = int64(0)")
             with kernel.block("for i in range(count):"):
-                kernel.add(f"votes += int64(slots[i] == {inbox(self.phase, message)}[v])")
+                kernel.add(f"votes += int64(slots[i] == {inbox_name(self.phase, message)}[v])")
             kernel.add(
                 "slack[v] = max(2 * votes - int64(count) - 1, 0) // 2  # each vote that moves reduces the lead by 2"
             )
@@ -147,7 +147,7 @@ class EdgeKernelWriter:
         kernel.add(*(f"bits_{m.name} = int64(0)" for m in self.wide_sums))
 
     def merge_into_totals(self, kernel: KernelText) -> None:
-        kernel.add(*(f"total_{m.name} = {merging(m.merge)}(total_{m.name}, new_{m.name})" for m in self.messages))
+        kernel.add(*(f"total_{m.name} = {merge_name(m.merge)}(total_{m.name}, new_{m.name})" for m in self.messages))
         kernel.add(*(f"bits_{m.name} |= new_{m.name} ^ (new_{m.name} >> 63)" for m in self.wide_sums))
 
     @property
@@ -165,17 +165,17 @@ class EdgeKernelWriter:
                     self.name_sent(kernel)
                     kernel.add(f"low += new_{m.name} & {LOW}", f"high += new_{m.name} >> 32")
                 kernel.add("high += low >> 32")
-                record(kernel, "high != int64(int32(high))")
+                record_excess(kernel, "high != int64(int32(high))")
 
     def merge(self, kernel: KernelText, message: Message, merged: str, parts: tuple[str, str], row: str = "v") -> None:
         """Merge two messages to a row into the variable `merged`."""
-        kernel.add(f"{merged} = {merging(message.merge)}({', '.join(parts)})")
+        kernel.add(f"{merged} = {merge_name(message.merge)}({', '.join(parts)})")
         if message in self.checked:
             check_sum(kernel, message, parts, merged, row)
 
     def store_totals(self, kernel: KernelText) -> None:
         """Store the totals in the inbox of v; for accumulative programs, only if they change it."""
-        arrays = {m.name: kernel.use(inbox(self.phase, m), True) for m in self.messages}
+        arrays = {m.name: kernel.use(inbox_name(self.phase, m), True) for m in self.messages}
         for m in self.messages:
             if not self.analysis.synchronous:
                 self.merge(kernel, m, f"merged_{m.name}", (f"{arrays[m.name]}[v]", f"total_{m.name}"))
@@ -197,9 +197,9 @@ class EdgeKernelWriter:
             self.name_sent(kernel)
             self.merge_into_totals(kernel)
             kernel.add(f"if {enough}: break")
-        news = " or ".join(f"total_{m.name} != {inbox(self.phase, m)}[v]" for m in self.messages)
+        news = " or ".join(f"total_{m.name} != {inbox_name(self.phase, m)}[v]" for m in self.messages)
         with kernel.block(f"if {news}:"):
-            kernel.add(*(f"{inbox(self.phase, m)}[v] = total_{m.name}" for m in self.messages))
+            kernel.add(*(f"{inbox_name(self.phase, m)}[v] = total_{m.name}" for m in self.messages))
             self.arrive(kernel)
 
     def start_from_inbox(self, kernel: KernelText) -> str:
@@ -207,8 +207,8 @@ class EdgeKernelWriter:
         bounds of the round."""
         tests = []
         for m in self.messages:
-            kernel.add(f"total_{m.name} = {kernel.use(inbox(self.phase, m), True)}[v]")
-            tests.append(f"total_{m.name} {'<=' if falls(m) else '>='} {kernel.use(bound(self.phase, m))}")
+            kernel.add(f"total_{m.name} = {kernel.use(inbox_name(self.phase, m), True)}[v]")
+            tests.append(f"total_{m.name} {'<=' if smaller_wins(m) else '>='} {kernel.use(bound_name(self.phase, m))}")
         return " and ".join(tests)
 
     def gather_vectors(self, kernel: KernelText) -> None:
@@ -216,7 +216,7 @@ class EdgeKernelWriter:
         if self.analysis.synchronous:
             for message in self.messages:
                 with kernel.components(message.shape is not None):
-                    array = kernel.use(inbox(self.phase, message), True)
+                    array = kernel.use(inbox_name(self.phase, message), True)
                     kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
         with kernel.block(self.in_edges), self.sender(kernel):
             self.deliver_sent(kernel)
@@ -240,7 +240,7 @@ class EdgeKernelWriter:
                 kernel.add(*(f"{one}[count] = new_{m.name}" for one, m in zip(columns, self.messages, strict=True)))
                 kernel.add("count += one")
         arguments = ", ".join([*columns, "count", *room[len(columns) :], word])
-        places = [f"{kernel.use(inbox(self.phase, m), True)}[v]" for m in self.messages]
+        places = [f"{kernel.use(inbox_name(self.phase, m), True)}[v]" for m in self.messages]
         with kernel.block("if count > 0:"):
             kernel.add(f"{', '.join(places)} = {message.merge.name.lower()}({arguments})")
         with kernel.block("else:"):
@@ -261,21 +261,21 @@ class EdgeKernelWriter:
         """Load the states of u that `send` reads into from_..., if they are scalars and messages differ by edge."""
         names = () if self.width or self.phase.hoisted else self.phase.send.of("state")
         source = {name: f"from_{name}" for name in names}
-        kernel.add(*(f"{local} = {kernel.use(key(name))}[u]" for name, local in source.items()))
+        kernel.add(*(f"{local} = {kernel.use(field_name(name))}[u]" for name, local in source.items()))
         return source
 
     def name_sent(self, kernel: KernelText, source: Mapping[str, str] = NOTHING) -> None:
         """Name the message of u along e: new_..."""
         if self.phase.hoisted:
-            kernel.add(*(f"new_{m.name} = {item(kernel.use(sent(self.phase, m)), 'u', m)}" for m in self.messages))
+            kernel.add(*(f"new_{m.name} = {item(kernel.use(sent_name(self.phase, m)), 'u', m)}" for m in self.messages))
             return
-        send = call(kernel, self.phase.send, name_in(self.phase, "send"), ALONG, None, source)
+        send = call(kernel, self.phase.send, phase_name(self.phase, "send"), ALONG, None, source)
         kernel.add(f"{', '.join(f'new_{message.name}' for message in self.messages)} = {send}")
 
     def name_incoming(self, kernel: KernelText) -> None:
         """Name the message from another partition for ids[i]: new_..."""
         for message in self.messages:
-            array = kernel.use(incoming(inbox(self.phase, message)))
+            array = kernel.use(incoming_name(inbox_name(self.phase, message)))
             kernel.add(f"new_{message.name} = {item(array, 'i', message)}")
 
     def deliver_sent(self, kernel: KernelText, source: Mapping[str, str] = NOTHING) -> None:
@@ -294,7 +294,7 @@ class EdgeKernelWriter:
             for message in self.messages:
                 once = self.width and message.shape is None
                 with kernel.block("if c == 0:") if once else nullcontext():
-                    place = item(kernel.use(inbox(self.phase, message), True), "v", message)
+                    place = item(kernel.use(inbox_name(self.phase, message), True), "v", message)
                     if synchronous:
                         self.merge(kernel, message, f"merged_{message.name}", (place, f"new_{message.name}"))
                         kernel.add(f"{place} = merged_{message.name}")
@@ -303,7 +303,7 @@ class EdgeKernelWriter:
 
     def put(self, kernel: KernelText, message: Message, place: str) -> None:
         """Merge one field into the inbox."""
-        name, down = message.name, falls(message)
+        name, down = message.name, smaller_wins(message)
         if self.phase.idempotent and down is not None:  # most messages change nothing: one comparison shows it
             value, news = f"new_{name}", f"new_{name} {'<' if down else '>'} {place}"
         else:

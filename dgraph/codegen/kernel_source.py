@@ -8,19 +8,28 @@ import re
 from dataclasses import dataclass
 from dataclasses import field as field_of
 
-from dgraph.codegen.bounds import bound
+from dgraph.codegen.bounds import bound_name
 from dgraph.codegen.cuda import cuda_head, cuda_kernels
 from dgraph.codegen.descent.daemon_blocks import DaemonBlockWriter
-from dgraph.codegen.descent.descent_kernel import IMPORTS, DescentKernelWriter, more_arrays
+from dgraph.codegen.descent.descent_kernel import IMPORTS, DescentKernelWriter, descent_arrays
 from dgraph.codegen.message_sums import WRAPPED
 from dgraph.codegen.neighbourhood_merges import TEXTS
-from dgraph.codegen.program_kernels import KernelTexts
-from dgraph.codegen.text import FIXED, Argument
+from dgraph.codegen.program_kernels import KernelWriter
+from dgraph.codegen.text import COMMON_ARGUMENTS, Argument
 from dgraph.errors import ProgramError
 from dgraph.options import check_choice
 from dgraph.programs.analysis import Analysis, analyse
 from dgraph.programs.functions import Function, read_function
-from dgraph.programs.kernel_names import ORDINAL, before, inbox, incoming, key, merging, name_in, sent
+from dgraph.programs.kernel_names import (
+    ORDINAL,
+    before_name,
+    field_name,
+    inbox_name,
+    incoming_name,
+    merge_name,
+    phase_name,
+    sent_name,
+)
 from dgraph.programs.monoid import Monoid
 from dgraph.programs.program import Delta, Parameter, VertexProgram
 from dgraph.programs.random_draws import KERNEL_TEXT
@@ -58,8 +67,8 @@ def inner(a, b):
 
 
 TARGETS = {
-    "cpu": (KernelTexts, CPU),
-    "cuda": (cuda_kernels.CudaTexts, cuda_head.HEAD),
+    "cpu": (KernelWriter, CPU),
+    "cuda": (cuda_kernels.CudaKernelWriter, cuda_head.HEAD),
 }  # their generator, and the head of the text
 
 
@@ -88,7 +97,7 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     generator, imports = TARGETS[target]
     texts = generator(analysis, arrays_of(analysis, target))
     if operator is not None:
-        texts.arrays |= more_arrays(analysis)
+        texts.arrays |= descent_arrays(analysis)
         DescentKernelWriter(texts, operator).write()
         DaemonBlockWriter(texts, operator).write()
     method = program.solver and program.solver.local_method
@@ -110,7 +119,7 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     if "inner(" in used:
         parts.append(INNER.format(width=analysis.width))
     text = "\n\n".join(part.strip("\n") + "\n" for part in [*parts, *body])
-    columns = *(key(column.name) for column in analysis.edge_columns), *([ORDINAL] if analysis.draws else [])
+    columns = *(field_name(column.name) for column in analysis.edge_columns), *([ORDINAL] if analysis.draws else [])
     arguments = {kernel.name: tuple(kernel.arguments.values()) for kernel in texts.kernels}
     return Source(analysis.name, text, arguments, _origins(analysis, text), columns)
 
@@ -127,26 +136,30 @@ def _origins(analysis: Analysis, text: str) -> dict[int, str]:
 
 def arrays_of(analysis: Analysis, target: str = "cpu") -> dict[str, Argument]:
     """All arguments that the kernels of a program may use."""
-    arrays = dict(FIXED)
+    arrays = dict(COMMON_ARGUMENTS)
 
     def array(name: str, dtype: str, vector: bool = False) -> None:
         arrays[name] = Argument(name, dtype, 2 if vector else 1)
 
     for state in analysis.states:
-        for name in (key(state.name), before(state.name)):
+        for name in (field_name(state.name), before_name(state.name)):
             array(name, state.dtype.name, state.shape is not None)
     for phase in analysis.phases:
         for message in phase.messages:
-            for name in (inbox(phase, message), sent(phase, message), incoming(inbox(phase, message))):
+            for name in (
+                inbox_name(phase, message),
+                sent_name(phase, message),
+                incoming_name(inbox_name(phase, message)),
+            ):
                 array(name, message.dtype.name, message.shape is not None)
-            arrays[bound(phase, message)] = Argument(bound(phase, message), message.dtype.name)
+            arrays[bound_name(phase, message)] = Argument(bound_name(phase, message), message.dtype.name)
     for column in (*analysis.edge_columns, *analysis.vertex_columns):
-        array(key(column.name), column.dtype.name, column.shape is not None)
+        array(field_name(column.name), column.dtype.name, column.shape is not None)
     for parameter in analysis.parameters:
-        name = key(parameter.name)
+        name = field_name(parameter.name)
         arrays[name] = Argument(name, parameter.dtype.name, int(parameter.shape is not None))
     for name, (of, _) in analysis.globals.items():
-        arrays[key(name)] = Argument(key(name), of.dtype.name)
+        arrays[field_name(name)] = Argument(field_name(name), of.dtype.name)
     for name, (result, reads) in analysis.results.items():
         array(f"result_{name}", result.dtype.name, reads.vector)
     return cuda_kernels.arrays_of(analysis, arrays) if target == "cuda" else arrays
@@ -171,13 +184,13 @@ def functions_of(analysis: Analysis) -> dict[Function, tuple[str, tuple[str, ...
             function = read_function(merge.merge, f"the merge {merge.name}")
             if (len(function.parameters), function.arity) != (2, 1):
                 function.refuse("a merge takes two values and returns one", None, "Write def merge(a, b).")
-            add(function, merging(merge), ())
+            add(function, merge_name(merge), ())
     put(analysis.start, "start", [state for state in analysis.states if not isinstance(state, Delta)])
     put(analysis.stop, "stop", [])
     put(analysis.seed, "seed", analysis.phases[0].messages)
     for phase in analysis.phases:
-        put(phase.send, name_in(phase, "send"), phase.messages)
-        put(phase.apply, name_in(phase, "apply"), analysis.states)
+        put(phase.send, phase_name(phase, "send"), phase.messages)
+        put(phase.apply, phase_name(phase, "apply"), analysis.states)
     for of, reads in analysis.globals.values():
         put(reads, f"value_of_{of.name}", [of])
     for name, (result, reads) in analysis.results.items():

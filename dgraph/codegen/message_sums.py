@@ -30,7 +30,11 @@ def wrapped(a, b, total):
 def checked_sums(phase: PhaseAnalysis) -> list[Message]:
     """The messages of a phase whose sums kernels check: whole numbers with the merge SUM, except counts. To let sums
     wrap around, a program gives the message a merge of its own."""
-    return [m for m in phase.messages if m.merge is SUM and m.dtype.kind == "i" and not (is_wide(m) and counts(phase))]
+    return [
+        m
+        for m in phase.messages
+        if m.merge is SUM and m.dtype.kind == "i" and not (is_wide(m) and sends_small_constants(phase))
+    ]
 
 
 def is_wide(message: Message) -> bool:
@@ -38,7 +42,7 @@ def is_wide(message: Message) -> bool:
     return message.dtype.itemsize == 8
 
 
-def counts(phase: PhaseAnalysis) -> bool:
+def sends_small_constants(phase: PhaseAnalysis) -> bool:
     """Whether `send` returns nothing but small constants, as in `return 1 if new else 0`: no graph has enough edges for
     their sum to exceed 64 bits."""
     assert phase.send is not None
@@ -50,9 +54,9 @@ def counts(phase: PhaseAnalysis) -> bool:
 def check_sum(kernel: KernelText, message: Message, parts: tuple[str, str], total: str, row: str = "v") -> None:
     """Record the row if `total` is not the sum of its two parts."""
     test = f"{total} != {message.dtype.name}({total})"
-    record(kernel, f"wrapped({parts[0]}, {parts[1]}, {total}) < 0" if is_wide(message) else test, row)
+    record_excess(kernel, f"wrapped({parts[0]}, {parts[1]}, {total}) < 0" if is_wide(message) else test, row)
 
 
-def record(kernel: KernelText, test: str, row: str = "v") -> None:
+def record_excess(kernel: KernelText, test: str, row: str = "v") -> None:
     """Record the row if the test is true."""
     kernel.add(f"if {test}: {kernel.use(EXCESS, True)}[0] = int64({row}) + 1")

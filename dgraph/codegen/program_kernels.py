@@ -32,7 +32,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from dgraph.codegen.bounds import falls
+from dgraph.codegen.bounds import smaller_wins
 from dgraph.codegen.edge_kernels import EdgeKernelWriter
 from dgraph.codegen.neighbourhood_merges import recounts
 from dgraph.codegen.text import (
@@ -47,15 +47,15 @@ from dgraph.codegen.text import (
     literal,
 )
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
-from dgraph.programs.kernel_names import before, inbox, key, merging, name_in, sent
+from dgraph.programs.kernel_names import before_name, field_name, inbox_name, merge_name, phase_name, sent_name
 from dgraph.programs.program import Delta, State
 from dgraph.programs.reads import Reads
 
 
-class KernelTexts:
+class KernelWriter:
     """Writes all kernels of a program for one thread of a CPU; `cuda.py` writes them for the threads of a grid."""
 
-    crossing: type[EdgeKernelWriter] = EdgeKernelWriter
+    edge_writer: type[EdgeKernelWriter] = EdgeKernelWriter
 
     def __init__(self, analysis: Analysis, arrays: dict):
         self.analysis, self.arrays, self.width = analysis, arrays, analysis.width
@@ -64,7 +64,7 @@ class KernelTexts:
         if analysis.start or analysis.seed:
             self.begin()
         for phase in analysis.phases:
-            crossing = self.crossing(self, phase)
+            crossing = self.edge_writer(self, phase)
             if analysis.synchronous:
                 self.emit(phase)
                 self.fire_all(phase)
@@ -118,7 +118,7 @@ class KernelTexts:
             with kernel.block("for v in range(part_start, min(part_start + part_size, hi)):"):
                 yield
             for name, of in fields.items():
-                kernel.add(f"total_{name} = {merging(of.merge)}(total_{name}, fold_{name})")
+                kernel.add(f"total_{name} = {merge_name(of.merge)}(total_{name}, fold_{name})")
         kernel.add(f"return {', '.join(f'total_{name}' for name in fields)},")
 
     def begin(self) -> None:
@@ -128,12 +128,14 @@ class KernelTexts:
             self.open_list(kernel)
         with self.rows(kernel):
             if analysis.start:
-                self.assign(kernel, analysis.start, "start", {key(state.name): state for state in analysis.plain})
+                self.assign(
+                    kernel, analysis.start, "start", {field_name(state.name): state for state in analysis.plain}
+                )
             if analysis.seed:
                 phase = analysis.phases[0]
-                self.assign(kernel, analysis.seed, "seed", {inbox(phase, m): m for m in phase.messages})
+                self.assign(kernel, analysis.seed, "seed", {inbox_name(phase, m): m for m in phase.messages})
                 self.leave_out_nan(kernel, phase)
-                with kernel.block(f"if {any_message(kernel, phase, inbox)}:"):
+                with kernel.block(f"if {any_message(kernel, phase, inbox_name)}:"):
                     kernel.add(f"{kernel.use('arrived')}[v] = True")
                     self.enlist(kernel)
         if analysis.seed:
@@ -153,14 +155,14 @@ class KernelTexts:
     def leave_out_nan(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Replace NaN, which is not ordered, by the identity in ordered messages."""
         for message in phase.messages:
-            if message.dtype.kind == "f" and falls(message) is not None:
+            if message.dtype.kind == "f" and smaller_wins(message) is not None:
                 with kernel.components(message.shape is not None):
-                    place = item(kernel.use(inbox(phase, message), True), "v", message)
+                    place = item(kernel.use(inbox_name(phase, message), True), "v", message)
                     kernel.add(f"if {place} != {place}: {place} = {literal(message.identity)}")
 
     def fire(self, phase: PhaseAnalysis) -> None:
         """Accumulative: apply inboxes and compute messages."""
-        kernel = self.kernel(name_in(phase, "fire"), "frontier[lo:hi] apply their inboxes.", "frontier")
+        kernel = self.kernel(phase_name(phase, "fire"), "frontier[lo:hi] apply their inboxes.", "frontier")
         self.open_list(kernel)
         with self.rows(kernel, "i"):
             kernel.add("v = frontier[i]", f"{kernel.use('arrived')}[v] = False")
@@ -171,27 +173,27 @@ class KernelTexts:
                 condition = ""
                 if phase.hoisted:
                     self.hoist(kernel, phase)
-                    condition = any_message(kernel, phase, sent)
+                    condition = any_message(kernel, phase, sent_name)
                 with kernel.block(f"if {condition}:") if condition else nullcontext():
                     self.enlist(kernel)
         self.close_list(kernel)
 
     def hoist(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Compute the message of v along all its edges from its new state."""
-        targets = {sent(phase, message): message for message in phase.messages}
+        targets = {sent_name(phase, message): message for message in phase.messages}
         local = {} if self.width else {name: f"new_{name}" for name in phase.send.of("state")}
-        self.assign(kernel, phase.send, name_in(phase, "send"), targets, local)
+        self.assign(kernel, phase.send, phase_name(phase, "send"), targets, local)
 
     def fire_all(self, phase: PhaseAnalysis) -> None:
         """Synchronous: every vertex applies its inbox."""
-        kernel = self.kernel(name_in(phase, "fire"), "Rows lo:hi apply their inboxes.")
+        kernel = self.kernel(phase_name(phase, "fire"), "Rows lo:hi apply their inboxes.")
         kernel.add("count = uint64(0)")
         states = {state.name: state for state in self.analysis.states}
         with self.rows(kernel):
             for name in self.analysis.before:
                 with kernel.components(states[name].shape is not None):
-                    copy = item(kernel.use(before(name), True), "v", states[name])
-                    kernel.add(f"{copy} = {item(kernel.use(key(name)), 'v', states[name])}")
+                    copy = item(kernel.use(before_name(name), True), "v", states[name])
+                    kernel.add(f"{copy} = {item(kernel.use(field_name(name)), 'v', states[name])}")
             self.fold_inbox(kernel, phase, tuple(states))
             kernel.add("count += uint64(changed)")
         self.close_count(kernel)
@@ -204,30 +206,32 @@ class KernelTexts:
         if reads.vector or any(state.shape is not None for state in states):
             self.fold_vectors(kernel, phase, triggers, news)
             return
-        kernel.add(f"{news} = {call(kernel, reads, name_in(phase, 'apply'), ROW, phase)}")
+        kernel.add(f"{news} = {call(kernel, reads, phase_name(phase, 'apply'), ROW, phase)}")
         tests = [self.differs(kernel, state, "new") for state in states if state.name in triggers]
         kernel.add(f"changed = {' or '.join(tests)}")
-        kernel.add(*(f"{kernel.use(key(s.name), True)}[v] = new_{s.name}" for s in states if s.name in self.kept))
+        kernel.add(
+            *(f"{kernel.use(field_name(s.name), True)}[v] = new_{s.name}" for s in states if s.name in self.kept)
+        )
 
     def fold_vectors(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...], news: str) -> None:
         """The same per component. Scalars come from component 0 and are stored last, since the others read the old
         ones."""
         scalars = [state for state in self.analysis.states if state.shape is None]
         kernel.add("changed = False")
-        kernel.add(*(f"first_{state.name} = {kernel.use(key(state.name), True)}[v]" for state in scalars))
+        kernel.add(*(f"first_{state.name} = {kernel.use(field_name(state.name), True)}[v]" for state in scalars))
         with kernel.components(True):
-            kernel.add(f"{news} = {call(kernel, phase.apply, name_in(phase, 'apply'), ROW, phase)}")
+            kernel.add(f"{news} = {call(kernel, phase.apply, phase_name(phase, 'apply'), ROW, phase)}")
             for state in self.analysis.states:
                 if state in scalars:
                     kernel.add(f"if c == 0: first_{state.name} = new_{state.name}")
                     continue
                 if state.name in triggers:
                     kernel.add(f"changed = changed or {self.differs(kernel, state, 'new')}")
-                kernel.add(f"{kernel.use(key(state.name), True)}[v, c] = new_{state.name}")
+                kernel.add(f"{kernel.use(field_name(state.name), True)}[v, c] = new_{state.name}")
         for state in scalars:
             if state.name in triggers:
                 kernel.add(f"changed = changed or {self.differs(kernel, state, 'first')}")
-            kernel.add(f"{key(state.name)}[v] = first_{state.name}")
+            kernel.add(f"{field_name(state.name)}[v] = first_{state.name}")
 
     def differs(self, kernel: KernelText, state: State, local: str) -> str:
         """Whether a field has changed. If rounds continue until none has, a NaN that stays NaN is unchanged."""
@@ -238,22 +242,22 @@ class KernelTexts:
     def old(self, kernel: KernelText, state: State) -> str:
         """A field before this firing. In accumulative programs a Delta has been reset to its start."""
         reset = isinstance(state, Delta) and not self.analysis.synchronous
-        return literal(state.start) if reset else item(kernel.use(key(state.name)), "v", state)
+        return literal(state.start) if reset else item(kernel.use(field_name(state.name)), "v", state)
 
     def empty_inbox(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         for message in phase.messages:
             with kernel.components(message.shape is not None):
-                array = kernel.use(inbox(phase, message), True)
+                array = kernel.use(inbox_name(phase, message), True)
                 kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
 
     def emit(self, phase: PhaseAnalysis) -> None:
         """Synchronous: compute the messages of every vertex."""
         if not phase.hoisted:
             return
-        kernel = self.kernel(name_in(phase, "emit"), "The messages of rows lo:hi, the same along all their edges.")
+        kernel = self.kernel(phase_name(phase, "emit"), "The messages of rows lo:hi, the same along all their edges.")
         with self.rows(kernel):
-            targets = {sent(phase, message): message for message in phase.messages}
-            self.assign(kernel, phase.send, name_in(phase, "send"), targets)
+            targets = {sent_name(phase, message): message for message in phase.messages}
+            self.assign(kernel, phase.send, phase_name(phase, "send"), targets)
 
     def fold(self, name: str, names: tuple[str, ...]) -> None:
         """Fold the rows into global values."""
@@ -261,14 +265,14 @@ class KernelTexts:
             return
         kernel = self.kernel(name, f"Fold rows lo:hi into {', '.join(names)}.")
         fields = {name: self.analysis.globals[name] for name in names}
-        with self.rows_to_fold(kernel, {key(name): of for name, (of, _) in fields.items()}):
+        with self.rows_to_fold(kernel, {field_name(name): of for name, (of, _) in fields.items()}):
             for name, (of, reads) in fields.items():
                 inner_products(kernel, reads, ROW)
                 if reads.component is not None:
                     kernel.add(f"c = {reads.component}")
                 with kernel.components(reads.vector and reads.component is None):
-                    total, value = f"fold_{key(name)}", call(kernel, reads, f"value_of_{of.name}")
-                    kernel.add(f"{total} = {merging(of.merge)}({total}, {value})")
+                    total, value = f"fold_{field_name(name)}", call(kernel, reads, f"value_of_{of.name}")
+                    kernel.add(f"{total} = {merge_name(of.merge)}({total}, {value})")
 
     def finish(self) -> None:
         """Compute the columns of the answer."""
@@ -283,9 +287,9 @@ class KernelTexts:
         (phase,), news = self.analysis.phases, {state.name: f"new_{state.name}" for state in self.analysis.states}
         kernel = self.kernel("settled", "The results of rows lo:hi after applying the messages in their inboxes.")
         with self.rows(kernel):
-            kernel.add(*(f"{new} = {kernel.use(key(name))}[v]" for name, new in news.items()))
-            with kernel.block(f"if {any_message(kernel, phase, inbox)}:"):
-                applied = call(kernel, phase.apply, name_in(phase, "apply"), ROW, phase, news)
+            kernel.add(*(f"{new} = {kernel.use(field_name(name))}[v]" for name, new in news.items()))
+            with kernel.block(f"if {any_message(kernel, phase, inbox_name)}:"):
+                applied = call(kernel, phase.apply, phase_name(phase, "apply"), ROW, phase, news)
                 kernel.add(f"{', '.join(news.values())} = {applied}")
             self.fill_results(kernel, news)
 

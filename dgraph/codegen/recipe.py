@@ -102,7 +102,7 @@ def recipe_of(
     known, kind = _known.setdefault(type(program), {}), (target, program.vector_length, operator)
     analysis = analyse(program)
     if kind not in known or known[kind][0] is not analysis:
-        known[kind] = analysis, _bare(analysis), generate(program, target, operator)
+        known[kind] = analysis, _without_functions(analysis), generate(program, target, operator)
     sources = {device: recipe_of(program, device).source for device in others}
     return Recipe(*known[kind][1:], dict(program.values), program.functions.get("stop"), sources)
 
@@ -111,20 +111,20 @@ def _unpickled(pickled: bytes) -> Recipe:
     return Recipe(*cloudpickle.loads(pickled))
 
 
-def _bare(part: Any) -> Any:
+def _without_functions(part: Any) -> Any:
     """An analysis, or a part of it, without functions, whose texts are in the kernels."""
     match part:
         case Analysis():
             fields = "phases", "start", "seed", "stop", "globals", "results"
-            return replace(part, **{name: _bare(getattr(part, name)) for name in fields})
+            return replace(part, **{name: _without_functions(getattr(part, name)) for name in fields})
         case PhaseAnalysis():
-            return replace(part, send=_bare(part.send), apply=_bare(part.apply))
+            return replace(part, send=_without_functions(part.send), apply=_without_functions(part.apply))
         case Reads():
             return replace(part, function=None)  # type: ignore[arg-type]
         case dict():
-            return {name: _bare(one) for name, one in part.items()}
+            return {name: _without_functions(one) for name, one in part.items()}
         case tuple():
-            return tuple(map(_bare, part))
+            return tuple(map(_without_functions, part))
         case Global() | Result():
             field = copy.copy(part)
             field.function = None

@@ -28,14 +28,14 @@ def module_of(source: Source) -> ModuleType:
     with _lock:
         if source.digest not in _modules:
             try:
-                _modules[source.digest] = _import(_written(source))
+                _modules[source.digest] = _import(_write(source))
             except OSError as error:
                 warn_uncached(error)
-                _modules[source.digest] = _unwritten(source)
+                _modules[source.digest] = _module_in_memory(source)
         return _modules[source.digest]
 
 
-def _written(source: Source) -> Path:
+def _write(source: Source) -> Path:
     path = cache_folder() / f"{source.name.lower()}_{source.digest}.py"
     with contextlib.suppress(OSError):
         if path.read_text() == source.text:
@@ -51,7 +51,7 @@ def _written(source: Source) -> Path:
     return path
 
 
-def _unwritten(source: Source) -> ModuleType:
+def _module_in_memory(source: Source) -> ModuleType:
     """The module of a source without a file, because the disk is full or read-only."""
     module = ModuleType(f"dgraph_kernels_{source.name.lower()}_{source.digest}")
     place = f"<{module.__name__}>"
@@ -71,7 +71,7 @@ def _import(path: Path) -> ModuleType:
     return module
 
 
-def forget() -> None:
+def forget_modules() -> None:
     """Forget the modules of this process, so that it behaves like a new one (for tests)."""
     with _lock:
         for module in _modules.values():

@@ -9,7 +9,7 @@ from dataclasses import field as field_of
 from typing import Any
 
 from dgraph.programs.analysis import Analysis, PhaseAnalysis, component_of
-from dgraph.programs.kernel_names import ORDINAL, before, inbox, key
+from dgraph.programs.kernel_names import ORDINAL, before_name, field_name, inbox_name
 from dgraph.programs.program import Field
 from dgraph.programs.reads import Reads
 from dgraph.programs.syntax import dot_name
@@ -29,7 +29,7 @@ def by_name(*arguments: Argument) -> dict[str, Argument]:
     return {argument.name: argument for argument in arguments}
 
 
-FIXED = by_name(  # arguments that every program has; scalars first
+COMMON_ARGUMENTS = by_name(  # arguments that every program has; scalars first
     *(Argument(name, "uint64") for name in ("lo", "hi", "queued", "round_word")),
     *(Argument(name, "int64") for name in ("round", "vertices")),
     *(Argument(name, "int64", 1) for name in ("number", "degree", "indptr")),
@@ -135,27 +135,27 @@ def _argument(kernel: KernelText, reads: Reads, name: str, place: CallSite, phas
     fields: dict[str, Field] = {field.name: field for field in (*analysis.states, *analysis.columns)}
     match reads.kinds[name]:
         case "state" | "column":
-            return item(kernel.use(key(name)), place.at, fields[name])
+            return item(kernel.use(field_name(name)), place.at, fields[name])
         case "before":
             state = fields[name.removesuffix("_before")]
-            return item(kernel.use(before(state.name)), place.at, state)
+            return item(kernel.use(before_name(state.name)), place.at, state)
         case "message" if phase is not None:
             message = next(m for m in phase.messages if m.name == name)
-            return item(kernel.use(inbox(phase, message)), place.at, message)
+            return item(kernel.use(inbox_name(phase, message)), place.at, message)
         case "edge":
-            return kernel.of_edge(place.rows + key(name), place.edge)
+            return kernel.of_edge(place.rows + field_name(name), place.edge)
         case "target" | "ahead":
             target = name.removeprefix("target_")
             declared = fields.get(target)
-            array = key(target) if declared else {"id": "number"}.get(target, target)
+            array = field_name(target) if declared else {"id": "number"}.get(target, target)
             return item(kernel.use(array), place.target, declared)
         case "global" if name not in analysis.globals:  # a vector, whose components are separate values
-            components = [kernel.use(key(component_of(name, c))) for c in range(analysis.width)]
+            components = [kernel.use(field_name(component_of(name, c))) for c in range(analysis.width)]
             return f"({', '.join(components)},)[c]"
         case "parameter" if any(field.name == name and field.shape is not None for field in analysis.parameters):
-            return f"{kernel.use(key(name))}[c]"
+            return f"{kernel.use(field_name(name))}[c]"
         case "parameter" | "global":
-            return kernel.use(key(name))
+            return kernel.use(field_name(name))
     return _built_in(kernel, reads, name, place)
 
 
@@ -187,9 +187,9 @@ def inner_products(kernel: KernelText, reads: Reads, place: CallSite, phase: Pha
             if kind == "parameter":
                 reads.function.refuse(f"dot({', '.join(pair)}) of a parameter", None, "Use vectors of vertices.")
             at_target = kind in ("target", "ahead")
-            array = key(name.removeprefix("target_") if at_target else name)
+            array = field_name(name.removeprefix("target_") if at_target else name)
             if kind == "message" and phase is not None:
-                array = inbox(phase, next(m for m in phase.messages if m.name == name))
+                array = inbox_name(phase, next(m for m in phase.messages if m.name == name))
             rows.append(f"{kernel.use(array)}[{place.target if at_target else place.at}]")
         kernel.add(f"{dot_name(i)} = inner({', '.join(rows)})")
 
@@ -205,8 +205,8 @@ def edges_of(row: str, indptr: str = "indptr") -> str:
 
 
 def any_message(kernel: KernelText, phase: PhaseAnalysis, array: Callable) -> str:
-    """Kernel text that tests whether any field of v's message in an array (`inbox` or `sent`) differs from the
-    identity."""
+    """Kernel text that tests whether any field of v's message in an array (`inbox_name` or `sent_name`) differs from
+    the identity."""
     tests = []
     for message in phase.messages:
         for c in range(kernel.analysis.width) if message.shape is not None else [None]:

@@ -14,8 +14,8 @@ from dgraph.native import threads
 from dgraph.native.team import team
 from dgraph.tables.vertex_arrays import IN_PROCESS
 
-SMALL = 1 << 13  # rows or edges: starting another thread for less costs more than it saves
-RANGES = 4  # per thread, so that no thread waits long for another
+SMALLEST_RANGE = 1 << 13  # rows or edges: starting another thread for less costs more than it saves
+RANGES_PER_THREAD = 4  # per thread, so that no thread waits long for another
 
 
 class Cpu:
@@ -63,14 +63,14 @@ class Cpu:
             ranges = self.ranges(kernel, first, count, values)
         else:
             ranges = [(lo, min(lo + block, count)) for lo in range(first, count, block)]
-        return threads.each(run, ranges) if self.num_threads > 1 else [run(bounds) for bounds in ranges]
+        return threads.parallel_map(run, ranges) if self.num_threads > 1 else [run(bounds) for bounds in ranges]
 
     def ranges(self, kernel: Kernel, lo: int, hi: int, values: Mapping[str, Any]) -> Sequence[tuple[int, int]]:
         """Ranges of rows with about equal work: edges if the kernel reads any, otherwise rows."""
         by_edges, count = "indptr" in kernel.names, hi - lo
-        pieces = RANGES * self.num_threads if by_edges else self.num_threads
+        pieces = RANGES_PER_THREAD * self.num_threads if by_edges else self.num_threads
         work = int(values["indptr"][hi] - values["indptr"][lo]) if by_edges else count
-        pieces = min(pieces, 1 + work // SMALL, max(count, 1)) if self.num_threads > 1 else 1
+        pieces = min(pieces, 1 + work // SMALLEST_RANGE, max(count, 1)) if self.num_threads > 1 else 1
         if pieces == 1:
             return [(lo, hi)]
         if not by_edges:

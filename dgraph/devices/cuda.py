@@ -23,7 +23,7 @@ from dgraph.devices.edge_blocks import EdgeBlocks
 from dgraph.devices.own_device import Device
 from dgraph.devices.tally import DeviceCounters
 
-LIMITS = 8, 64, 2048  # shorter rows are gathered by one thread, a quarter of a warp, a warp; longer ones by a block
+ROW_LIMITS = 8, 64, 2048  # shorter rows are gathered by one thread, a quarter of a warp, a warp; longer ones by a block
 WHOLE_ROW = 1 << 40  # more edges than any row has
 
 
@@ -206,8 +206,8 @@ class Cuda:
 
     def by_degree(self, ends: np.ndarray, first: int) -> list[tuple[int, np.ndarray]]:
         """Pairs (threads per row, rows in ascending order), by number of edges; the first row has number `first`."""
-        classes = np.digitize(np.diff(ends), LIMITS)
-        lists = [(first + np.flatnonzero(classes == i)).astype(np.uint32) for i in range(len(LIMITS) + 1)]
+        classes = np.digitize(np.diff(ends), ROW_LIMITS)
+        lists = [(first + np.flatnonzero(classes == i)).astype(np.uint32) for i in range(len(ROW_LIMITS) + 1)]
         return list(zip(self.grid.groups, lists, strict=True))
 
     def _scratch(self, name: str, edges: int) -> dict[str, DeviceArray]:

@@ -16,8 +16,8 @@ import numpy as np
 
 from dgraph.errors import DeviceError
 
-SPARE = 0.1  # share of a budget that optional arrays leave free
-SWEEP = 10.0  # seconds between two garbage collections, each of which takes as long as many rounds
+SPARE_SHARE = 0.1  # share of a budget that optional arrays leave free
+SWEEP_INTERVAL = 10.0  # seconds between two garbage collections, each of which takes as long as many rounds
 
 
 class DeviceArray:
@@ -92,7 +92,7 @@ class Memory:
 
     def _sweep(self) -> None:
         """Collect garbage: exceptions that a compiler has caught may still refer to arrays of runs that have ended."""
-        if time.monotonic() > self._swept + SWEEP:
+        if time.monotonic() > self._swept + SWEEP_INTERVAL:
             gc.collect()
             self._swept = time.monotonic()
 
@@ -120,7 +120,7 @@ class Memory:
 
     def adopt(self, array: np.ndarray, raw: Any) -> None:
         """Register an existing array of the device as the copy of an array of the host, if the budget allows it."""
-        if self.fits(raw.nbytes, SPARE):
+        if self.fits(raw.nbytes, SPARE_SHARE):
             self._keep(array, self.counted(raw))
 
     def has(self, array: np.ndarray) -> bool:

@@ -14,14 +14,14 @@ from dgraph.devices.device_memory import DeviceArray, Memory
 from dgraph.devices.tally import DeviceCounters
 from dgraph.errors import DeviceError
 from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.programs.kernel_names import name_in
+from dgraph.programs.kernel_names import phase_name
 from dgraph.tables.vertex_arrays import VertexArrays, Where
 
 QUEUED, EDGES, COUNTED = "queued", "edges", "counted"  # with LISTED, what kernels report besides global values
 REST = "rest_out", "rest_in"  # the number of further parts of long rows, in each table of senders
 SLOTS = dict.fromkeys((QUEUED, LISTED, EDGES, *REST, COUNTED), "int64")
-LARGE = 64 << 10  # mail of at least this many bytes stays on the device; copying less to the host is cheaper
-PART = 1 << 11  # edges of a sender that one warp handles; other warps share the rest
+LARGE_MAIL = 64 << 10  # mail of at least this many bytes stays on the device; copying less to the host is cheaper
+PART_EDGES = 1 << 11  # edges of a sender that one warp handles; other warps share the rest
 
 Launch = Callable[..., Any]  # runs a kernel by name, over a number of rows, with arguments by name
 
@@ -53,7 +53,7 @@ class LongRows(NamedTuple):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return {"senders": self.senders, "parts": self.parts, "part_size": PART}
+        return {"senders": self.senders, "parts": self.parts, "part_size": PART_EDGES}
 
 
 def parts_of(values: Mapping[str, Any]) -> LongRows | None:
@@ -116,7 +116,7 @@ class DeviceVertexArrays(VertexArrays):
         return DeviceIds(self.places(slice(0, n)), n)
 
     def below(self, ids: DeviceIds, limit: int) -> DeviceIds:
-        room = self.room("below", len(ids), np.uint32)
+        room = self.scratch_array("below", len(ids), np.uint32)
         self.tally.clear(LISTED, LISTED)
         self.launch("list_below", len(ids), ids=ids.array, limit=limit, queue=room, listed=LISTED)
         return DeviceIds(room, self.tally[LISTED])
@@ -134,7 +134,9 @@ class DeviceVertexArrays(VertexArrays):
         self._listed = ids
         known = not isinstance(ids.count, DeferredCount) or ids.count.value is not None
         for side, slot in zip(sides, REST[: len(sides)], strict=True):
-            rest = self.rooms({f"{one} {slot}": side.num_edges // PART + 1 for one in ("senders", "parts")}, np.uint32)
+            rest = self.rooms(
+                {f"{one} {slot}": side.num_edges // PART_EDGES + 1 for one in ("senders", "parts")}, np.uint32
+            )
             ids.rest[id(side.indptr)] = LongRows(
                 rest[f"senders {slot}"], rest[f"parts {slot}"], DeferredCount(self.tally, slot)
             )
@@ -172,7 +174,7 @@ class DeviceVertexArrays(VertexArrays):
             self._words("unpack", array, len(ids), ids=self.copied("ids", ids.astype(np.uint32)), packed=packed.words)
 
     def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
-        return self.run(name_in(phase, BEST), len(senders), {**values, "senders": senders})
+        return self.run(phase_name(phase, BEST), len(senders), {**values, "senders": senders})
 
     # -- what travels --------------------------------------------------------------------------------------------------
 
@@ -187,21 +189,21 @@ class DeviceVertexArrays(VertexArrays):
             self._words("mark_news", array, n, before=old.words, marks=marks)
         return marks, before
 
-    def marked(self, mask: DeviceArray, where: Where) -> np.ndarray:
+    def select_flags(self, mask: DeviceArray, where: Where) -> np.ndarray:
         ids = self.places(where)
         marks = self._marks("marked", len(ids))
         self._words("mark_set", mask, len(ids), ids=ids, marks=marks)
         return self.memory.get(marks[: len(ids)]).view(bool)
 
-    def unlike(self, arrays: Sequence[DeviceArray], where: slice, values: Sequence[Any]) -> np.ndarray:
+    def differing_rows(self, arrays: Sequence[DeviceArray], where: slice, values: Sequence[Any]) -> np.ndarray:
         marks = self._marks("marked", where.stop - where.start)
         for array, value in zip(arrays, values, strict=True):
             word = np.array(value, array.dtype).view(array.words.dtype)[()]
             self._words("mark_unlike", array, where.stop, where.start, value=word, marks=marks)
         return self.memory.get(marks[: where.stop - where.start]).view(bool)
 
-    def room_for_mail(self, size: int) -> DeviceArray | None:
-        if size >= LARGE:
+    def mail_buffer(self, size: int) -> DeviceArray | None:
+        if size >= LARGE_MAIL:
             with suppress(DeviceError):
                 room = self.memory.empty(size, np.uint8)
                 self.direct += size
@@ -219,14 +221,14 @@ class DeviceVertexArrays(VertexArrays):
         else:
             chosen = picked + where.start if isinstance(where, slice) else where[picked]
             ids = self.copied("ids", chosen.astype(np.uint32, copy=False))
-        packed = out if stays else self.room("packed", out.size, array.dtype)[: out.size].reshape(out.shape)
+        packed = out if stays else self.scratch_array("packed", out.size, array.dtype)[: out.size].reshape(out.shape)
         self._words("pack", array, len(out), ids=ids, packed=packed.words)
         if not stays:
             self.memory.get(packed, out)
 
     # -- scratch -------------------------------------------------------------------------------------------------------
 
-    def room(self, name: str, count: int, dtype: Any) -> DeviceArray:
+    def scratch_array(self, name: str, count: int, dtype: Any) -> DeviceArray:
         """Scratch of at least this length. The same name gives the same memory."""
         key = f"{name} {np.dtype(dtype)}"
         if key not in self._scratch or len(self._scratch[key]) < count:
@@ -237,7 +239,7 @@ class DeviceVertexArrays(VertexArrays):
     def rooms(self, counts: Mapping[str, int], dtype: Any) -> dict[str, DeviceArray]:
         """Several scratch arrays; if one does not fit, none of them is kept."""
         try:
-            return {name: self.room(name, count, dtype) for name, count in counts.items()}
+            return {name: self.scratch_array(name, count, dtype) for name, count in counts.items()}
         except DeviceError:
             for name in counts:
                 self._scratch.pop(f"{name} {np.dtype(dtype)}", None)
@@ -245,7 +247,7 @@ class DeviceVertexArrays(VertexArrays):
 
     def copied(self, name: str, array: np.ndarray) -> DeviceArray:
         """A copy of an array of the host in scratch."""
-        copy = self.room(name, array.size, array.dtype)[: array.size].reshape(array.shape)
+        copy = self.scratch_array(name, array.size, array.dtype)[: array.size].reshape(array.shape)
         self.memory.put(copy, array)
         return copy
 
@@ -262,7 +264,7 @@ class DeviceVertexArrays(VertexArrays):
 
     def _marks(self, name: str, count: int) -> DeviceArray:
         """`count` flags, none of them set."""
-        marks = self.room(name, count, np.uint8)
+        marks = self.scratch_array(name, count, np.uint8)
         self.memory.fill(marks[:count], 0)
         return marks
 

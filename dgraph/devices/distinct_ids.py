@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from dgraph.devices import own_device, probe
-from dgraph.devices.sorted_rows import FEW, to_gpu, to_host
+from dgraph.devices.sorted_rows import MOST_ROWS, to_gpu, to_host
 from dgraph.errors import DeviceError
 from dgraph.partition.ids import id_tables
 from dgraph.partition.ids.chunk import Chunk
 from dgraph.partition.ids.id_tables import EncodedChunk
 from dgraph.partition.ids.id_types import IdType
 
-BYTES = 64  # per id while they are sorted
+BYTES_PER_ID = 64  # per id while they are sorted
 
 
 def encode(chunk: Chunk, id_type: IdType) -> EncodedChunk:
@@ -47,10 +47,10 @@ def _in_order(arrays: Sequence[np.ndarray]) -> tuple[pa.Array, list[np.ndarray]]
     """The distinct ids in ascending order, and for each array the places of its ids among them; None without a GPU or
     enough memory on it."""
     lengths = [len(array) for array in arrays]
-    if not 0 < sum(lengths) < FEW or probe.missing_requirements():
+    if not 0 < sum(lengths) < MOST_ROWS or probe.missing_requirements():
         return None
     memory = own_device.own_memory()
-    if memory.fits(BYTES * sum(lengths)):
+    if memory.fits(BYTES_PER_ID * sum(lengths)):
         with suppress(MemoryError, DeviceError):
             ids = memory.xp.concatenate([to_gpu(memory, array) for array in arrays])
             distinct, places = memory.xp.unique(ids, return_inverse=True)

@@ -14,13 +14,13 @@ import numpy as np
 from dgraph.devices.device_memory import DeviceArray, Memory
 from dgraph.errors import DeviceError
 from dgraph.pipeline.block_size import CostFit, size_for
-from dgraph.pipeline.blocks import Block, cut
-from dgraph.pipeline.stages import BUFFERS, in_turn, side_by_side
+from dgraph.pipeline.blocks import Block, cut_blocks
+from dgraph.pipeline.stages import BUFFERS, run_concurrently, run_sequentially
 
-FIRST = 1 << 22  # edges per block until enough has been measured
-SHORTEST = 1 << 18  # fewest edges that the model may choose: fits to blocks of one length are mostly noise
-FEWEST = 1 << 8  # fewest edges per block when memory is short
-SPARE = 1 / 8  # share of the memory reserved for results, which are allocated last
+FIRST_SIZE = 1 << 22  # edges per block until enough has been measured
+FEWEST_CHOSEN = 1 << 18  # fewest edges that the model may choose: fits to blocks of one length are mostly noise
+FEWEST_EDGES = 1 << 8  # fewest edges per block when memory is short
+RESERVED_SHARE = 1 / 8  # share of the memory reserved for results, which are allocated last
 DOWN, COMPUTE = 0, 1  # the stages, and the numbers of their streams
 
 Arrays = dict[str, Any]
@@ -62,14 +62,14 @@ class EdgeBlocks:
         self.memory.wait()  # because stages use streams of their own
         passage = BlockTransfer(self, kernel, edges, ends, first, run)
         if self.block is None or len(blocks) == 1:
-            in_turn(passage, blocks)
+            run_sequentially(passage, blocks)
         else:
-            side_by_side([passage], blocks)
+            run_concurrently([passage], blocks)
 
     def _stay(self, edges: Mapping[str, np.ndarray], prepare: Callable[[int], Any]) -> bool:
         """Copy all edges to the device if they fit; returns whether they are there."""
         missing = [array for array in edges.values() if not self.memory.has(array)]
-        if missing and not self.memory.fits(sum(array.nbytes for array in missing), SPARE):
+        if missing and not self.memory.fits(sum(array.nbytes for array in missing), RESERVED_SHARE):
             return False
         try:
             for array in missing:
@@ -86,21 +86,21 @@ class EdgeBlocks:
     ) -> Sequence[Block]:
         """Blocks that fit in memory, found by halving their size after out-of-memory errors."""
         count = int(ends[-1] - ends[0])
-        size = size_for(self.block, count, [self.measured[kernel].fit()], FIRST, SHORTEST)
-        self.size = max(FEWEST, min(size, -(-count // BUFFERS)))
+        size = size_for(self.block, count, [self.measured[kernel].fit()], FIRST_SIZE, FEWEST_CHOSEN)
+        self.size = max(FEWEST_EDGES, min(size, -(-count // BUFFERS)))
         while True:
-            blocks = cut(ends, self.size, taper=self.block == "auto")
+            blocks = cut_blocks(ends, self.size, taper=self.block == "auto")
             try:
                 longest = max(block.edges for block in blocks)
                 self._make_room(edges, longest)
                 prepare(longest)
             except DeviceError as error:
-                if self.size <= FEWEST:
+                if self.size <= FEWEST_EDGES:
                     raise DeviceError(
                         f"the device has not enough memory for {BUFFERS} blocks of {longest:,} edges in addition to "
                         f"{self.memory.used:,} bytes in use: raise memory_budget=, or build the graph with more parts="
                     ) from error
-                self.size = max(FEWEST, self.size // 2)
+                self.size = max(FEWEST_EDGES, self.size // 2)
                 continue
             return blocks
 
@@ -109,7 +109,7 @@ class EdgeBlocks:
             return
         self.buffers, self.capacity = [], 0  # first, because there may be no memory for both
         size = BUFFERS * count * sum(array.itemsize for array in edges.values())
-        if not self.memory.fits(size, SPARE):
+        if not self.memory.fits(size, RESERVED_SHARE):
             raise DeviceError(f"{size:,} bytes for blocks of {count:,} edges leave too little memory for results")
         self.buffers = [{name: self._buffer(count, array) for name, array in edges.items()} for _ in range(BUFFERS)]
         self.capacity = count

@@ -14,7 +14,7 @@ import numpy as np
 from dgraph.devices.device_memory import DeviceArray, Memory
 from dgraph.errors import DeviceError
 
-WHOLE = 0.9  # share of a GPU's memory that a run may use: the rest is for compiled code and other processes
+BUDGET_SHARE = 0.9  # share of a GPU's memory that a run may use: the rest is for compiled code and other processes
 STREAM_OF_THREADS = "CUPY_CUDA_PER_THREAD_DEFAULT_STREAM"
 
 
@@ -97,7 +97,7 @@ class GpuMemory(Memory):
 
     @property
     def whole(self) -> int:
-        return int(WHOLE * self.xp.cuda.runtime.memGetInfo()[1])
+        return int(BUDGET_SHARE * self.xp.cuda.runtime.memGetInfo()[1])
 
     def pin(self, array: np.ndarray) -> bool:
         key, address = id(array), array.ctypes.data

@@ -18,11 +18,11 @@ from dgraph.devices.probe import simulated
 from dgraph.devices.simulator import simulate
 from dgraph.errors import DeviceError
 
-BLOCKS = 2048  # most blocks of a grid
-FEWEST = 128  # fewest blocks of a grid: fewer would leave the GPU idle, and Numba warns of each such grid
+MOST_BLOCKS = 2048  # most blocks of a grid
+FEWEST_BLOCKS = 128  # fewest blocks of a grid: fewer would leave the GPU idle, and Numba warns of each such grid
 
 launchers: dict[str, dict[str, Launcher]] = {}  # by source and kernel, for all runs of this process
-_one_at_a_time = threading.Lock()  # threads of this process share a device
+_device_lock = threading.Lock()  # threads of this process share a device
 
 
 class ThreadGroups(NamedTuple):
@@ -45,12 +45,12 @@ class Device:
         if simulated():
             simulate(self.module)
         self.block: int = vars(self.module)["BLOCK"]
-        self.fewest, self.blocks = (1, 2) if simulated() else (FEWEST, BLOCKS)
+        self.fewest, self.blocks = (1, 2) if simulated() else (FEWEST_BLOCKS, MOST_BLOCKS)
         self.groups = ThreadGroups(1, min(8, self.block // 4), min(32, self.block // 2), self.block)
 
     def launch(self, name: str, blocks: int, arguments: list[Any]) -> None:
         """Run a kernel on this many blocks, after those that were launched before."""
-        with _one_at_a_time:
+        with _device_lock:
             try:
                 if name not in self.kernels:
                     self.kernels[name] = Launcher(getattr(self.module, name), self.source.kernels[name])
@@ -63,7 +63,7 @@ class Device:
 
 def own_memory() -> Memory:
     """The memory of the device of this process; all threads share the object."""
-    with _one_at_a_time:
+    with _device_lock:
         return _own_memory()
 
 

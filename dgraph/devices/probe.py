@@ -18,13 +18,13 @@ from dgraph.errors import DeviceError
 CPU, CUDA = "cpu", "cuda"  # devices, as users name them
 DEVICES = ("auto", CPU, CUDA)
 SIMULATOR = "NUMBA_ENABLE_CUDASIM"  # if it is 1, Numba runs kernels on Python threads
-KERNELS = {"numba_cuda": "numba-cuda", "cupy": "cupy"}  # packages that kernels need: module -> name of the package
-CUDF = {"cudf": "cudf", "dask_cudf": "dask-cudf"}  # packages that frames on GPUs need
+KERNEL_PACKAGES = {"numba_cuda": "numba-cuda", "cupy": "cupy"}  # what kernels need: module -> name of the package
+CUDF_PACKAGES = {"cudf": "cudf", "dask_cudf": "dask-cudf"}  # packages that frames on GPUs need
 NO_GPU = "a GPU that the CUDA driver (libcuda.so.1) reports"
 INSTALL = "Install dask-dgraph[cuda12] or dask-dgraph[cuda13], matching your driver, on every worker that has a GPU"
-OR_OTHERS = f'{INSTALL}; or use device="cpu", or device="auto", which takes a GPU only where there is one'  # of runs
-CAPABILITY = 75, 76  # the driver's attributes for the major and minor version
-OLDEST = 7, 5  # the threads of a warp need not run in lockstep, and RAPIDS and CUDA 13 support it
+INSTALL_OR_CHOOSE = f'{INSTALL}; or use device="cpu", or device="auto", which takes a GPU only where there is one'
+CAPABILITY_ATTRIBUTES = 75, 76  # the driver's attributes for the major and minor version
+OLDEST_CAPABILITY = 7, 5  # the threads of a warp need not run in lockstep, and RAPIDS and CUDA 13 support it
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def _gpu(driver: ctypes.CDLL, number: int) -> CudaDevice:
     driver.cuDeviceGetName(name, len(name), device)
     driver.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
     capability = []
-    for attribute in CAPABILITY:
+    for attribute in CAPABILITY_ATTRIBUTES:
         driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
         capability.append(value.value)
     return CudaDevice(name.value.decode(errors="replace"), (capability[0], capability[1]), memory.value)
@@ -67,15 +67,15 @@ def simulated() -> bool:
     return os.environ.get(SIMULATOR, "0") not in ("", "0")
 
 
-def missing_requirements(packages: Mapping[str, str] = KERNELS) -> tuple[str, ...]:
+def missing_requirements(packages: Mapping[str, str] = KERNEL_PACKAGES) -> tuple[str, ...]:
     """What this process lacks among a GPU and some packages (module -> name of the package), which it does not import.
     The driver is queried last, because that takes longest and a process forked after it cannot use the GPU."""
-    if simulated() and packages == KERNELS:
+    if simulated() and packages == KERNEL_PACKAGES:
         return ()
     missing = tuple(f"the package {name}" for module, name in packages.items() if not _installed(module))
     if "numba_cuda" in packages and "the package numba-cuda" not in missing:
         with suppress(PackageNotFoundError):  # a package without metadata: it may work
-            missing += _misfits(np.__version__, version("numba-cuda"))
+            missing += _incompatible_releases(np.__version__, version("numba-cuda"))
     return (*_no_gpu(), *missing)
 
 
@@ -84,12 +84,13 @@ def _no_gpu() -> tuple[str, ...]:
     if not gpus():
         return (NO_GPU,)
     (major, minor), name = gpus()[0].capability, gpus()[0].name
-    if (major, minor) >= OLDEST:
+    if (major, minor) >= OLDEST_CAPABILITY:
         return ()
-    return (f"a GPU of compute capability {OLDEST[0]}.{OLDEST[1]} or later ({name} has {major}.{minor})",)
+    oldest = ".".join(map(str, OLDEST_CAPABILITY))
+    return (f"a GPU of compute capability {oldest} or later ({name} has {major}.{minor})",)
 
 
-def _misfits(numpy: str, numba_cuda: str) -> tuple[str, ...]:
+def _incompatible_releases(numpy: str, numba_cuda: str) -> tuple[str, ...]:
     """Installed releases that are incompatible: the first kernel would raise an AttributeError."""
     numpy_release, cuda_release = (tuple(map(int, one.split(".")[:2])) for one in (numpy, numba_cuda))
     if numpy_release <= (2, 4) or cuda_release > (0, 30):
@@ -97,12 +98,12 @@ def _misfits(numpy: str, numba_cuda: str) -> tuple[str, ...]:
     return (f"NumPy below 2.5 (it has {numpy}), as numba-cuda {numba_cuda} needs",)
 
 
-def device_here() -> str:
+def default_device() -> str:
     """The device that runs kernels in this process for device="auto"."""
     return CPU if missing_requirements() else CUDA
 
 
-def need(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
+def require(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
     """Raise one error that lists everything that workers (or this process) lack for `what`, if they lack anything."""
     by_lack: dict[str, list[str]] = {}
     for where, missing in lacks.items():
@@ -117,7 +118,7 @@ def need(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
 
 def require_cuda() -> None:
     """Raise one error that lists everything that this process lacks for device="cuda", if it lacks anything."""
-    need('device="cuda"', {"this process": missing_requirements()}, OR_OTHERS)
+    require('device="cuda"', {"this process": missing_requirements()}, INSTALL_OR_CHOOSE)
 
 
 @cache

@@ -17,11 +17,11 @@ def simulate(module: ModuleType) -> None:
     here |= {"BLOCK": 4, "WARP": 0, "next_place": lambda counter: here["atomic_add"](counter, 0, 1)}
     here["streamed"] = lambda array, place: array[place]
     here["__warningregistry__"] = {}  # otherwise the first warning adds it while other threads iterate over these names
-    share_once()
+    share_arrays()
 
 
 @cache
-def share_once() -> None:
+def share_arrays() -> None:
     """Make the threads of a block share one array. If two threads ask at once, the simulator gives each its own and one
     of them loses its values."""
     from numba.cuda.simulator.kernelapi import FakeCUDAShared

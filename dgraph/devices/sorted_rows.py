@@ -18,22 +18,22 @@ from dgraph.errors import DeviceError
 from dgraph.partition import adjacency
 from dgraph.partition.adjacency import Adjacency, EdgeSlice
 
-BYTES = 64  # per arc while arcs are sorted
-FEW = 2**32 - 1  # rows: their numbers, and the end, must fit in 32 bits
+BYTES_PER_ARC = 64  # per arc while arcs are sorted
+MOST_ROWS = 2**32 - 1  # rows: their numbers, and the end, must fit in 32 bits
 
 
 def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency:
     """The same as `adjacency.build`, which takes over if this process has no GPU or not enough memory on it."""
     arcs = sum(len(one.keys) for one in edges)
-    if arcs and num_rows < FEW and not probe.missing_requirements():
+    if arcs and num_rows < MOST_ROWS and not probe.missing_requirements():
         memory = own_device.own_memory()
-        if memory.fits(BYTES * arcs):
+        if memory.fits(BYTES_PER_ARC * arcs):
             with suppress(MemoryError, DeviceError):
-                return _moved_and_sorted(memory, edges, num_rows)
+                return _sort_on_gpu(memory, edges, num_rows)
     return adjacency.build(edges, num_rows, workers=workers)
 
 
-def _moved_and_sorted(memory: Memory, edges: Sequence[EdgeSlice], num_rows: int) -> Adjacency:
+def _sort_on_gpu(memory: Memory, edges: Sequence[EdgeSlice], num_rows: int) -> Adjacency:
     keys: list[Any] = []
     others: list[Any] = []
     columns: dict[str, list[Any]] = {name: [] for name in edges[0].columns}
@@ -59,7 +59,9 @@ def sort(
     neighbours = concatenate(xp, others)[place]
     values = {name: concatenate(xp, pieces)[place] for name, pieces in columns.items()}
     return Adjacency(
-        _kept(memory, indptr), _kept(memory, neighbours), {name: _kept(memory, one) for name, one in values.items()}
+        _copy_of_resident(memory, indptr),
+        _copy_of_resident(memory, neighbours),
+        {name: _copy_of_resident(memory, one) for name, one in values.items()},
     )
 
 
@@ -80,7 +82,7 @@ def to_host(memory: Memory, raw: Any) -> np.ndarray:
     return memory.get(DeviceArray(memory, raw))
 
 
-def _kept(memory: Memory, raw: Any) -> np.ndarray:
+def _copy_of_resident(memory: Memory, raw: Any) -> np.ndarray:
     """A copy on the host of an array of the GPU, which stays there as that array's device copy."""
     array = to_host(memory, raw)
     memory.adopt(array, raw)

@@ -14,7 +14,7 @@ from dgraph.engines.rounds import Rounds
 from dgraph.engines.standstill import Standstill
 from dgraph.exchange.mail import Buffer
 from dgraph.exchange.termination import Note, Notes, Termination
-from dgraph.tables.vertex_lists import NOBODY
+from dgraph.tables.vertex_lists import NO_VERTICES
 from dgraph.vertex_state.partition_state import PartitionState
 from dgraph.vertex_state.sweeps import can_sweep, sweep
 
@@ -134,7 +134,7 @@ class FreeRounds:
     def hear(self, state: PartitionState) -> None:
         """Merge the mail that `ProxyMail.bring` was given."""
         state.receive(self.phase, self.targets)
-        state.frontier.send(NOBODY)
+        state.frontier.send(NO_VERTICES)
         state.take(self.phase, self.senders, self.targets)
         if len(state.frontier.senders):
             state.cross(self.phase)
@@ -176,7 +176,7 @@ class FreeRounds:
 
     def fire(self, state: PartitionState) -> None:
         """For a checkpoint: fire the vertices with news, but do not send yet."""
-        state.frontier.send(NOBODY)
+        state.frontier.send(NO_VERTICES)
         if len(state.ready()):
             state.fire(self.phase)
 

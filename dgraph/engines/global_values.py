@@ -14,7 +14,7 @@ import numpy as np
 
 from dgraph.codegen.recipe import Recipe
 from dgraph.programs.analysis import Analysis
-from dgraph.programs.kernel_names import key
+from dgraph.programs.kernel_names import field_name
 from dgraph.programs.monoid import SUM
 from dgraph.vertex_state.partition_state import PartitionState
 
@@ -90,7 +90,7 @@ class GlobalValues:
         self.values |= values
         self.folded, self.unshared = [], False
         for state in self.states:
-            state.values |= {key(name): value for name, value in values.items()}
+            state.values |= {field_name(name): value for name, value in values.items()}
 
     def stop(self, round: int) -> bool:
         """Whether the program's `stop` ends the run after this round."""

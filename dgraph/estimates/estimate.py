@@ -74,7 +74,9 @@ def estimate(graph: PartitionedGraph, op: str, workers: int | None, memory: int 
     workers = check_integer("workers", workers, 1, MOST_PARTS)
     limit = _bytes(memory)
     sampled, need = sample(graph), FOOTPRINTS[op]
-    rows = {name: estimate_policy(graph, sampled, need, policies.choose(name, workers), workers) for name in POLICIES}
+    rows = {
+        name: estimate_policy(graph, sampled, need, policies.choose_policy(name, workers), workers) for name in POLICIES
+    }
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame["fits"] = True if limit is None else frame[["build", "run"]].max(axis=1) <= limit
     return Estimate(op, workers, limit, sampled.vertices, sampled.edges, sampled.exact, frame)

@@ -20,9 +20,9 @@ from dgraph.estimates.footprints import Footprint
 from dgraph.estimates.sample import sample
 from dgraph.native.free_memory import refuse_beyond_memory
 from dgraph.partition import policies
-from dgraph.partition.partition import stats
+from dgraph.partition.partition import report_row
 from dgraph.solvers.solver import LocalMethod
-from dgraph.tables.vertex_tables import bytes_of_vertex
+from dgraph.tables.vertex_tables import bytes_per_vertex
 
 if TYPE_CHECKING:
     from dgraph.building.partitioned_graph import PartitionedGraph
@@ -59,7 +59,7 @@ def check_run_memory(
     graph: PartitionedGraph, partitions: Sequence[Any], recipe: Recipe, local_method: LocalMethod | None
 ) -> None:
     """Refuse a run if the workers cannot hold its partitions, their states, and the data of the local method."""
-    (limit, workers), vertex, edge = _limit(graph), bytes_of_vertex(recipe), 0
+    (limit, workers), vertex, edge = _limit(graph), bytes_per_vertex(recipe), 0
     if local_method is not None:
         beside, edge = local_method.memory(len(recipe.analysis.edge_columns))
         vertex += beside
@@ -67,7 +67,7 @@ def check_run_memory(
     least = graph.num_vertices * vertex + graph.input_edges.num_arcs * (4 + edge)
     if limit is None or least * SAFE_FACTOR < limit * workers:
         return
-    rows = graph.workers.bring(graph.workers.each(stats, [(one,) for one in partitions]))
+    rows = graph.workers.bring(graph.workers.each(report_row, [(one,) for one in partitions]))
     states = [vertex * (row["vertices"] + row["proxies"]) + edge * row["edges"] for row in rows]
     needs = sorted((row["bytes"] + more for row, more in zip(rows, states, strict=True)), reverse=True)
     _refuse(f"a run of {recipe.analysis.name}", sum(needs[: math.ceil(len(needs) / workers)]), limit, workers)

@@ -34,20 +34,20 @@ from dgraph.exchange.run_registry import NAME
 from dgraph.native.hosts import all_cores, own_cores, pin_to_cores
 
 IN_FLIGHT = 3  # packets under way to one peer
-WINDOW = 64 << 20  # bytes under way from one worker; a sender that would exceed it waits
-REST = 10.0  # seconds without a run after which a worker returns free memory to the system
-DIRECT = "ucx", "ucxx", "inproc"  # protocols that transfer GPU arrays without a copy through main memory
+WINDOW_BYTES = 64 << 20  # bytes under way from one worker; a sender that would exceed it waits
+IDLE_SECONDS = 10.0  # seconds without a run after which a worker returns free memory to the system
+DIRECT_PROTOCOLS = "ucx", "ucxx", "inproc"  # protocols that transfer GPU arrays without a copy through main memory
 POLL = 0.2  # seconds between checks that the run has not been stopped
 ATTEMPTS = 3  # to deliver a packet; duplicates do no harm, because packets are numbered
 
-FAMILIES = "cuda", "dask"  # serialisers for device arrays: of CuPy; of NumPy in the simulator
-SMALL = 64 << 10  # bytes: below this, copying a fragment is cheaper than a frame of its own
+DEVICE_SERIALISERS = "cuda", "dask"  # serialisers for device arrays: of CuPy; of NumPy in the simulator
+SMALL_FRAGMENT = 64 << 10  # bytes: below this, copying a fragment is cheaper than a frame of its own
 
 TRIM_SETTING = "MALLOC_TRIM_THRESHOLD_"
 NANNY_DEFAULT = "65536"  # Dask's nannies set it to this; any other value was chosen by a user
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # parameters of glibc's mallopt
-LARGE = 32 << 20  # bytes: arrays of this size or more get pages of their own; smaller ones reuse freed memory
-KEPT = 64 << 20  # bytes: free memory at the end of a heap above this is returned to the system
+LARGE_ARRAY = 32 << 20  # bytes: arrays of this size or more get pages of their own; smaller ones reuse freed memory
+KEPT_FREE = 64 << 20  # bytes: free memory at the end of a heap above this is returned to the system
 GLIBC_DEFAULT = 128 << 10
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class DaskExchange(Exchange):
     def __init__(self, route: Route, worker: int, plugin: ExchangeOnWorker, patience: float = PATIENCE):
         super().__init__(route, worker, patience)
         self.plugin, self.sums, self.cores = plugin, 0, own_cores(route.workers, worker)
-        self.direct = all(address.partition("://")[0] in DIRECT for address in route.workers)
+        self.direct = all(address.partition("://")[0] in DIRECT_PROTOCOLS for address in route.workers)
         self._gates = [asyncio.Semaphore(IN_FLIGHT) for _ in route.workers]
         self._carrying: set[asyncio.Task[None]] = set()
 
@@ -109,7 +109,7 @@ class DaskExchange(Exchange):
             raise RunError(sums)
         return list(sums)
 
-    def lodge(self, peer: int, label: PieceLabel, parts: int, data: bytes) -> None:
+    def store_piece(self, peer: int, label: PieceLabel, parts: int, data: bytes) -> None:
         call = self._peer(peer).dgraph_lodge
         try:
             self._answer(call(label=tuple(label), parts=parts, data=Serialized(*serialize(data))))
@@ -186,8 +186,8 @@ def pack(message: Packet) -> dict[str, Any]:
     own serialisers for GPUs."""
     host = [f for f in message.fragments if isinstance(f.data, np.ndarray)]
     device = [f for f in message.fragments if not isinstance(f.data, np.ndarray)]
-    small = [f.data for f in host if f.data.nbytes < SMALL]
-    large = [f.data for f in host if f.data.nbytes >= SMALL]
+    small = [f.data for f in host if f.data.nbytes < SMALL_FRAGMENT]
+    large = [f.data for f in host if f.data.nbytes >= SMALL_FRAGMENT]
     frames = ([np.concatenate(small)] if small else []) + large
     raw = [f.data.raw for f in device]
     return {
@@ -197,7 +197,7 @@ def pack(message: Packet) -> dict[str, Any]:
         "number": message.number,
         "manifest": [number for f in [*host, *device] for number in (*f[:5], f.data.nbytes)],
         "frames": Serialized(*serialize([memoryview(frame) for frame in frames])) if frames else [],
-        "on_device": Serialized(*serialize(raw, FAMILIES, "raise", iterate_collection=True)) if raw else [],
+        "on_device": Serialized(*serialize(raw, DEVICE_SERIALISERS, "raise", iterate_collection=True)) if raw else [],
         "token": None if message.token is None else dumps(message.token),
     }
 
@@ -210,13 +210,13 @@ def unpack(
         entries = np.array(manifest, np.int64).reshape(-1, 6).tolist()
         arrays = iter([np.frombuffer(frame, np.uint8) for frame in frames])
         host = len(entries) - len(on_device)
-        joined = next(arrays) if any(entry[5] < SMALL for entry in entries[:host]) else np.empty(0, np.uint8)
+        joined = next(arrays) if any(entry[5] < SMALL_FRAGMENT for entry in entries[:host]) else np.empty(0, np.uint8)
         data: Any
         fragments, used = [], 0
         for place, (source, receiver, buffer, total, start, size) in enumerate(entries):
             if place >= host:
                 data = on_device[place - host]
-            elif size < SMALL:
+            elif size < SMALL_FRAGMENT:
                 data, used = joined[used : used + size], used + size
             else:
                 data = next(arrays)
@@ -237,11 +237,11 @@ class ExchangeOnWorker(WorkerPlugin):
     name = NAME
 
     def setup(self, worker: Any) -> None:
-        self.worker, self.window, self.heap = worker, SendWindow(WINDOW), Heap()
-        self._resting: asyncio.TimerHandle | None = None
+        self.worker, self.window, self.heap = worker, SendWindow(WINDOW_BYTES), Heap()
+        self._idle_timer: asyncio.TimerHandle | None = None
         self.ends: dict[str, DaskExchange] = {}
         worker.handlers.update({"dgraph_open": self.open, "dgraph_mail": self.mail, "dgraph_ask": self.ask})
-        worker.handlers.update({"dgraph_lodge": self.lodge, "dgraph_fetch": self.fetch})
+        worker.handlers.update({"dgraph_lodge": self.store_piece, "dgraph_fetch": self.fetch})
         worker.stream_handlers.update({"dgraph-fail": self.fail, "dgraph-close": self.close})
         worker.stream_handlers["dgraph-forget"] = memory_store.forget_client
 
@@ -285,7 +285,7 @@ class ExchangeOnWorker(WorkerPlugin):
     def ask(self, run: str) -> int:
         return self.ends[run].last_token.step if run in self.ends else -(1 << 62)
 
-    def lodge(self, label: Sequence[Any], parts: int, data: Any) -> None:
+    def store_piece(self, label: Sequence[Any], parts: int, data: Any) -> None:
         memory_store.put(PieceLabel(*label), parts, bytes(data))
 
     def fetch(self, label: Sequence[Any]) -> Any:
@@ -299,9 +299,9 @@ class ExchangeOnWorker(WorkerPlugin):
     def close(self, run: str) -> None:
         if run in self.ends:
             self.ends.pop(run).close()
-            if self._resting is not None:
-                self._resting.cancel()
-            self._resting = asyncio.get_running_loop().call_later(REST, self._rest)
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
+            self._idle_timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._rest)
 
     def _rest(self) -> None:
         if not self.ends:
@@ -364,7 +364,7 @@ class Heap:
 
     def keep(self) -> None:
         """Reuse freed memory, also in the heaps of threads."""
-        self._set({MMAP_THRESHOLD: LARGE, TRIM_THRESHOLD: KEPT, TOP_PAD: KEPT})
+        self._set({MMAP_THRESHOLD: LARGE_ARRAY, TRIM_THRESHOLD: KEPT_FREE, TOP_PAD: KEPT_FREE})
 
     def give_back(self) -> None:
         """Restore the setting, and return free memory to the system."""

@@ -26,7 +26,7 @@ from dgraph.tables.vertex_arrays import IN_PROCESS, Where
 HEADER = struct.Struct("<BBHIQQ")
 FIELD = struct.Struct("<4sI")  # NumPy's name of the type, length of the vector (0: scalar)
 
-NEARLY = 0.9  # if at least this share of a slice changed, all of it may travel
+NEARLY_ALL = 0.9  # if at least this share of a slice changed, all of it may travel
 
 Positions = slice | np.ndarray
 
@@ -66,7 +66,7 @@ def encode(
     count = length if changed is None else int(np.count_nonzero(changed))
     if not count and changed is not None:
         return None
-    if not exact and count >= NEARLY * length:
+    if not exact and count >= NEARLY_ALL * length:
         changed, count = None, length
     encoding, position_bytes = choose(length, count)
     layout = [HEADER.size + FIELD.size * len(values), position_bytes]

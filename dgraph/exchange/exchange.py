@@ -17,10 +17,22 @@ from typing import Any
 from dgraph.checkpoint.piece import PieceLabel
 from dgraph.errors import RunError
 from dgraph.exchange.free_mail import FreeMail
-from dgraph.exchange.mail import FRAGMENT, START, Buffer, Fragment, Mailbox, Packet, Route, Token, as_bytes, cut, join
+from dgraph.exchange.mail import (
+    FRAGMENT,
+    START_STEP,
+    Buffer,
+    Fragment,
+    Mailbox,
+    Packet,
+    Route,
+    Token,
+    as_bytes,
+    cut,
+    join,
+)
 
 PATIENCE = 30.0  # seconds without any mail after which a message that its sender has posted counts as lost
-MOMENT = 0.01  # seconds a step waits for mail before it gives up its thread
+SHORT_WAIT = 0.01  # seconds a step waits for mail before it gives up its thread
 
 
 @dataclass
@@ -46,7 +58,7 @@ class Exchange(ABC):
         self.cause: BaseException | None = None  # the error that stopped the run, if it was raised here
         self.held: Any = None  # what steps keep here from one to the next
         self.result: Any = None  # what the last step returned
-        started = [Token(route.run, START, peer, (0,) * len(route.workers)) for peer in range(len(route.workers))]
+        started = [Token(route.run, START_STEP, peer, (0,) * len(route.workers)) for peer in range(len(route.workers))]
         self.last_token = started[worker]  # from the last step whose mail was posted in full
         for token in started:
             self.mailbox.announce(token)
@@ -73,7 +85,7 @@ class Exchange(ABC):
         """The sum of each value over all workers. Blocks until every worker has called it, so only fused steps and long
         tasks may do so."""
 
-    def passes(self, partition: int, gpus: Container[str]) -> bool:
+    def takes_gpu_arrays(self, partition: int, gpus: Container[str]) -> bool:
         """Whether GPU arrays of this worker reach a partition without a copy through main memory; `gpus` are the
         addresses of workers with a GPU."""
         home = self.route.homes[partition]
@@ -83,7 +95,7 @@ class Exchange(ABC):
         """Called by a step that has to wait for long: give its thread to other tasks, since it may be waiting for one
         of them."""
 
-    def lodge(self, peer: int, label: PieceLabel, parts: int, data: bytes) -> None:
+    def store_piece(self, peer: int, label: PieceLabel, parts: int, data: bytes) -> None:
         """Store a copy of a piece of a checkpoint in a peer's memory."""
         raise RunError("checkpoints in memory require exchange='workers'; pass a folder or URL as checkpoint=")
 
@@ -145,9 +157,9 @@ class Exchange(ABC):
 
     def gather(self, step: int, secedes: bool = False) -> list[Token]:
         """The tokens that all workers shared at the end of a step, by worker. Drops mail of earlier steps. A task that
-        `secedes` leaves its thread before it waits for longer than `MOMENT`."""
+        `secedes` leaves its thread before it waits for longer than `SHORT_WAIT`."""
         workers = set(range(len(self.route.workers)))
-        if secedes and self.mailbox.wait(step, workers, MOMENT):
+        if secedes and self.mailbox.wait(step, workers, SHORT_WAIT):
             self.leave_thread()
         self._await(step, tokens_from=workers)
         self.mailbox.forget(before=step)
@@ -168,10 +180,10 @@ class Exchange(ABC):
             suspects = {peer for peer in missing if self.ask(peer) >= step}
 
     @contextmanager
-    def stepping(self, secedes: bool) -> Iterator[None]:
+    def one_task_at_a_time(self, secedes: bool) -> Iterator[None]:
         """Allow only one task of this worker at a time to take steps of the run. A task that `secedes` leaves its
-        thread before it waits for longer than `MOMENT`."""
-        if not self._turn.acquire(timeout=MOMENT if secedes else -1):
+        thread before it waits for longer than `SHORT_WAIT`."""
+        if not self._turn.acquire(timeout=SHORT_WAIT if secedes else -1):
             self.leave_thread()
             self._turn.acquire()
         try:
@@ -195,7 +207,7 @@ class Exchange(ABC):
             self.report(reason, error)
 
     @contextmanager
-    def failing(self) -> Iterator[None]:
+    def stop_on_error(self) -> Iterator[None]:
         """Stop the run on all workers if the body raises."""
         try:
             yield

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from dgraph.exchange.exchange import Exchange
 
 FREE = 1 << 61  # the step number of free mail: later than all others
-ROOM = 32 << 20  # bytes not yet taken above which a receiver confirms no more packets
-AHEAD = 2  # packets under way to each peer: with more, values would be sent one after the other instead of merged
-CROWDED = 32 << 20  # bytes under way from one worker above which it sends no more
+INBOX_BYTES = 32 << 20  # bytes not yet taken above which a receiver confirms no more packets
+PACKETS_AHEAD = 2  # packets under way to each peer: with more, values would be sent one by one instead of merged
+OUTGOING_BYTES = 32 << 20  # bytes under way from one worker above which it sends no more
 
 Buffers = list[tuple[int, int, Buffer]]  # sending partition, receiving partition, bytes
 
@@ -50,7 +50,7 @@ class FreeInbox:
                 if message.token is not None:
                     self._notes += message.token.values["notes"]
                 self.tell()
-            if not known and self._bytes > ROOM:
+            if not known and self._bytes > INBOX_BYTES:
                 self._unconfirmed.append(confirm)
                 return
         confirm()
@@ -150,7 +150,10 @@ class FreeMail:
     @property
     def crowded(self) -> bool:
         """Whether so much is under way that further values should wait here, where they merge."""
-        return len(self._under_way) > AHEAD * (len(self.exchange.route.workers) - 1) or self._bytes > CROWDED
+        return (
+            len(self._under_way) > PACKETS_AHEAD * (len(self.exchange.route.workers) - 1)
+            or self._bytes > OUTGOING_BYTES
+        )
 
     @property
     def busy(self) -> bool:

@@ -32,7 +32,7 @@ class LocalExchange(Exchange):
         else:
             self.peers[peer].mailbox.deliver(message)
 
-    def passes(self, partition: int, gpus: Container[str]) -> bool:
+    def takes_gpu_arrays(self, partition: int, gpus: Container[str]) -> bool:
         return True
 
     def ask(self, peer: int) -> int:

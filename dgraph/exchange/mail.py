@@ -17,7 +17,7 @@ import numpy as np
 from dgraph.errors import RunError
 
 FRAGMENT = 4 << 20  # bytes: enough for full bandwidth; Dask serialises 10 MiB or more in a pool of one thread
-START = -1  # the step that creates the states: it has no mail, and its tokens carry no values
+START_STEP = -1  # the step that creates the states: it has no mail, and its tokens carry no values
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Mailbox:
 
     def __init__(self, here: int) -> None:
         self.failure: str | None = None
-        self._here = here
+        self._worker = here
         self._changed = threading.Condition()
         self._steps: defaultdict[int, Arrivals] = defaultdict(Arrivals)
         self._oldest = -(1 << 62)  # mail of steps before this one has been used, so it can only be a duplicate
@@ -218,4 +218,4 @@ class Mailbox:
     def _accept(self, token: Token) -> None:
         arrivals = self._steps[token.step]
         arrivals.tokens[token.worker] = token
-        arrivals.announced[token.worker] = token.messages[self._here]
+        arrivals.announced[token.worker] = token.messages[self._worker]

@@ -19,7 +19,7 @@ from dgraph.partition.partition import Partition
 from dgraph.tables.vertex_arrays import IN_PROCESS, VertexArrays
 
 REDUCE, BROADCAST, TARGET = 1, 2, 3  # tags: to masters, to proxies with out-edges, to proxies with in-edges
-REPORT, ANSWER = 4, 5  # to another partition, about vertices that need not have copies in both
+BORDER_REPORT, BORDER_ANSWER = 4, 5  # to another partition, about vertices that need not have copies in both
 
 
 class ReceivedValues(NamedTuple):
@@ -68,9 +68,9 @@ class ProxyMail:
             if mine.stop > mine.start:
                 exact, mask = not isinstance(changed, Sequence), None
                 if not exact:
-                    mask = self.arrays.unlike(arrays, mine, changed)
+                    mask = self.arrays.differing_rows(arrays, mine, changed)
                 elif changed is not None:
-                    mask = self.arrays.marked(changed, mine)
+                    mask = self.arrays.select_flags(changed, mine)
                 self._send(peer, REDUCE, self._encoded(peer, mask, arrays, mine, exact))
 
     def broadcast(self, tag: int, side: str, arrays: Sequence[Any], changed: Any, *, exact: bool = True) -> None:
@@ -79,7 +79,7 @@ class ProxyMail:
         for peer in self.peers:
             mine = self.masters(side, peer)
             if len(mine):
-                mask = None if changed is None else self.arrays.marked(changed, mine)
+                mask = None if changed is None else self.arrays.select_flags(changed, mine)
                 self._send(peer, tag, self._encoded(peer, mask, arrays, mine, exact))
 
     def collect(self, sides: Mapping[int, str]) -> Iterator[ReceivedValues]:
@@ -116,7 +116,7 @@ class ProxyMail:
         return buffers
 
     def _encoded(self, peer: int, mask: Any, arrays: Sequence[Any], mine: Any, exact: bool) -> Buffer | None:
-        room = self.arrays.room_for_mail if peer in self.direct else None
+        room = self.arrays.mail_buffer if peer in self.direct else None
         return encode(mask, arrays, mine, exact=exact, take=self.arrays.take, room=room)
 
     def _send(self, peer: int, tag: int, buffer: Buffer | None) -> None:

@@ -30,7 +30,7 @@ def run_of(key: Any) -> str:
 
 
 @dataclass
-class Run:
+class RunRecord:
     """What the scheduler knows about a live run."""
 
     workers: list[str]
@@ -64,7 +64,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
             return
         scheduler.add_plugin(self, name=NAME, idempotent=True)  # before the first await, so that there is only one
         self.scheduler, self.ready = scheduler, asyncio.Event()
-        self.runs: dict[str, Run] = {}
+        self.runs: dict[str, RunRecord] = {}
         self.kept: set[Any] = set()  # keys of results of runs that have ended
         handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum, "tokens": self.tokens}
         scheduler.handlers.update({f"dgraph_{name}": handler for name, handler in handlers.items()})
@@ -77,12 +77,15 @@ class ExchangeOnScheduler(SchedulerPlugin):
     ) -> bool:
         """Have all workers join a run; `lend` waits until the run has exclusive use of them."""
         await self.ready.wait()
-        self._need(workers, dict.fromkeys(self.scheduler.workers, True))  # calls to others would take half a minute
-        self.runs[run] = Run(list(workers), client)
+        # Calls to workers that have left would take half a minute.
+        self._require_all(workers, dict.fromkeys(self.scheduler.workers, True))
+        self.runs[run] = RunRecord(list(workers), client)
         message = {"op": "dgraph_open", "run": run, "workers": workers, "homes": homes, "patience": patience}
         answers = await self.scheduler.broadcast(msg=message, workers=list(workers), on_error="return")
         try:
-            self._need(workers, {worker: answers[worker] for worker in workers if worker in self.scheduler.workers})
+            self._require_all(
+                workers, {worker: answers[worker] for worker in workers if worker in self.scheduler.workers}
+            )
         except LostError:
             await self.end(run)
             raise
@@ -91,7 +94,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return True
 
     @staticmethod
-    def _need(workers: list[str], answers: dict[str, Any]) -> None:
+    def _require_all(workers: list[str], answers: dict[str, Any]) -> None:
         """Raise LostError unless every worker's answer is True."""
         if absent := [worker for worker in workers if answers.get(worker) is not True]:
             raise LostError(
@@ -107,7 +110,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
             return f"run {run} had already ended on the scheduler", None
         ended.stop()
         self._keep(ended)
-        self._give_back(run)
+        self._release_locks(run)
         self._tell(ended.workers, op="dgraph-close", run=run)
         return ended.reason, ended.error
 
@@ -132,7 +135,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
 
         These are the locks of `distributed.MultiLock` on the workers' addresses, which XGBoost takes too.
         """
-        self._give_back(run)
+        self._release_locks(run)
         record, locks = self.runs[run], self.scheduler.extensions["multi_locks"]
         waiting = [
             asyncio.ensure_future(locks.acquire(locks=record.workers, id=run, num_locks=len(record.workers))),
@@ -144,7 +147,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
             for future in waiting:
                 future.cancel()
         if record.ended.is_set():
-            self._give_back(run)
+            self._release_locks(run)
 
     async def sum(self, run: str, number: int, worker: str, values: list[float]) -> list[float] | str:
         """The sums of the values of all workers, once all have called this; or a string that says why there are
@@ -224,7 +227,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         record = self.runs.get(run)
         return f"run {run} has ended" if record is None else record.reason or ""
 
-    def _keep(self, record: Run) -> None:
+    def _keep(self, record: RunRecord) -> None:
         """Remember the results of a run that has ended, since no task can make them again."""
         tasks = self.scheduler.tasks
         self.kept = {key for key in [*self.kept, *record.keys] if key in tasks}
@@ -244,13 +247,13 @@ class ExchangeOnScheduler(SchedulerPlugin):
                 message = {"op": "cancelled-keys", "keys": [task.key], "reason": reason, "msg": REMEDY}
                 self.scheduler.report(message, client=client)
 
-    def _cancel(self, record: Run) -> None:
+    def _cancel(self, record: RunRecord) -> None:
         tasks = [self.scheduler.tasks[key] for key in record.keys if key in self.scheduler.tasks]
         wanted = [task.key for task in tasks if task.who_wants]
         reason = {"reason": "run failed", "msg": record.reason}
         self.scheduler.stimulus_cancel(keys=wanted, client=record.client, force=True, **reason)
 
-    def _give_back(self, run: str) -> None:
+    def _release_locks(self, run: str) -> None:
         locks = self.scheduler.extensions["multi_locks"]
         if run in locks.requests:
             locks.release(id=run)

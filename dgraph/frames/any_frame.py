@@ -45,14 +45,14 @@ def is_cudf(frame: Any) -> bool:
     return type(frame._meta if is_lazy(frame) else frame).__module__.split(".")[0] == "cudf"
 
 
-def rows(frame: Any) -> int:
+def count_rows(frame: Any) -> int:
     """The number of rows of a frame in memory."""
     return len(next(iter(frame.values()), ())) if isinstance(frame, dict) else len(frame)
 
 
-def cut(frame: Any, pieces: int) -> list[Any]:
+def split_frame(frame: Any, pieces: int) -> list[Any]:
     """Slices of a frame in memory, which share its memory."""
-    size = rows(frame)
+    size = count_rows(frame)
     bounds = pairwise([size * i // pieces for i in range(pieces + 1)])
     if isinstance(frame, dict):
         return [{name: values[a:z] for name, values in frame.items()} for a, z in bounds]
@@ -85,14 +85,14 @@ def _in_native_order(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype({name: kind.newbyteorder("=") for name, kind in kinds.items()}) if kinds else frame
 
 
-def local(frame: Any) -> Any:
+def to_main_memory(frame: Any) -> Any:
     """A frame in main memory: cuDF frames are copied; pandas, Arrow and dicts are returned unchanged."""
     return frame.to_arrow() if hasattr(frame, "to_arrow") else frame
 
 
-def selected(frame: Any, names: list[str]) -> pd.DataFrame:
+def select_columns(frame: Any, names: list[str]) -> pd.DataFrame:
     """Some columns of a frame of any kind as a pandas frame; the others are not converted."""
-    frame = local(frame)
+    frame = to_main_memory(frame)
     if isinstance(frame, dict):
         return to_pandas({name: frame[name] for name in names})
     return to_pandas(frame.select(names) if isinstance(frame, pa.Table) else frame[names])
@@ -105,7 +105,7 @@ def column_names(frame: Any) -> list[str]:
     )
 
 
-def operation_name(frame: Any, name: str) -> Any:
+def frame_column(frame: Any, name: str) -> Any:
     """A column of a frame of any kind."""
     if name not in column_names(frame):
         raise ColumnError(f"there is no column {name!r}; the frame has {', '.join(map(repr, column_names(frame)))}")
@@ -119,9 +119,9 @@ _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")  #
 def is_numeric(frame: Any, name: str) -> bool:
     """Whether the type of a column says that it holds real numbers, some of which may be missing; booleans are none.
     Only a column of objects in memory is looked at."""
-    column = operation_name(frame._meta if is_lazy(frame) else frame, name)
+    column = frame_column(frame._meta if is_lazy(frame) else frame, name)
     if isinstance(column, pa.Array | pa.ChunkedArray):
-        return holds_numbers(column.type)
+        return is_numeric_type(column.type)
     if not hasattr(column, "dtype"):
         column = np.asarray(column)
     if column.dtype == object:
@@ -132,16 +132,16 @@ def is_numeric(frame: Any, name: str) -> bool:
     )
 
 
-def holds_numbers(kind: pa.DataType) -> bool:
+def is_numeric_type(kind: pa.DataType) -> bool:
     """The same for an Arrow type. One without values (all are missing) counts as numbers."""
     types = pa.types
     return any(fits(kind) for fits in (types.is_integer, types.is_floating, types.is_decimal, types.is_null))
 
 
-def column_of_numbers(frame: Any, name: str, is_weight: bool = False) -> np.ndarray:
+def numeric_column(frame: Any, name: str, is_weight: bool = False) -> np.ndarray:
     """A column as numbers of a type that kernels support; whole numbers stay whole. Text and missing weights raise an
     error that names the row."""
-    column = operation_name(frame, name)
+    column = frame_column(frame, name)
     is_whole = _is_whole(column)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
@@ -150,7 +150,7 @@ def column_of_numbers(frame: Any, name: str, is_weight: bool = False) -> np.ndar
     array = column.to_numpy() if isinstance(column, pd.Series) else np.asarray(column)
     error = WeightError if is_weight else ColumnError
     if is_whole and not is_weight and array.dtype.kind == "f" and (np.abs(array) >= 2**53).any():
-        raise error(would_round(name, array[np.nanargmax(np.abs(array))]))
+        raise error(rounding_message(name, array[np.nanargmax(np.abs(array))]))
     if array.dtype.kind not in "iufcb":
         array = _as_numbers(column, array, name, error)
     if array.ndim != 1:
@@ -170,7 +170,7 @@ def column_of_numbers(frame: Any, name: str, is_weight: bool = False) -> np.ndar
     return np.ascontiguousarray(array, kind)
 
 
-def would_round(name: str, number: float) -> str:
+def rounding_message(name: str, number: float) -> str:
     remedy = "missing values make the column one of floats, which cannot represent it exactly; fill them in"
     return f"column {name!r}: a whole number near {number:.0f}: {remedy}"
 

@@ -90,7 +90,7 @@ class VertexSource:
 
 def edge_source(frame: Any, source: str, destination: str, weight: str | NoWeight | None) -> EdgeSource:
     """A frame of edges, once its columns are checked."""
-    of_cudf, frame = is_cudf(frame), _readable(frame, "edges")
+    of_cudf, frame = is_cudf(frame), _convert_frame(frame, "edges")
     columns, unweighted = column_names(frame), BY_CHOICE
     if isinstance(weight, NoWeight):
         unweighted, weight = weight, None
@@ -102,7 +102,7 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | NoWeigh
     for name in (source, destination, *([weight] if weight is not None else [])):
         if name not in columns:
             remedy = "Name the columns with source=, destination= and weight="
-            if name in _index(frame):
+            if name in _index_names(frame):
                 remedy = f"{name!r} is their index; turn it into a column with frame.reset_index()"
             present = ", ".join(map(repr, columns)) or "none"
             raise ColumnError(f"the edges have no column {name!r}; they have {present}. {remedy}")
@@ -146,7 +146,7 @@ def _is_label(name: Any) -> bool:
     return name is not pd.NA
 
 
-def _index(frame: Any) -> list[Any]:
+def _index_names(frame: Any) -> list[Any]:
     """The names of a frame's index."""
     return list(getattr(getattr(getattr(frame, "_meta", frame), "index", None), "names", ()))
 
@@ -165,13 +165,13 @@ def vertex_source(vertices: Any) -> VertexSource:
         return VertexSource(listed=id_range(vertices.start, vertices.stop))
     if isinstance(vertices, pd.Series | pd.Index | np.ndarray | list | tuple | pa.Array | pa.ChunkedArray):
         vertices = {"id": vertices if not isinstance(vertices, list | tuple) else np.asarray(vertices, dtype=object)}
-    frame = _readable(vertices, "vertices")
+    frame = _convert_frame(vertices, "vertices")
     columns = column_names(frame)
     if not columns:
         raise ColumnError("the vertex frame has no columns; its column `id` (or the first) must list ids")
     for name in columns:
         _refuse_repeated("the vertex frame has", columns, name)
-    if "id" not in columns and "id" in _index(frame):
+    if "id" not in columns and "id" in _index_names(frame):
         raise ColumnError("the ids of the vertex frame are its index; turn it into a column with frame.reset_index()")
     return VertexSource(frame, "id" if "id" in columns else columns[0])
 
@@ -196,7 +196,7 @@ _REMEDIES = {  # by the package that defines the type
 }
 
 
-def _readable(frame: Any, what: str) -> Any:
+def _convert_frame(frame: Any, what: str) -> Any:
     """A pandas, Dask or Arrow frame, or a dict of arrays. Other frames are converted to Arrow, except that cuDF frames
     of numbers stay on the GPU (experimental)."""
     if isinstance(frame, pa.RecordBatch):
@@ -209,15 +209,15 @@ def _readable(frame: Any, what: str) -> Any:
             return DeviceFrame(frame)
         frame = {name: values.get() if is_on_gpu(values) else values for name, values in frame.items()}
     if isinstance(frame, pa.Table):
-        return _exact(frame)
+        return _with_nullability(frame)
     if isinstance(frame, pd.DataFrame | dict) or is_lazy(frame):
         return frame
     try:
         if hasattr(type(frame), "to_arrow"):  # cuDF and Polars
             on_gpu = DeviceFrame.of_cudf({name: frame[name] for name in frame.columns}) if is_cudf(frame) else None
-            return _exact(frame.to_arrow()) if on_gpu is None else on_gpu
+            return _with_nullability(frame.to_arrow()) if on_gpu is None else on_gpu
         if hasattr(frame, "__arrow_c_stream__") and not hasattr(frame, "dtype"):  # a column has a dtype
-            return _exact(pa.table(frame))
+            return _with_nullability(pa.table(frame))
     except pa.ArrowException as error:
         raise InputError(
             f"{what}: a column has a type that Arrow does not support: {error}; convert it first"
@@ -226,7 +226,7 @@ def _readable(frame: Any, what: str) -> Any:
     raise InputError(f"{what} of type {type(frame).__name__} cannot be read; {remedy}, or a dict of arrays")
 
 
-def _exact(table: pa.Table) -> pa.Table:
+def _with_nullability(table: pa.Table) -> pa.Table:
     """The table with a schema that says which columns have missing values, so that all its slices convert to the same
     pandas types."""
     fields = [

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dgraph.cluster.workers import Workers
 from dgraph.devices import own_device
-from dgraph.devices.probe import CUDF, INSTALL, missing_requirements
+from dgraph.devices.probe import CUDF_PACKAGES, INSTALL, missing_requirements
 from dgraph.errors import FileError, LostError
 from dgraph.frames.any_frame import LazyPieces
 from dgraph.frames.device_frame import DeviceFrame
@@ -34,7 +34,7 @@ class CudfFrames:
     def __init__(self, workers: Workers):
         self.workers = workers
         self.fitting = workers.capabilities.that_have(
-            'read_edges(device="cuda")', CUDF, f'{INSTALL}; or choose device="cpu"'
+            'read_edges(device="cuda")', CUDF_PACKAGES, f'{INSTALL}; or choose device="cpu"'
         )
 
     def parquet(self, pieces: list[tuple[str, int]], weight: str | None, schema: pa.Schema) -> LazyPieces:
@@ -53,7 +53,7 @@ class CudfFrames:
 
 
 def _on_gpu(read: Callable, block: Any, *how: Any) -> pd.DataFrame | DeviceFrame:
-    if lacks := missing_requirements(CUDF):
+    if lacks := missing_requirements(CUDF_PACKAGES):
         raise LostError(f"a GPU task was placed on a worker that lacks {' and '.join(lacks)}; run again")
     own_device.own_memory().give_back()  # memory that our runs hold and cuDF cannot use
     return read(block, *how)

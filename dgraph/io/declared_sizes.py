@@ -10,7 +10,7 @@ from typing import Any
 
 from dgraph.errors import FileError, IdError, RoomError
 from dgraph.frames.sources import id_range
-from dgraph.native.free_memory import REMEDY, free_memory, in_words, refuse_beyond_memory
+from dgraph.native.free_memory import REMEDY, free_memory, size_in_words, refuse_beyond_memory
 
 VERTEX = 8  # bytes that a graph needs for each vertex, at least
 LOOK = 16 << 20  # bytes of content between two looks at the memory
@@ -66,14 +66,14 @@ class Growth:
     def _look(self) -> None:
         left = free_memory()
         self.free = self.free or left
-        taken, size = max(0, self.free - left), in_words(self.content)
+        taken, size = max(0, self.free - left), size_in_words(self.content)
         if self.packed is not None and self.content > max(LARGE, RATIO * self.packed.tell()):
             problem = f"the content is more than {RATIO} times as large as its compressed bytes: {size} so far"
             remedy = "edges do not compress so well; if these do, decompress the file first"
             raise FileError(problem, path=self.path, remedy=remedy)
         if left < max(RESERVE, taken // 4) or self.content * self.each > self.free:
-            need = f", which need about {in_words(self.content * self.each)}" if self.each else ""
+            need = f", which need about {size_in_words(self.content * self.each)}" if self.each else ""
             raise RoomError(
                 f"{self.path}: not enough memory to read the file: after {size} of its content{need}, only "
-                f"{in_words(left)} are free ({REMEDY})"
+                f"{size_in_words(left)} are free ({REMEDY})"
             )

@@ -22,7 +22,7 @@ import pyarrow as pa
 from dgraph.errors import FileError
 from dgraph.io.declared_sizes import Growth
 from dgraph.io.paths import COMPRESSED, filesystem, is_local, split_suffix
-from dgraph.native.free_memory import enough_memory
+from dgraph.native.free_memory import explain_lack_of_memory
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 _PIECE = 4 << 20  # bytes that are read at once
@@ -70,7 +70,7 @@ class _CheckedStream(io.RawIOBase):
         if size is None or size < 0:
             return self.readall()
         try:
-            with enough_memory(self.path):
+            with explain_lack_of_memory(self.path):
                 data = bytes(self.stream.read(size))
             self.growth.add(len(data))
             return data

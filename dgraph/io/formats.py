@@ -17,7 +17,7 @@ from dgraph.io.columnar import npz, parquet
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.text import dimacs, graphalytics, konect, matrix_market, metis, plain_text
 from dgraph.io.text.dialect import read_head, sniff
-from dgraph.native.free_memory import enough_memory
+from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.options import AUTO, is_default
 
 FORMATS: dict[str, ModuleType] = {
@@ -125,7 +125,7 @@ def read_edge_list(
                 known = "its columns are source, destination and possibly weight"
                 raise ColumnError(f"{path}: {name} has no column {column!r} ({known})")
     check_options(path, name, options)
-    with enough_memory(path):
+    with explain_lack_of_memory(path):
         return FORMATS[name].read(path, weight=weight, **options)
 
 

@@ -17,7 +17,7 @@ from dgraph.errors import InputError, OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.libraries import igraph, networkx, scipy_sparse
-from dgraph.native.free_memory import enough_memory
+from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.options import check_choice, check_flag, check_integer, known_options
 
 BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the same time
@@ -131,7 +131,7 @@ def read_edges(
     rules: dict[str, Any] = {"loops": loops, "repeats": repeats, "symmetrize": symmetrize}
     where: dict[str, Any] = {"policy": policy, "parts": parts, "capacities": capacities, "client": workers.client}
     try:
-        with enough_memory(path):
+        with explain_lack_of_memory(path):
             return _graph(edge_list, directed, vertices, **rules, **where)
     except WeightError as error:
         raise WeightError(f"{path}: {error}") from error

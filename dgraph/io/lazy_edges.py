@@ -25,9 +25,9 @@ from dgraph.io.formats import check_options, format_of
 from dgraph.io.text import plain_text
 from dgraph.io.text.dialect import Dialect, read_head
 from dgraph.io.text.table_reader import read_table
-from dgraph.native.free_memory import enough_memory
+from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.options import check_integer
-from dgraph.partition.ids.id_types import is_uuid, is_whole
+from dgraph.partition.ids.id_types import is_integer_type, is_uuid
 
 BLOCK_SIZE = 64 << 20
 _LINE = 1 << 16
@@ -55,13 +55,13 @@ def lazy_edge_list(
     choice: dict[str, Any] = {"source": source, "destination": destination, "weight": weight, "columns": columns}
     if name == "parquet":
         check_options(path, name, options)
-        with enough_memory(path):
+        with explain_lack_of_memory(path):
             return _lazy_parquet(path, choice, by)
     if name != "text":
         raise OptionError(f"{path}: {name} files cannot be read block by block (convert to .parquet or .csv first)")
     block_size = check_integer("block_size", options.pop("block_size", BLOCK_SIZE))
     check_options(path, name, options)
-    with enough_memory(path):
+    with explain_lack_of_memory(path):
         return _lazy_text(path, choice, block_size, by, **options)
 
 
@@ -117,14 +117,14 @@ def _plain(schema: pa.Schema, chosen: Sequence[str], weight: str | None) -> pa.S
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if field.name == weight and pa.types.is_decimal(kind):  # pandas has objects, which Dask turns into text
             kind = pa.float64()
-        elif field.name in chosen[:2] and is_whole(kind) and not pa.types.is_integer(kind):
+        elif field.name in chosen[:2] and is_integer_type(kind) and not pa.types.is_integer(kind):
             kind = pa.int64()
         fields.append(pa.field(field.name, kind))
     return pa.schema(fields)
 
 
 def _parquet_block(piece: tuple[str, int], weight: str | None, schema: pa.Schema) -> pd.DataFrame:
-    with enough_memory(piece[0]):
+    with explain_lack_of_memory(piece[0]):
         return _row_group(*piece, weight, schema)
 
 
@@ -202,7 +202,7 @@ def _spans(name: str, block_size: int, start: int) -> list[tuple[int, int]]:
 
 
 def text_block(block: tuple, spec: plain_text.ColumnSpec, id_type: str, schema: pa.Schema) -> pd.DataFrame:
-    with enough_memory(block[0]):
+    with explain_lack_of_memory(block[0]):
         return _text_frame(block, spec, id_type, schema)
 
 

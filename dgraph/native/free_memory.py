@@ -86,7 +86,7 @@ def _address_space() -> int:
     return max(0, limit - taken)
 
 
-def in_words(size: int) -> str:
+def size_in_words(size: int) -> str:
     """A number of bytes as people read it: "1.50 GiB"."""
     units = ("TiB", 40), ("GiB", 30), ("MiB", 20), ("kiB", 10)
     return next((f"{size / (1 << bits):,.2f} {unit}" for unit, bits in units if size >= 1 << bits), f"{size} bytes")
@@ -95,15 +95,15 @@ def in_words(size: int) -> str:
 def refuse_beyond_memory(what: str, need: int, free: int | None = None) -> None:
     """Raise a RoomError if `what` needs more bytes than there are."""
     if need > (free := free_memory() if free is None else free):
-        raise RoomError(f"{what} need about {in_words(need)} of memory, but only {in_words(free)} are free ({REMEDY})")
+        raise RoomError(f"{what} need about {size_in_words(need)} of memory, but only {size_in_words(free)} are free ({REMEDY})")
 
 
 @contextmanager
-def enough_memory(what: Any, doing: str = "read it") -> Iterator[None]:
+def explain_lack_of_memory(what: Any, doing: str = "read it") -> Iterator[None]:
     """In the block, a lack of memory raises a RoomError with the sizes. `what` is a file, or what is made."""
     try:
         yield
     except MemoryError as error:
         wanted = f": {error}" if str(error) else ""
-        free = in_words(free_memory())
+        free = size_in_words(free_memory())
         raise RoomError(f"{what}: not enough memory to {doing}, {free} are free{wanted} ({REMEDY})") from error

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from dgraph.native.team import STOP, new_signals
 
-PATIENCE = 0.2  # seconds until an interrupt is noticed that was not a signal (`_thread.interrupt_main`)
+POLL_INTERVAL = 0.2  # seconds until an interrupt is noticed that was not a signal (`_thread.interrupt_main`)
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ def call_interruptibly(call: Callable[[], T]) -> T:
     thread.start()
     try:
         while thread.is_alive():
-            thread.join(PATIENCE)
+            thread.join(POLL_INTERVAL)
     except KeyboardInterrupt:
         thread.signals[STOP] = 1
         raise

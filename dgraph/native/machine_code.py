@@ -20,7 +20,7 @@ from dgraph.errors import OptionError
 from dgraph.native.garbage import defer_collection
 from dgraph.phrases.phrases import warn
 
-UNREADABLE = (OSError, EOFError, pickle.UnpicklingError)  # truncated by a full disk, or not readable
+READ_ERRORS = (OSError, EOFError, pickle.UnpicklingError)  # truncated by a full disk, or not readable
 REMEDY = (
     "each process compiles them again, which takes seconds; set DGRAPH_CACHE and NUMBA_CACHE_DIR to folders that you "
     "own, on a disk with free space"
@@ -200,7 +200,7 @@ def _stamp_of(name: str) -> tuple[int, int] | None:
 def _harmless(action: Callable, *arguments: Any) -> Any:
     try:
         return action(*arguments)
-    except UNREADABLE as error:
+    except READ_ERRORS as error:
         warn_uncached(error)
         return None
 

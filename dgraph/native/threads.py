@@ -12,7 +12,7 @@ from threading import current_thread
 from typing import Any
 
 NAME = "dgraph-kernel"
-SMALL = 1 << 15  # with fewer entries, a second thread costs more than it saves
+FEWEST_ENTRIES = 1 << 15  # with fewer entries, a second thread costs more than it saves
 
 
 @cache
@@ -41,15 +41,15 @@ if hasattr(os, "register_at_fork"):
 
 def slices(size: int, threads: int) -> list[slice]:
     """Divide `size` entries into at most `threads` slices of equal length."""
-    pieces = max(1, min(threads, size // SMALL))
+    pieces = max(1, min(threads, size // FEWEST_ENTRIES))
     edges = [size * i // pieces for i in range(pieces + 1)]
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
-def each(function: Callable[..., Any], items: Iterable[Any], entries: int = SMALL) -> list[Any]:
+def parallel_map(function: Callable[..., Any], items: Iterable[Any], entries: int = FEWEST_ENTRIES) -> list[Any]:
     """Call `function` on every item and return the results; the first error is raised. It uses threads if there are
     several items with enough entries in total, unless this is one of those threads: all might be waiting for one."""
     items = list(items)
-    if len(items) < 2 or entries < SMALL or current_thread().name.startswith(NAME):
+    if len(items) < 2 or entries < FEWEST_ENTRIES or current_thread().name.startswith(NAME):
         return [function(item) for item in items]
     return list(_pool().map(function, items))

@@ -16,7 +16,7 @@ from dgraph.programs.program import Global, Message, Parameter, Result, State, V
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
-from dgraph.solvers.paths.breadth_first import Goal, search
+from dgraph.solvers.paths.breadth_first import SearchGoal, search
 from dgraph.solvers.paths.local_levels import settle
 from dgraph.solvers.solver import Problem, Solution, Solver
 
@@ -26,7 +26,7 @@ def _solve(problem: Problem) -> Solution:
     sources = np.array([values["source"]], np.int64)
     if "others" in problem.columns:
         sources = np.union1d(sources, np.flatnonzero(problem.columns["others"]))
-    solved = search(problem, sources, Goal(values["depth_limit"], target))
+    solved = search(problem, sources, SearchGoal(values["depth_limit"], target))
     if target == NONE:
         return solved
     level = solved.values["distance"][target]

@@ -27,7 +27,7 @@ from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.solvers.compiled_draws import draw, sort_drawn
-from dgraph.solvers.label_propagation import PATIENT, WAITS, spread
+from dgraph.solvers.label_propagation import PATIENT_ROUNDS, WAITING_SHARE, spread
 from dgraph.solvers.solver import Problem, Solution, Solver
 
 ORDERS = ("out", "incoming")
@@ -68,7 +68,7 @@ class LabelPropagation(VertexProgram):
 
     def apply(held, message, round, random):
         best = held if message < 1 else message - 1
-        has_turn = (best < held) == (round % 2 == 1) and (round <= PATIENT or random >= WAITS)
+        has_turn = (best < held) == (round % 2 == 1) and (round <= PATIENT_ROUNDS or random >= WAITING_SHARE)
         return (best if has_turn else held), best
 
     @Global(int64, SUM)

@@ -131,7 +131,7 @@ def _sides(graph: Graph, left: Any) -> np.ndarray:
     if left is None:
         asked: dict[str, Any] = {"out": True, "into": False, "mirror": False, "skip_loops": skips}
         tasks = [workers.call(placement.degrees, chunk, graph.num_vertices, **asked) for chunk in chunks]
-        (degrees,) = workers.get([workers.call(placement.total, [workers.reduce(placement.total, tasks)])])
+        (degrees,) = workers.get([workers.call(placement.sum_degrees, [workers.reduce(placement.sum_degrees, tasks)])])
         is_left = degrees.out > 0
     else:
         is_left = _named(graph, left)

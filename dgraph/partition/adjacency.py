@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from dgraph.errors import ColumnError
-from dgraph.frames.any_frame import would_round
+from dgraph.frames.any_frame import rounding_message
 from dgraph.native import threads
 from dgraph.partition import build_kernels
 from dgraph.partition.ids.bitmaps import IDENTITY, Ranks
@@ -70,7 +70,7 @@ class Adjacency:
                 ends = slice(rows.start, rows.stop + 1)
                 build_kernels.join_rows(self.indptr[ends], first, other.indptr[ends], second, indptr[ends], out)
 
-            threads.each(fill, parts, len(out))
+            threads.parallel_map(fill, parts, len(out))
             return out
 
         joined = {name: join(self.columns[name], other.columns[name]) for name in columns}
@@ -175,7 +175,7 @@ def common_type(name: str, arrays: Sequence[np.ndarray]) -> np.dtype:
     for whole in (values for values in arrays if values.dtype.kind in "iu" and common.kind == "f"):
         largest = max(int(whole.max(initial=0)), -int(whole.min(initial=0)))
         if largest >= 2**53:
-            raise ColumnError(would_round(name, largest))
+            raise ColumnError(rounding_message(name, largest))
     return common
 
 
@@ -195,7 +195,7 @@ def _sorted(pieces: Sequence[EdgeSlice] | Sequence[TableSlice], num_rows: int, w
         for name in names:
             pieces[k].scatter_values(name, shift, offsets[k].copy(), columns[name])
 
-    threads.each(scatter, range(len(pieces)), total)
+    threads.parallel_map(scatter, range(len(pieces)), total)
 
     indptr = np.zeros(num_rows + 1, np.int64)
     payloads = [neighbours, *columns.values()]
@@ -211,7 +211,7 @@ def _sorted(pieces: Sequence[EdgeSlice] | Sequence[TableSlice], num_rows: int, w
             for array in payloads:
                 build_kernels.permute(array[a:z], targets[: z - a], scratch[array.dtype])
 
-    threads.each(order, _groups(starts, workers))
+    threads.parallel_map(order, _groups(starts, workers))
     return Adjacency(indptr, neighbours, columns)
 
 
@@ -226,7 +226,7 @@ def _offsets(
         return counts
 
     entries = sum(map(len, pieces))
-    counts = np.array(threads.each(count, pieces, entries), np.int64).reshape(len(pieces), buckets)
+    counts = np.array(threads.parallel_map(count, pieces, entries), np.int64).reshape(len(pieces), buckets)
     starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     return starts, starts[:-1] + np.cumsum(counts, axis=0) - counts
 
@@ -234,7 +234,7 @@ def _offsets(
 def _groups(starts: np.ndarray, workers: int) -> list[slice]:
     """Runs of buckets with about equally many edges: a few for each worker, so that none waits long."""
     buckets = len(starts) - 1
-    runs = 1 if workers == 1 or starts[-1] < threads.SMALL else min(buckets, 4 * workers)
+    runs = 1 if workers == 1 or starts[-1] < threads.FEWEST_ENTRIES else min(buckets, 4 * workers)
     cuts = np.searchsorted(starts, np.linspace(0, starts[-1], runs + 1)[1:-1], side="left")
     edges = np.unique(np.concatenate([[0], cuts, [buckets]]))
     return [slice(int(a), int(b)) for a, b in pairwise(edges)]

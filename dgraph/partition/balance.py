@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from dgraph.errors import OptionError
 from dgraph.options import is_number, known_options
 
-ENOUGH = 0.05  # seconds that a calibration measures
+MEASURED_SECONDS = 0.05  # seconds that a calibration measures
 
 
-def rate(work: Callable[[], Any], edges: int, *, seconds: float = ENOUGH) -> float:
+def measure_rate(work: Callable[[], Any], edges: int, *, seconds: float = MEASURED_SECONDS) -> float:
     """Edges per second when one call of `work` processes `edges` edges. The first call compiles and warms up, and is
     not timed; the fastest of the calls that fit in `seconds` (at least one) counts."""
     work()

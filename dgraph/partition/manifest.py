@@ -15,12 +15,12 @@ import numpy as np
 import xxhash
 
 from dgraph.errors import StorageError
-from dgraph.native.free_memory import enough_memory
+from dgraph.native.free_memory import explain_lack_of_memory
 
 Test = Callable[[Any], bool]
 
 _NAME = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*")
-LARGEST = 1 << 62
+LARGEST_COUNT = 1 << 62
 _MISSING = object()  # stands for a field that a manifest does not have
 
 
@@ -33,7 +33,7 @@ def is_flag(value: Any) -> bool:
 
 
 def is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_COUNT
 
 
 def is_number_type(value: Any) -> bool:
@@ -109,16 +109,16 @@ def read_manifest(
 
 
 @contextmanager
-def fitting(path: Any, remedy: str) -> Iterator[None]:
+def refuse_mismatch(path: Any, remedy: str) -> Iterator[None]:
     """Turn the errors of blocks that do not match the manifest or each other into a StorageError."""
     try:
-        with enough_memory(path):
+        with explain_lack_of_memory(path):
             yield
     except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, RuntimeError) as cause:
         raise StorageError(f"{path}: its blocks do not match ({cause!r:.200}); {remedy}") from cause
 
 
 def require(condition: Any, what: str) -> None:
-    """Raise a ValueError unless `condition` holds; `fitting` turns it into a StorageError."""
+    """Raise a ValueError unless `condition` holds; `refuse_mismatch` turns it into a StorageError."""
     if not condition:
         raise ValueError(what)

@@ -14,19 +14,19 @@ import numpy as np
 from dgraph.errors import OptionError
 from dgraph.partition.adjacency import Adjacency
 
-MOST = 2**31 - 1  # METIS uses 32-bit integers, also for the total weight of all vertices
+LARGEST_TOTAL = 2**31 - 1  # METIS uses 32-bit integers, also for the total weight of all vertices
 STDOUT = 1
-_alone = Lock()
+_lock = Lock()
 
 
-def owners(graph: Adjacency, shares: Sequence[float]) -> np.ndarray:
+def metis_owners(graph: Adjacency, shares: Sequence[float]) -> np.ndarray:
     """The partition of each vertex of an undirected simple graph that has edges, and more vertices than partitions. The
     weight of a vertex is one plus its degree."""
     size = len(graph.indptr) - 1
-    if size + graph.num_edges > MOST:
+    if size + graph.num_edges > LARGEST_TOTAL:
         raise OptionError(
-            f'policy="metis" is limited to {MOST:,} vertices and arcs (two per edge) together, got {size:,} vertices '
-            f"and {graph.num_edges:,} arcs; choose outgoing, incoming, cartesian or hybrid"
+            f'policy="metis" is limited to {LARGEST_TOTAL:,} vertices and arcs (two per edge) together, got {size:,} '
+            f"vertices and {graph.num_edges:,} arcs; choose outgoing, incoming, cartesian or hybrid"
         )
     if len(shares) == 1:
         return np.zeros(size, np.uint16)
@@ -47,7 +47,7 @@ def _stdout_closed() -> Iterator[None]:
     """Close standard output in the block: METIS prints a message when a part stays empty (as in a star), which would
     mix with results that are written to standard output."""
     flush = ctypes.CDLL(None).fflush
-    with _alone, Path(os.devnull).open("wb") as nowhere:
+    with _lock, Path(os.devnull).open("wb") as nowhere:
         flush(None)
         saved = os.dup(STDOUT)
         os.dup2(nowhere.fileno(), STDOUT)

@@ -109,7 +109,7 @@ def assemble(
     `numbers` translates positions to numbers if the policy moved vertices; None means that they are equal. `pieces` is
     emptied: each piece is freed as soon as its ends are local. With `in_place`, nothing else reads the pieces.
     """
-    place = proxy.find(part, bounds, [p.sources for p in pieces], [p.destinations for p in pieces])
+    place = proxy.find_proxies(part, bounds, [p.sources for p in pieces], [p.destinations for p in pieces])
     edges = []
     while pieces:
         piece = pieces.pop(0)
@@ -132,12 +132,12 @@ def assemble(
     return partition, place.requests()
 
 
-def agree(partition: Partition, requests: dict[int, ProxyList]) -> Partition:
+def add_peer_requests(partition: Partition, requests: dict[int, ProxyList]) -> Partition:
     """The partition with the address tables that its peers requested."""
     return replace(partition, proxies=partition.proxies.with_requests(requests))
 
 
-def stats(partition: Partition) -> dict[str, Any]:
+def report_row(partition: Partition) -> dict[str, Any]:
     """A row of the partition report."""
     groups = partition.proxies.groups
     return {

@@ -18,7 +18,7 @@ from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.policies import Policy
 
 NOWHERE = np.uint16(2**16 - 1)  # no partition has this number
-AT_ONCE = 1 << 20  # edges that a thread splits at once
+SPLIT_EDGES = 1 << 20  # edges that a thread splits at once
 # a function that places edges, and whether to place their reverses instead
 Listing: TypeAlias = tuple[Callable[..., np.ndarray], bool]
 
@@ -102,7 +102,7 @@ def degrees(chunk: NumberedChunk, size: int, *, out: bool, into: bool, mirror: b
     )
 
 
-def total(all_degrees: Sequence[DegreeTable]) -> DegreeTable:
+def sum_degrees(all_degrees: Sequence[DegreeTable]) -> DegreeTable:
     """The degrees over all chunks."""
     return reduce(DegreeTable.__add__, all_degrees)
 
@@ -115,10 +115,10 @@ def ranges(policy: Policy, degree: DegreeTable, size: int, shares: Sequence[floa
         work += degree.out
     if into and degree.into is not None:
         work += degree.into
-    return Placement(policy, policies.split_evenly(work, shares), hubs(policy, degree))
+    return Placement(policy, policies.split_evenly(work, shares), find_hubs(policy, degree))
 
 
-def hubs(policy: Policy, degree: DegreeTable | None) -> np.ndarray:
+def find_hubs(policy: Policy, degree: DegreeTable | None) -> np.ndarray:
     """Whether each vertex has many in-edges, by number; empty if the policy does not ask."""
     if not policy.finds_hubs:
         return np.empty(0, bool)
@@ -138,7 +138,7 @@ def by_owners(policy: Policy, degree: DegreeTable | None, ids: Numbering, parts:
     assert callable(policy.owners)
     owners = policy.owners(ids.id_type.restore(ids.ids()), parts)
     checked = policies.checked_places(owners, ids.size, parts, "vertices")
-    return by_table(policy, checked, parts, hubs(policy, degree))
+    return by_table(policy, checked, parts, find_hubs(policy, degree))
 
 
 def by_metis(
@@ -150,20 +150,20 @@ def by_metis(
     workers: int,
 ) -> Placement:
     """Masters where METIS puts them, from all edges in one task."""
-    high = hubs(policy, degree)
+    high = find_hubs(policy, degree)
     pieces = [rules.piece_of(replace(chunk, columns={}), skip_loops=True) for chunk in chunks]
     simple = rules.merge_repeats(pieces, size, repeats="first", directed=False, workers=workers)
     if not len(simple) or size <= len(shares):  # nothing to cut, or a partition for each vertex
         return Placement(policy, policies.split_evenly(np.ones(size), shares), high)
     both = [EdgeSlice(simple.sources, simple.destinations), EdgeSlice(simple.destinations, simple.sources)]
     graph = build(both, size, workers=workers)
-    return by_table(policy, metis.owners(graph, shares), len(shares), high)
+    return by_table(policy, metis.metis_owners(graph, shares), len(shares), high)
 
 
 # -- edges -------------------------------------------------------------------------------------------------------------
 
 
-def places(chunk: NumberedChunk, where: Placement, ids: Numbering) -> np.ndarray:
+def place_edges(chunk: NumberedChunk, where: Placement, ids: Numbering) -> np.ndarray:
     """The partition of each edge of a chunk, which names vertices by position."""
     policy = where.policy
     if policy.edges is not None:
@@ -178,15 +178,15 @@ def places(chunk: NumberedChunk, where: Placement, ids: Numbering) -> np.ndarray
         ends = chunk.sources[s], chunk.destinations[s]
         build_kernels.place(*ends, *chunk.ranks.arguments, owner, policy.rule, columns, where.high, out[s])
 
-    threads.each(one_slice, threads.slices(len(chunk), threads.cores()))
+    threads.parallel_map(one_slice, threads.slices(len(chunk), threads.cores()))
     return out
 
 
 def second_places(chunk: NumberedChunk, where: Placement, ids: Numbering) -> np.ndarray:
     """The owner of each edge's other end (under the incoming cut, the source); NOWHERE if one owner has both ends."""
     other = {policies.INCOMING: policies.OUTGOING, policies.OUTGOING: policies.INCOMING}[where.policy.rule]
-    first = places(chunk, where, ids)
-    second = places(chunk, replace(where, policy=replace(where.policy, rule=other)), ids)
+    first = place_edges(chunk, where, ids)
+    second = place_edges(chunk, replace(where, policy=replace(where.policy, rule=other)), ids)
     return np.where(first == second, NOWHERE, second)
 
 
@@ -224,7 +224,7 @@ def split_all(
     while chunks:
         chunk = chunks.pop()
         by_kernel = where.policy.edges is None  # the user's function gets a whole chunk
-        at_once = AT_ONCE if by_kernel else max(1, len(chunk))
+        at_once = SPLIT_EDGES if by_kernel else max(1, len(chunk))
         cuts: list[list[list[NumberedChunk]]] = [[] for _ in listings]
         for some in chunk.taken(at_once * threads.cores()):
 
@@ -232,7 +232,9 @@ def split_all(
                 one = where.move(some[s])
                 return [split(one, where, ids, listing, skip_loops) for listing in listings]
 
-            for done in reversed(threads.each(cut, threads.slices(len(some), -(-len(some) // at_once)), len(some))):
+            for done in reversed(
+                threads.parallel_map(cut, threads.slices(len(some), -(-len(some) // at_once)), len(some))
+            ):
                 for listing, one in zip(cuts, done, strict=True):
                     listing.append(one)
         for listing in reversed(cuts):

@@ -112,10 +112,10 @@ POLICIES = {
         Policy("metis", OUTGOING, owners="metis"),
     )
 }
-NAMES = tuple(POLICIES)
+POLICY_NAMES = tuple(POLICIES)
 
 
-def choose(policy: Any, parts: int) -> Policy:
+def choose_policy(policy: Any, parts: int) -> Policy:
     """The policy for the user's name, function or Policy."""
     if isinstance(policy, Policy):
         return _checked(policy)
@@ -123,14 +123,15 @@ def choose(policy: Any, parts: int) -> Policy:
         return _checked(_from_function(policy))
     if isinstance(policy, str) and policy == "auto":
         policy = "outgoing" if parts <= FEW_PARTS else "cartesian"
-    if isinstance(policy, str) and policy in NAMES:
+    if isinstance(policy, str) and policy in POLICY_NAMES:
         return POLICIES[policy]
     raise OptionError(
-        f"{format_option('policy', policy)} is not known; choose one of {', '.join(NAMES)}, auto, or pass a function"
+        f"{format_option('policy', policy)} is not known; choose one of {', '.join(POLICY_NAMES)}, auto, "
+        "or pass a function"
     )
 
 
-def of_saved(name: str) -> Policy:
+def saved_policy(name: str) -> Policy:
     """The policy of a saved graph. Functions are not saved, so a user's policy cannot place anything anew."""
     return POLICIES.get(name) or Policy(name, edges=partial(_not_saved, name))
 

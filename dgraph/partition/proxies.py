@@ -19,7 +19,7 @@ from dgraph.partition.ids import id_kernels
 from dgraph.partition.ids.bitmaps import Ranks
 
 HAS_IN, HAS_OUT = 1, 2
-MOST_LOCAL = 2**32 - 1  # local ids have 32 bits, and the last one stands for no vertex
+MOST_LOCAL_IDS = 2**32 - 1  # local ids have 32 bits, and the last one stands for no vertex
 _ORDER = np.array([3, 0, 2, 1], np.uint8)  # flags -> place in the group: in-edges only, both, out-edges only
 
 
@@ -121,16 +121,18 @@ class LocalIds:
         return out
 
 
-def check_room(part: int, parts: int, owned: int, copied: int = 0) -> None:
+def check_local_ids(part: int, parts: int, owned: int, copied: int = 0) -> None:
     """Refuse a partition with more vertices than there are local ids."""
-    if owned + copied > MOST_LOCAL:
+    if owned + copied > MOST_LOCAL_IDS:
         raise OptionError(
             f"partition {part} of {parts} has {owned:,} vertices and copies of {copied:,} others, more than the "
-            f"{MOST_LOCAL:,} that a partition can have; make more partitions with parts="
+            f"{MOST_LOCAL_IDS:,} that a partition can have; make more partitions with parts="
         )
 
 
-def find(part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinations: Sequence[np.ndarray]) -> LocalIds:
+def find_proxies(
+    part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinations: Sequence[np.ndarray]
+) -> LocalIds:
     """The proxies that a partition's edges need. Edges name vertices by position."""
     low, high = int(bounds[part]), int(bounds[part + 1])
     size = int(bounds[-1])
@@ -139,7 +141,7 @@ def find(part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinati
         build_kernels.mark_outside(positions, low, high, words)
     before = np.empty(len(words), np.uint32)
     copied = int(id_kernels.count_before(words, before))
-    check_room(part, len(bounds) - 1, high - low, copied)
+    check_local_ids(part, len(bounds) - 1, high - low, copied)
     outside = np.empty(copied, np.int64)
     id_kernels.set_bits(words, outside)
 

@@ -21,7 +21,7 @@ ROW, FLIPPED = "\0row", "\0flipped"  # columns: the row of the listed edge, and 
 _REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
-def check(loops: str, repeats: str) -> None:
+def check_rules(loops: str, repeats: str) -> None:
     """Refuse unknown rules for loops or repeats."""
     check_choice("loops", loops, LOOPS)
     check_choice("repeats", repeats, REPEATS)
@@ -40,7 +40,7 @@ def count_loops(chunk: NumberedChunk) -> int:
     def count(s: slice) -> int:
         return int((chunk.sources[s] == chunk.destinations[s]).sum())
 
-    return sum(threads.each(count, threads.slices(len(chunk), threads.cores())))
+    return sum(threads.parallel_map(count, threads.slices(len(chunk), threads.cores())))
 
 
 def piece_of(
@@ -90,7 +90,7 @@ def merge_repeats(
         elif len(firsts):
             column, starts = column[order], np.flatnonzero(is_first)
             if repeats == "sum" and (group := first_excess(column, starts)) is not None:
-                raise _excess(name, sources[firsts[group]], destinations[firsts[group]], ids)
+                raise _sum_error(name, sources[firsts[group]], destinations[firsts[group]], ids)
             columns[name] = _REDUCE[repeats].reduceat(column, starts)
         else:
             columns[name] = column[:0]
@@ -98,7 +98,7 @@ def merge_repeats(
     return NumberedChunk(sources[firsts], destinations[firsts], columns)
 
 
-def _excess(name: str, source: int, destination: int, ids: Numbering | None) -> WeightError:
+def _sum_error(name: str, source: int, destination: int, ids: Numbering | None) -> WeightError:
     """The error that the sum of a column over the repeats of an edge is too large."""
     ends = np.array([source, destination])
     u, v = (ends if ids is None else np.asarray(ids.id_type.restore(ids.take(ends)))).tolist()

@@ -15,7 +15,7 @@ import pyarrow as pa
 import xxhash
 
 from dgraph.errors import RoomError, StorageError
-from dgraph.native.free_memory import enough_memory
+from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.ids.chunk import Ids
 from dgraph.partition.manifest import require
@@ -40,7 +40,7 @@ def read_array(folder: Path, name: str, entry: Entry) -> np.ndarray:
     """The array of a block, mapped copy-on-write so that kernels see an ordinary array."""
     path = _checked_path(folder / f"{name}.npy", entry)
     try:
-        with enough_memory(path):
+        with explain_lack_of_memory(path):
             array = np.load(path, mmap_mode="c" if entry["bytes"] > 4096 else None, allow_pickle=False).view(np.ndarray)
     except RoomError:
         raise

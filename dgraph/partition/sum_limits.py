@@ -7,7 +7,7 @@ import numpy as np
 _HALF, _LOW = 32, 0xFFFF_FFFF
 
 
-def limits(dtype: np.dtype) -> tuple[int, int]:
+def sum_range(dtype: np.dtype) -> tuple[int, int]:
     """The least and the largest sum of numbers of this type."""
     whole = np.iinfo(np.uint64 if dtype.kind == "u" else np.int64)
     return int(whole.min), int(whole.max)
@@ -17,7 +17,7 @@ def may_exceed(values: np.ndarray, count: int) -> bool:
     """Whether a sum of `count` of these numbers may exceed 64 bits."""
     if values.dtype.kind not in "iu" or not len(values):
         return False
-    least, most = limits(values.dtype)
+    least, most = sum_range(values.dtype)
     return int(values.max()) * count > most or int(values.min()) * count < least
 
 
@@ -31,6 +31,6 @@ def first_excess(values: np.ndarray, starts: np.ndarray) -> int | None:
     values = values.astype(wide, copy=False)
     low = np.add.reduceat((values & wide(_LOW)).astype(np.int64), starts)
     high = np.add.reduceat((values >> wide(_HALF)).astype(np.int64), starts) + (low >> _HALF)
-    least, most = limits(values.dtype)
+    least, most = sum_range(values.dtype)
     exceeds = (high < least >> _HALF) | (high > most >> _HALF)
     return int(exceeds.argmax()) if exceeds.any() else None

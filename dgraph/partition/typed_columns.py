@@ -19,7 +19,7 @@ from dgraph.partition.manifest import require
 Description = dict[str, Any]
 
 MISSING = [None, float("nan"), pd.NA, pd.NaT]  # in columns of Python objects, by code
-SIMPLE = "iufbMm"  # kinds of NumPy types that Arrow has
+ARROW_KINDS = "iufbMm"  # kinds of NumPy types that Arrow has
 IS_TEXT = ("is_string", "is_large_string")  # Arrow's tests of types
 IS_OBJECT = ("is_null", "is_boolean", "is_integer", "is_floating", "is_decimal", "is_date", "is_time", "is_binary")
 
@@ -27,7 +27,7 @@ IS_OBJECT = ("is_null", "is_boolean", "is_integer", "is_floating", "is_decimal",
 def description_of(dtype: Any) -> Description | None:
     """The description of a dtype; None if a saved graph cannot hold such columns."""
     if isinstance(dtype, np.dtype):
-        said: Description = {"numpy": dtype.str} if dtype.kind in SIMPLE + "O" else {}
+        said: Description = {"numpy": dtype.str} if dtype.kind in ARROW_KINDS + "O" else {}
     elif isinstance(dtype, pd.StringDtype):
         said = {"text": dtype.storage, "missing": "NA" if dtype.na_value is pd.NA else "nan"}
     elif isinstance(dtype, pd.CategoricalDtype):
@@ -57,7 +57,7 @@ def _dtype(said: Description) -> Any:
     """The dtype of a description that needs no table: neither of categories nor Arrow's."""
     if "numpy" in said:
         dtype = np.dtype(str(said["numpy"]))
-        require(dtype.kind in SIMPLE + "O" and dtype.names is None, "a type that is not saved")
+        require(dtype.kind in ARROW_KINDS + "O" and dtype.names is None, "a type that is not saved")
         return dtype
     if "text" in said:
         return pd.StringDtype(said["text"], na_value={"NA": pd.NA, "nan": np.nan}[said["missing"]])
@@ -168,7 +168,7 @@ def _restored(table: pa.Table, name: str, said: Description) -> Any:
     return pd.Series(values, dtype=object)
 
 
-def as_described(values: np.ndarray, said: Description) -> Any:
+def cast_to_description(values: np.ndarray, said: Description) -> Any:
     """Numbers of a kernel's type in the type of the user's column."""
     dtype: Any = pd.ArrowDtype(pa.type_for_alias(said["arrow"])) if "arrow" in said else _dtype(said)
     if isinstance(dtype, np.dtype):
@@ -188,7 +188,7 @@ def is_wide_nullable(dtype: Any) -> bool:
     )
 
 
-def same_for_all(name: str, dtypes: Sequence[Any]) -> Any:
+def common_dtype(name: str, dtypes: Sequence[Any]) -> Any:
     """The dtype of a column of which each piece has its own; categories are joined, unless they are ordered."""
     first = dtypes[0]
     if all(one == first for one in dtypes):

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-RECENT = 256  # blocks to which the coefficients are fitted
-CHANGES = 16  # further blocks, each of which differs in length from the next
-ENOUGH = 6  # blocks needed for a fit
-FIRST = 1 << 16  # edges per block until there is a fit
-FEWEST, MOST = 1 << 10, 1 << 24  # bounds of the edges per block that the model may choose
-WORTH = 0.05  # least gain of a pipeline, as a share of the time of a single block
-TURNS = 4  # blocks per daemon if several share them
+RECENT_BLOCKS = 256  # blocks to which the coefficients are fitted
+KEPT_CHANGES = 16  # further blocks, each of which differs in length from the next
+FEWEST_BLOCKS = 6  # blocks needed for a fit
+FIRST_SIZE = 1 << 16  # edges per block until there is a fit
+FEWEST_EDGES, MOST_EDGES = 1 << 10, 1 << 24  # bounds of the edges per block that the model may choose
+MIN_GAIN = 0.05  # least gain of a pipeline, as a share of the time of a single block
+BLOCKS_PER_DAEMON = 4  # blocks per daemon if several share them
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Cost:
     def time(self, edges: int, blocks: int) -> float:
         """Seconds that a pipeline takes for `edges` in equal blocks: T in the model."""
         if blocks == 1:
-            return self.in_turn(edges, 1)
+            return self.sequential_time(edges, 1)
         b = edges / blocks
         down, compute, up = self.a1 + self.k1 * b, self.a + self.k2 * b, self.a3 + self.k3 * b
         slowest = max(down, compute, up)
         return down + max(down, compute) + (blocks - 2) * slowest + max(compute, up) + up
 
-    def in_turn(self, edges: int, blocks: int) -> float:
+    def sequential_time(self, edges: int, blocks: int) -> float:
         """Seconds without a pipeline, one stage after the other."""
         return (self.k1 + self.k2 + self.k3) * edges + (self.a1 + self.a + self.a3) * blocks
 
@@ -67,7 +67,11 @@ def block_size(cost: Cost, edges: int) -> int:
 
 
 def size_for(
-    block: int | str | None, edges: int, costs: Sequence[Cost | None], first: int = FIRST, fewest: int = FEWEST
+    block: int | str | None,
+    edges: int,
+    costs: Sequence[Cost | None],
+    first: int = FIRST_SIZE,
+    fewest: int = FEWEST_EDGES,
 ) -> int:
     """Edges per block for daemons with these costs: the user's number, all edges (None), or the model's choice
     ("auto"). The model avoids a pipeline that gains next to nothing. Several daemons share the blocks; a fast one takes
@@ -81,11 +85,11 @@ def size_for(
         return first
     if len(costs) > 1:
         share = -(-edges // len(costs))
-        size = min(-(-share // TURNS), *(block_size(cost, share) for cost in known))
+        size = min(-(-share // BLOCKS_PER_DAEMON), *(block_size(cost, share) for cost in known))
     else:
         cost, blocks = known[0], best_blocks(known[0], edges)
-        size = block_size(cost, edges) if cost.time(edges, blocks) < (1 - WORTH) * cost.time(edges, 1) else edges
-    return min(max(size, fewest), MOST)
+        size = block_size(cost, edges) if cost.time(edges, blocks) < (1 - MIN_GAIN) * cost.time(edges, 1) else edges
+    return min(max(size, fewest), MOST_EDGES)
 
 
 class CostFit:
@@ -93,8 +97,8 @@ class CostFit:
     longer: among hundreds of equal length, only these separate the cost per call from the cost per edge."""
 
     def __init__(self) -> None:
-        self.blocks: deque[tuple[int, float, float, float]] = deque(maxlen=RECENT)
-        self.changes: deque[tuple[int, float, float, float]] = deque(maxlen=CHANGES)
+        self.blocks: deque[tuple[int, float, float, float]] = deque(maxlen=RECENT_BLOCKS)
+        self.changes: deque[tuple[int, float, float, float]] = deque(maxlen=KEPT_CHANGES)
 
     def add(self, edges: int, download: float, compute: float, upload: float) -> None:
         if self.blocks and not edges / 2 < self.blocks[-1][0] < edges * 2:
@@ -103,7 +107,7 @@ class CostFit:
 
     def fit(self) -> Cost | None:
         """The cost as a line per stage; None until there are enough blocks."""
-        if len(self.blocks) < ENOUGH:
+        if len(self.blocks) < FEWEST_BLOCKS:
             return None
         edges, *stages = np.array([*self.blocks, *self.changes], float).T
         (k1, a1), (k2, a), (k3, a3) = (fit_line(edges, seconds) for seconds in stages)

@@ -10,7 +10,7 @@ from numba import uint64
 
 from dgraph.native.machine_code import cached_njit
 
-MANY = 4  # with more blocks than this, the cost of another call is negligible
+MANY_BLOCKS = 4  # with more blocks than this, the cost of another call is negligible
 
 kernel = cached_njit()
 
@@ -23,14 +23,14 @@ class Block(NamedTuple):
     edges: int
 
 
-def cut(ends: np.ndarray, size: int, *, taper: bool = False) -> list[Block]:
+def cut_blocks(ends: np.ndarray, size: int, *, taper: bool = False) -> list[Block]:
     """Blocks of about `size` edges and at most `size` rows; row i has the edges ends[i]:ends[i + 1]. Rows are never
     cut, so a long row makes a longer block. With `taper`, the first and last of many blocks are a quarter as long: the
     pipeline fills and drains faster, and blocks of different lengths separate the cost per call from the cost per
     edge."""
     rows, edges = len(ends) - 1, int(ends[-1] - ends[0])
     marks = np.arange(size, edges, size)
-    if taper and edges > MANY * size:
+    if taper and edges > MANY_BLOCKS * size:
         marks = np.concatenate([np.arange(size // 4, edges - size // 4, size), [edges - size // 4]])
     bounds = np.unique(np.concatenate([[0], np.searchsorted(ends, ends[0] + marks), [rows]]))
     most = max(1, size)

@@ -28,7 +28,7 @@ class Stages(Protocol):
         """Record the seconds that the stages of a block took."""
 
 
-def in_turn(stages: Stages, blocks: Sequence[Block]) -> None:
+def run_sequentially(stages: Stages, blocks: Sequence[Block]) -> None:
     """Run one stage after the other on this thread."""
     for block in blocks:
         work, down = timed(stages.download, block, 0)
@@ -38,7 +38,7 @@ def in_turn(stages: Stages, blocks: Sequence[Block]) -> None:
             stages.measure(work, [down, compute, up])
 
 
-def side_by_side(lanes: Sequence[Stages], blocks: Sequence[Block]) -> None:
+def run_concurrently(lanes: Sequence[Stages], blocks: Sequence[Block]) -> None:
     """Run all stages of all daemons concurrently, each on a thread."""
     queue, lock = iter(blocks), threading.Lock()
     failures: list[BaseException] = []

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from dgraph.errors import ProgramError
 from dgraph.phrases.phrases import format_count
 from dgraph.programs.functions import read_function
-from dgraph.programs.kernel_names import key, sent
+from dgraph.programs.kernel_names import field_name, sent_name
 from dgraph.programs.program import (
     Delta,
     EdgeColumn,
@@ -28,7 +28,7 @@ from dgraph.programs.program import (
     VertexColumn,
     VertexProgram,
 )
-from dgraph.programs.reads import AT_A_VERTEX, OF_AN_EDGE, Reads, reads_of
+from dgraph.programs.reads import EDGE_KINDS, VERTEX_KINDS, Reads, reads_of
 from dgraph.programs.sends import check_sends
 
 WITHOUT_ROUNDS = ("bulk_async", "block_descent")  # engines without common rounds
@@ -62,12 +62,14 @@ class PhaseAnalysis:
     @property
     def broadcast(self) -> tuple[str, ...]:
         """The arrays that a master sends to its proxies with out-edges when the vertex sends."""
-        return tuple(sent(self, m) for m in self.messages if self.hoisted) or tuple(map(key, self.send.of("state")))
+        return tuple(sent_name(self, m) for m in self.messages if self.hoisted) or tuple(
+            map(field_name, self.send.of("state"))
+        )
 
     @property
     def target_broadcast(self) -> tuple[str, ...]:
         """The arrays that a master sends to its proxies with in-edges before every round."""
-        return tuple(key(name.removeprefix("target_")) for name in self.send.of("target"))
+        return tuple(field_name(name.removeprefix("target_")) for name in self.send.of("target"))
 
     @property
     def sends_copies(self) -> bool:
@@ -227,8 +229,8 @@ def _analysed(program: VertexProgram) -> Analysis:
 
     phases = []
     for phase in program.phases:
-        send = reads("send", phase.functions["send"], phase.messages, phase, AT_A_VERTEX | OF_AN_EDGE)
-        apply = reads("apply", phase.functions["apply"], states, phase, AT_A_VERTEX | {"message"})
+        send = reads("send", phase.functions["send"], phase.messages, phase, VERTEX_KINDS | EDGE_KINDS)
+        apply = reads("apply", phase.functions["apply"], states, phase, VERTEX_KINDS | {"message"})
         for delta in set(apply.of("state")) - {field.name for field in plain}:
             apply.function.refuse(f"{delta!r} is a Delta, which always has its start value here", None, "Read a State.")
         if program.kind == "accumulative" and send.of("target"):
@@ -236,11 +238,11 @@ def _analysed(program: VertexProgram) -> Analysis:
             send.function.refuse("only a synchronous program may read a State of its target", None, remedy)
         columns = tuple(program.fields.get(column, WEIGHT) for column in send.of("edge"))
         triggers = send.of("state") or tuple(field.name for field in states)
-        later = program.kind == "accumulative" and (bool(send.of("global")) or send.round_matters)
+        later = program.kind == "accumulative" and (bool(send.of("global")) or send.depends_on_round)
         phases.append(PhaseAnalysis(phase.name, phase.along, phase.messages, send, apply, columns, triggers, later))  # type: ignore[arg-type]
 
     def folds(kind: type) -> dict[str, tuple[Any, Reads]]:
-        fields = {f: reads(f.name, f.function, [f], None, AT_A_VERTEX | {"before"}) for f in program.of(kind)}
+        fields = {f: reads(f.name, f.function, [f], None, VERTEX_KINDS | {"before"}) for f in program.of(kind)}
         parts = [(f, c) for f in fields for c in ([None] if f.shape is None else range(program.vector_length))]
         return {component_of(f.name, c): (f, replace(fields[f], component=c)) for f, c in parts}
 
@@ -278,7 +280,7 @@ def engines_for(analysis: Analysis) -> tuple[str, ...]:
 def obstacle(engine: str, analysis: Analysis) -> str:
     """Why a program cannot run on an engine without common rounds, as the end of a sentence, or "" if it can."""
     functions = [reads for phase in analysis.phases for reads in (phase.send, phase.apply)]
-    reads_rounds = any(reads.round_matters for reads in functions)
+    reads_rounds = any(reads.depends_on_round for reads in functions)
     if not analysis.synchronous:
         reads_rounds |= bool(analysis.stop or analysis.globals_each_round)
     elif engine == "bulk_async":

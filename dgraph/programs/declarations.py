@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dgraph.programs.program import Phase, State, VertexProgram
 
 OPTIONS = {"kind": ("accumulative", "synchronous"), "along": ("out", "in", "both"), "merge": ()}
-LIKE_A_FUNCTION = 0.7  # similarity of names: "sotp" is "stop"
+MIN_SIMILARITY = 0.7  # similarity of names: "sotp" is "stop"
 
 
 def functions_of(phase: type[Phase], title: str, states: Sequence[State]) -> dict[str, Callable]:
@@ -79,7 +79,7 @@ def check_spelling(owner: str, members: Mapping[str, Any]) -> None:
         if name.startswith("_") or name in FUNCTIONS or name in OPTIONS:
             continue
         if isinstance(value, FunctionType):
-            near = next(iter(get_close_matches(name, FUNCTIONS, 1, LIKE_A_FUNCTION)), "")
+            near = next(iter(get_close_matches(name, FUNCTIONS, 1, MIN_SIMILARITY)), "")
         elif isinstance(value, Monoid | Neighbourhood):
             near = "merge"
         else:

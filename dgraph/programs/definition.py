@@ -43,12 +43,12 @@ def definition_of(python: Any, title: str) -> Definition:
         tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
     except SyntaxError:
         tree = ast.Pass()
-    if not isinstance(tree, ast.FunctionDef) or line != code.co_firstlineno or not _is_of(tree, code):
+    if not isinstance(tree, ast.FunctionDef) or line != code.co_firstlineno or not _matches_code(tree, code):
         raise ProgramError(f"{place}: cannot find {title}: the file has changed since it was imported; import it again")
     return Definition(tree, code.co_filename, line)
 
 
-def _is_of(tree: ast.FunctionDef, code: Any) -> bool:
+def _matches_code(tree: ast.FunctionDef, code: Any) -> bool:
     """Whether the source has the name and the parameters of the compiled code, where `__x` is `_Class__x`."""
     written = [argument.arg for argument in (*tree.args.posonlyargs, *tree.args.args)]
     own = code.co_varnames[: code.co_argcount]

@@ -9,16 +9,17 @@ from typing import Any
 
 from dgraph.errors import ProgramError
 from dgraph.programs.analysis import Analysis, analyse, obstacle
-from dgraph.programs.law_trials import BACK, EDGES, SPARSE, on_small_graph, reference_for
+from dgraph.programs.law_trials import BACK_EDGES, EDGES, SPARSE_EDGES, on_small_graph, reference_for
 from dgraph.programs.program import VertexProgram
 from dgraph.programs.reference import Reference, same
 
-SETTLED, ALIKE = 1e-4, 1e-2  # relative changes of floats in a last sweep, and differences between two orders
+SETTLED_CHANGE = 1e-4  # relative: changes of floats in the last sweep are at most this large
+ALLOWED_DIFFERENCE = 1e-2  # relative: between the results of two orders
 PAIR = [(0, 1), (1, 0)]
 SINGLE = [[edge] for edge in ((0, 1), (1, 3), (3, 1), (2, 0), (2, 3), (3, 2))]  # most programs settle on these
 CHAINS = [(1, 2), (3, 4), (1, 4), (4, 5)]
 MIXTURES = 3  # starts from states of different rounds, on each graph
-SWEEPS = 60  # over all vertices; rounds that have not settled by then say nothing
+MOST_SWEEPS = 60  # over all vertices; rounds that have not settled by then say nothing
 
 States = list[dict[str, Any]]
 
@@ -29,17 +30,17 @@ def try_fixed_point(program: VertexProgram) -> None:
     if not analysis.synchronous or obstacle("block_descent", analysis):
         return
     ours, rng = on_small_graph(program), random.Random(0)
-    for edges in (EDGES, EDGES + BACK, SPARSE, CHAINS, PAIR, *SINGLE):
+    for edges in (EDGES, EDGES + BACK_EDGES, SPARSE_EDGES, CHAINS, PAIR, *SINGLE):
         rounds: list[States] = []
         try:
-            settled = _settled(_run(ours, analysis, edges), rounds=rounds)
+            settled = _run_to_fixed_point(_run(ours, analysis, edges), rounds=rounds)
             if settled is None:
                 continue
-            _compare(program, edges, settled, _settled(_run(ours, analysis, edges), order=sorted))
+            _compare(program, edges, settled, _run_to_fixed_point(_run(ours, analysis, edges), order=sorted))
             for _ in range(MIXTURES):
                 run = _run(ours, analysis, edges)
                 run.state = _mixture(rounds, rng)
-                _compare(program, edges, settled, _settled(run, order=lambda all: rng.sample(all, len(all))))
+                _compare(program, edges, settled, _run_to_fixed_point(run, order=lambda all: rng.sample(all, len(all))))
         except (ArithmeticError, ValueError, TypeError, LookupError):
             continue
 
@@ -64,19 +65,19 @@ def _compare(program: VertexProgram, edges: list, in_rounds: States, one_by_one:
             f'engine="block_descent" does; {remedy}'
         )
     for v, (a, b) in enumerate(zip(in_rounds, one_by_one, strict=True)):
-        if not _alike(a, b, ALIKE):
+        if not _states_agree(a, b, ALLOWED_DIFFERENCE):
             raise ProgramError(
                 f"{where}, vertex {v} ends with {a} in rounds, but with {b} where vertices are brought up to date one "
                 f'by one: answers of engine="block_descent" would depend on it; {remedy}'
             )
 
 
-def _settled(
+def _run_to_fixed_point(
     run: Reference, order: Callable[[list[int]], list[int]] | None = None, rounds: list[States] | None = None
 ) -> States | None:
     """The states once nothing changes, if that is soon. Vertices are brought up to date all at once, or one by one if
     there is an order. The states before every round are added to `rounds`."""
-    for _ in range(SWEEPS):
+    for _ in range(MOST_SWEEPS):
         before = [dict(state) for state in run.state]
         if rounds is not None:
             rounds.append(before)
@@ -89,7 +90,7 @@ def _settled(
             run.before = before
             run.fold()
         run.done, run.rounds = False, 0
-        if all(_alike(a, b, SETTLED) for a, b in zip(before, run.state, strict=True)):
+        if all(_states_agree(a, b, SETTLED_CHANGE) for a, b in zip(before, run.state, strict=True)):
             return run.state
     return None
 
@@ -104,6 +105,6 @@ def _bring_up_to_date(run: Reference, v: int) -> None:
     run.state[v] = run.call(run.phase.functions["apply"], run.states, context)
 
 
-def _alike(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> bool:
+def _states_agree(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> bool:
     """Whether two states agree."""
     return same(a, b, tolerance) or all(a[name] == b[name] or (a[name] != a[name] and b[name] != b[name]) for name in a)

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from dgraph.errors import ProgramError
 from dgraph.programs.definition import definition_of
 from dgraph.programs.resolver import Resolver, outer_names
-from dgraph.programs.syntax import ALLOWED, alternatives, arities, dot_name, flaws, rename_within
+from dgraph.programs.syntax import ALLOWED, alternatives, arities, dot_name, flaws, rename_locals
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def read_function(python: Callable, title: str, within: tuple[Callable, ...] = (
     tree.decorator_list, tree.returns = [], None
     for argument in arguments.args:
         argument.annotation = None
-    rename_within(tree)
+    rename_locals(tree)
     resolver = Resolver(function, (*within, python), read_function)
     tree.body = [resolver.visit(statement) for statement in tree.body]
     of_helpers = {name: helper.arity for name, helper in resolver.helpers.items()}

@@ -27,12 +27,12 @@ class HasName(Protocol):
     def name(self) -> str: ...
 
 
-def key(name: str) -> str:
+def field_name(name: str) -> str:
     """The name of a declared field in kernels, where it is an array or a number."""
     return FIELD + name
 
 
-def before(name: str) -> str:
+def before_name(name: str) -> str:
     """The name of the copy of a state from before the round."""
     return f"before_{name}"
 
@@ -42,26 +42,26 @@ def by_name(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(FIELD): value for name, value in values.items() if name.startswith(FIELD)}
 
 
-def name_in(phase: HasName, name: str) -> str:
+def phase_name(phase: HasName, name: str) -> str:
     """The name of a phase's function or kernel, followed by the phase's name if it has one."""
     return f"{name}_{phase.name}" if phase.name else name
 
 
-def inbox(phase: HasName, message: HasName) -> str:
+def inbox_name(phase: HasName, message: HasName) -> str:
     """The name of the array of merged messages."""
-    return f"{name_in(phase, 'inbox')}_{message.name}"
+    return f"{phase_name(phase, 'inbox')}_{message.name}"
 
 
-def sent(phase: HasName, message: HasName) -> str:
+def sent_name(phase: HasName, message: HasName) -> str:
     """The name of the array of messages that vertices send, if these are the same along all edges."""
-    return f"{name_in(phase, 'sent')}_{message.name}"
+    return f"{phase_name(phase, 'sent')}_{message.name}"
 
 
-def incoming(array: str) -> str:
+def incoming_name(array: str) -> str:
     """The name of messages from another partition for an inbox."""
     return f"incoming_{array}"
 
 
-def merging(merge: Merge) -> str:
+def merge_name(merge: Merge) -> str:
     """The name of a merge's function."""
     return f"merge_{merge.name.lower()}"

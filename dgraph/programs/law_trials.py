@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from dgraph.programs.analysis import Analysis
 
 EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4), (0, 4)]  # several ways lead to most vertices ...
-BACK = [(4, 1), (3, 0), (2, 2)]  # ... and with these, around in cycles
-SPARSE = [(7, 5), (6, 5), (5, 4), (7, 4), (4, 3), (2, 3), (3, 1), (7, 1), (1, 0)]  # small degrees, large numbers first
+BACK_EDGES = [(4, 1), (3, 0), (2, 2)]  # ... and with these, around in cycles
+# Small degrees, large numbers first.
+SPARSE_EDGES = [(7, 5), (6, 5), (5, 4), (7, 4), (4, 3), (2, 3), (3, 1), (7, 1), (1, 0)]
 VERTICES = 5  # of the graphs that are not sparse
-CUTS = 2  # how many ways to divide the messages of one firing are tested
-FIRINGS = 30  # in each run: an endless program has shown enough by then
+TESTED_CUTS = 2  # how many ways to divide the messages of one firing are tested
+MOST_FIRINGS = 30  # in each run: an endless program has shown enough by then
 SLACK = 0.01  # of the largest float: what a threshold in `send` may hold back
 
 NamedValues = dict[str, Any]
@@ -47,7 +48,7 @@ def counter_example(program: VertexProgram, analysis: Analysis) -> str:
     """Messages for which a firing breaks a law; "" if none are found. A run that fails in plain Python, which raises
     where kernels do not (1 / 0), shows nothing."""
     rng = random.Random(0)
-    for edges in (EDGES, EDGES + BACK, EDGES, SPARSE, SPARSE, EDGES + BACK, EDGES):
+    for edges in (EDGES, EDGES + BACK_EDGES, EDGES, SPARSE_EDGES, SPARSE_EDGES, EDGES + BACK_EDGES, EDGES):
         try:
             with np.errstate(all="ignore"):
                 broken = LawTrial(program, analysis, edges, rng).run()
@@ -83,59 +84,63 @@ class LawTrial:
         seed, fields = self.program.functions["seed"], self.phase.messages
         waiting = [[self.reference.call(seed, fields, context)] for context in self.fixed]
         state = self.reference.state
-        for _ in range(FIRINGS):
-            ready = [v for v in range(len(waiting)) if self._at_once(waiting[v]) != self.silent]
+        for _ in range(MOST_FIRINGS):
+            ready = [v for v in range(len(waiting)) if self._merge_messages(waiting[v]) != self.silent]
             if not ready:
                 break
             v = self.rng.choice(ready)
             messages, waiting[v] = waiting[v], []
             self.rng.shuffle(messages)
-            before, whole = state[v], self._at_once(messages)
+            before, whole = state[v], self._merge_messages(messages)
             state[v], sent = self._fire(v, before, whole)
-            if broken := self._silence(v, state[v]) or self._grouping(v, before, messages, state[v], sent):
+            if broken := self._silence_violation(v, state[v]) or self._grouping_violation(
+                v, before, messages, state[v], sent
+            ):
                 return broken
             for (target, _), message in zip(self.out[v], sent, strict=True):
                 waiting[target].append(message)
         return ""
 
-    def _grouping(
+    def _grouping_violation(
         self, v: int, before: NamedValues, messages: list[NamedValues], after: NamedValues, sent: list[NamedValues]
     ) -> str:
         """How firing on messages in turn differs from firing on them at once, which leaves `after` and sends `sent`."""
-        for first, second in self._in_two(messages):
+        for first, second in self._split_messages(messages):
             between, sent_first = self._fire(v, before, first)
             in_turn, sent_second = self._fire(v, between, second)
             both = [merged(self.fields, a, b) for a, b in zip(sent_first, sent_second, strict=True)]
-            if not (self._same(self._kept(in_turn), self._kept(after)) and all(map(self._same, both, sent))):
+            held, left, expected = map(self._without_deltas, (before, in_turn, after))
+            if not (self._same(left, expected) and all(map(self._same, both, sent))):
                 return (
-                    f"where a vertex holds {_shown(self._kept(before))}, firing on {_shown(first)} and then on "
-                    f"{_shown(second)} leaves {_shown(self._kept(in_turn))} and sends {_shown_all(both)}, but firing "
-                    f"on both at once leaves {_shown(self._kept(after))} and sends {_shown_all(sent)}"
+                    f"where a vertex holds {_format_values(held)}, firing on {_format_values(first)} and then on "
+                    f"{_format_values(second)} leaves {_format_values(left)} and sends {_format_sent(both)}, but "
+                    f"firing on both at once leaves {_format_values(expected)} and sends {_format_sent(sent)}"
                 )
         return ""
 
-    def _in_two(self, messages: list[NamedValues]) -> Iterator[tuple[NamedValues, NamedValues]]:
+    def _split_messages(self, messages: list[NamedValues]) -> Iterator[tuple[NamedValues, NamedValues]]:
         """Messages in two parts that are not silent, in both orders; and twice the same, if that must not matter."""
-        for cut in self.rng.sample(range(1, len(messages)), min(CUTS, len(messages) - 1)):
-            parts = self._at_once(messages[:cut]), self._at_once(messages[cut:])
+        for cut in self.rng.sample(range(1, len(messages)), min(TESTED_CUTS, len(messages) - 1)):
+            parts = self._merge_messages(messages[:cut]), self._merge_messages(messages[cut:])
             if self.silent not in parts:
                 yield parts
                 yield parts[::-1]
         if self.idempotent:
-            yield (whole := self._at_once(messages)), whole
+            yield (whole := self._merge_messages(messages)), whole
 
-    def _silence(self, v: int, before: NamedValues) -> str:
+    def _silence_violation(self, v: int, before: NamedValues) -> str:
         """What the identity of the merge changes."""
         try:
             after = self._apply(v, before, self.silent)
         except (ArithmeticError, ValueError):  # a program that divides by its message, say
             return ""
         fresh = {name: after[name] for name in self.fresh}
-        if same(self._kept(before), self._kept(after)) and same(fresh, self.fresh):
+        held = self._without_deltas(before)
+        if same(held, self._without_deltas(after)) and same(fresh, self.fresh):
             return ""
         return (
-            f"a message equal to the merge's identity must change nothing, but {_shown(self._kept(before))} became "
-            f"{_shown(after)}"
+            f"a message equal to the merge's identity must change nothing, but {_format_values(held)} became "
+            f"{_format_values(after)}"
         )
 
     # -- one vertex ----------------------------------------------------------------------------------------------------
@@ -162,13 +167,13 @@ class LawTrial:
         context = {**self.fixed[v], **before, **message}
         return self.reference.call(self.phase.functions["apply"], self.reference.states, context)
 
-    def _at_once(self, messages: list[NamedValues]) -> NamedValues:
+    def _merge_messages(self, messages: list[NamedValues]) -> NamedValues:
         whole = self.silent
         for message in messages:
             whole = merged(self.fields, whole, message)
         return whole
 
-    def _kept(self, state: NamedValues) -> NamedValues:
+    def _without_deltas(self, state: NamedValues) -> NamedValues:
         """A state without Deltas, which nothing keeps."""
         return {name: value for name, value in state.items() if name not in self.fresh}
 
@@ -210,11 +215,11 @@ def on_small_graph(program: VertexProgram) -> VertexProgram:
     return ours
 
 
-def _shown(values: Mapping[str, Any]) -> str:
+def _format_values(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items()) or "nothing"
 
 
-def _shown_all(sent: list[NamedValues]) -> str:
+def _format_sent(sent: list[NamedValues]) -> str:
     """What is sent, once if it is the same along all edges."""
-    texts = list(dict.fromkeys(_shown(one) for one in sent))
+    texts = list(dict.fromkeys(_format_values(one) for one in sent))
     return " and ".join(texts) or "nothing"

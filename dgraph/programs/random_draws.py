@@ -49,7 +49,7 @@ def uniform_of_edge(word: int, sender: int, target: int, ordinal: int, component
     return (mix(row ^ uint64(sender) ^ (uint64(ordinal) << uint64(32))) >> 11) * 2.0**-53
 
 
-def encoded(place: Any, against: bool) -> Any:
+def encode_ordinal(place: Any, against: bool) -> Any:
     """The ordinal of an edge, from its place among the repeats of an edge and whether a message goes against its
     direction: when messages go both ways, a vertex may send to another along an edge and against one."""
     return 2 * place + against

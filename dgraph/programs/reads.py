@@ -8,8 +8,8 @@ from typing import Any
 from dgraph.programs.functions import Function
 from dgraph.programs.program import EdgeColumn, Field, Global, Parameter, Phase, State, VertexColumn, VertexProgram
 
-AT_A_VERTEX = frozenset({"state", "vertex", "column", "global"})
-OF_AN_EDGE = frozenset({"edge", "target", "ahead", "draw"})  # columns; its target's states, and constants; `random`
+VERTEX_KINDS = frozenset({"state", "vertex", "column", "global"})
+EDGE_KINDS = frozenset({"edge", "target", "ahead", "draw"})  # columns; its target's states, and constants; `random`
 _OF_A_VERTEX = ("id", "degree", "random", "vertex_random", "component")
 _OF_A_RUN = ("round", "vertices")
 
@@ -32,7 +32,7 @@ class Reads:
         return self.kinds.get(name) in ("vertex", "run", "ahead", "draw")
 
     @property
-    def round_matters(self) -> bool:
+    def depends_on_round(self) -> bool:
         """Whether it reads the number of the round or a random draw, which differ from round to round."""
         return any(name in self for name in ("round", "random", "vertex_random"))
 

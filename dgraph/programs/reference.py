@@ -42,7 +42,7 @@ import numpy as np
 from dgraph.errors import OptionError
 from dgraph.programs.monoid import Monoid, Neighbourhood
 from dgraph.programs.program import Delta, Field, Global, Message, Result, State, VertexColumn, VertexProgram
-from dgraph.programs.random_draws import encoded, random_word, uniform, uniform_of_edge, word_of_round
+from dgraph.programs.random_draws import encode_ordinal, random_word, uniform, uniform_of_edge, word_of_round
 
 EdgePairs = Iterable[tuple[int, int]]
 
@@ -88,8 +88,8 @@ class Reference:
         if not directed:  # each listed edge stands for both directions, but a self loop only for one
             arcs += [(v, u, w) for u, v, w in arcs if u != v]
         numbered = list(zip(arcs, self.places(arcs), strict=True))
-        out = [(u, v, w, encoded(place, False)) for (u, v, w), place in numbered]
-        back = [(v, u, w, encoded(place, True)) for (u, v, w), place in numbered]
+        out = [(u, v, w, encode_ordinal(place, False)) for (u, v, w), place in numbered]
+        back = [(v, u, w, encode_ordinal(place, True)) for (u, v, w), place in numbered]
         self.along = {"out": out, "in": back, "both": out + back}
         if not directed:
             self.along = dict.fromkeys(self.along, out)

@@ -22,12 +22,12 @@ from dgraph.programs.syntax import (
     STATEMENTS,
     dot,
     dot_name,
-    folded,
+    fold_integers,
+    integer_value,
     literal,
+    local_names,
     math_name,
-    names_within,
     noun,
-    number,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Resolver(ast.NodeTransformer):
         self.function, self.read_helper = function, read_helper
         self.within = within  # this function, and those that call it as a helper
         self.outer, self.read = outer_names(function.python), dict[tuple[str, ...], Any]()
-        self.local = names_within(function.tree)
+        self.local = local_names(function.tree)
         written = (argument.arg for argument in function.tree.args.args)
         self.parameters = dict(zip(written, function.parameters, strict=True))
         self.helpers: dict[str, Function] = {}
@@ -80,10 +80,10 @@ class Resolver(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """Compute operations on constants now. Turn integers into floats before raising them to negative powers."""
         node.left, node.right = self.visit(node.left), self.visit(node.right)
-        power = number(node.right)
-        if isinstance(node.op, ast.Pow) and power is not None and power < 0 and number(node.left) is None:
+        power = integer_value(node.right)
+        if isinstance(node.op, ast.Pow) and power is not None and power < 0 and integer_value(node.left) is None:
             node.left = ast.Call(func=ast.Name(id="float64", ctx=ast.Load()), args=[node.left], keywords=[])
-        return folded(node)
+        return fold_integers(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if any(isinstance(operation, ast.Is | ast.IsNot) for operation in node.ops):

@@ -14,7 +14,7 @@ from dgraph.programs.syntax import dot_name
 if TYPE_CHECKING:
     from dgraph.programs.analysis import Analysis
 
-COUNTS_TWICE = (SUM, PRODUCT)  # the merges for which it matters how often a message arrives
+COUNTING_MERGES = (SUM, PRODUCT)  # the merges for which it matters how often a message arrives
 
 
 def check_sends(program: VertexProgram, analysis: Analysis) -> None:
@@ -34,7 +34,7 @@ def check_sends(program: VertexProgram, analysis: Analysis) -> None:
     }
     triggers = send.of("state") or tuple(state.name for state in states)
     for i, message in enumerate(program.phases[0].messages):
-        if message.merge not in COUNTS_TWICE:
+        if message.merge not in COUNTING_MERGES:
             continue
         depends = names_of_value(send.function, i) & set(triggers) if send.of("state") else set(triggers)
         if again := sorted(depends & changing):

@@ -37,7 +37,7 @@ IN_PLACE = {  # alternatives to functions of NumPy
     **{"absolute": "abs", "rint": "round", "mod": "%", "remainder": "%", "logical_not": "not"},
 }
 INFINITE = tuple(f"float('{sign}{word}')" for sign in ("", "+", "-") for word in ("inf", "infinity", "nan"))  # as text
-BROUGHT = ("math", "bool", "int32", "int64", "float32", "float64")  # names with a meaning in kernel text
+KERNEL_NAMES = ("math", "bool", "int32", "int64", "float32", "float64")  # names with a meaning in kernel text
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -72,16 +72,16 @@ def dot(a: Any, b: Any) -> Any:
     return sum(x * y for x, y in zip(a.whole, b.whole, strict=True))
 
 
-def names_within(tree: ast.FunctionDef) -> set[str]:
+def local_names(tree: ast.FunctionDef) -> set[str]:
     """The local names of a function: its parameters and the names to which it assigns."""
     stored = (n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
     return {*stored, *(argument.arg for argument in tree.args.args)}
 
 
-def rename_within(tree: ast.FunctionDef) -> None:
+def rename_locals(tree: ast.FunctionDef) -> None:
     """Rename local names that have another meaning in kernel text."""
-    own = names_within(tree)
-    taken = {name for name in own if name in BROUGHT or name.startswith(dot_name(0)[:-1])}
+    own = local_names(tree)
+    taken = {name for name in own if name in KERNEL_NAMES or name.startswith(dot_name(0)[:-1])}
     renamed = {name: next(f"{name}_{i}" for i in itertools.count() if f"{name}_{i}" not in own) for name in taken}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
@@ -104,18 +104,18 @@ def literal(value: bool | int | float) -> ast.expr:
     return math_name("inf") if value == math.inf else ast.Constant(value=value)
 
 
-def number(node: ast.expr) -> int | None:
+def integer_value(node: ast.expr) -> int | None:
     """The integer that an expression denotes, or None."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = number(node.operand)
+        value = integer_value(node.operand)
         return None if value is None else -value
     whole = isinstance(node, ast.Constant) and isinstance(node.value, int) and not isinstance(node.value, bool)
     return node.value if whole else None  # type: ignore[attr-defined]
 
 
-def folded(node: ast.BinOp) -> ast.expr:
+def fold_integers(node: ast.BinOp) -> ast.expr:
     """The result of an operation on two integer constants, exact as in Python; else the operation itself."""
-    a, b = number(node.left), number(node.right)
+    a, b = integer_value(node.left), integer_value(node.right)
     if a is None or b is None or type(node.op) not in EXACT:
         return node
     if isinstance(node.op, ast.Pow | ast.LShift) and b > 1000:  # would take forever
@@ -140,11 +140,11 @@ def alternatives(value: ast.expr) -> list[ast.expr]:
     return [*alternatives(value.body), *alternatives(value.orelse)] if isinstance(value, ast.IfExp) else [value]
 
 
-def too_long(tree: ast.FunctionDef) -> ast.Constant | None:
+def find_long_integer(tree: ast.FunctionDef) -> ast.Constant | None:
     """An integer in the function that does not fit into 64 bits, if there is one."""
     below = {id(n.operand) for n in ast.walk(tree) if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and (number(node) or 0) > 2**63 - (id(node) not in below):
+        if isinstance(node, ast.Constant) and (integer_value(node) or 0) > 2**63 - (id(node) not in below):
             return node
     return None
 
@@ -168,7 +168,7 @@ def flaws(tree: ast.FunctionDef, of_helpers: Mapping[str, int]) -> Iterator[tupl
             yield "a tuple of one value", node, "Remove the comma."
     if len(arities(tree, of_helpers)) > 1:
         yield "paths return different numbers of values", None, "Return tuples of the same length."
-    if (large := too_long(tree)) is not None:
+    if (large := find_long_integer(tree)) is not None:
         yield "integers have 64 bits", large, "Write a float, such as 2.0**70."
 
 
@@ -189,7 +189,7 @@ class Flow:
     """The paths through a function. Finds names that are read before they are assigned, and endless loops."""
 
     def __init__(self, tree: ast.FunctionDef):
-        self.own, self.breaks = names_within(tree), list[list[set[str]]]()
+        self.own, self.breaks = local_names(tree), list[list[set[str]]]()
         self.unset: ast.Name | None = None
         self.endless: ast.While | None = None
         self.returns = self.after(tree.body, {argument.arg for argument in tree.args.args}) is None

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from dgraph.agents.daemon_settings import BESIDE, DaemonSettings, settings
+from dgraph.agents.daemon_settings import CPU_AND_GPU, DaemonSettings, settings
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.checkpoint.checkpoint import CheckpointSeries
 from dgraph.cugraph.operations import OPERATIONS
-from dgraph.devices.probe import CPU, CUDA, KERNELS, OR_OTHERS, need
+from dgraph.devices.probe import CPU, CUDA, INSTALL_OR_CHOOSE, KERNEL_PACKAGES, require
 from dgraph.engines.descent.block_options import BlockOptions
 from dgraph.engines.global_values import exact_sums
 from dgraph.errors import OptionError
@@ -50,9 +50,9 @@ def choose(graph: PartitionedGraph, program: VertexProgram, options: RunOptions)
     if plan.engine == LOCAL:
         return plan
     if plan.device == CUDA:
-        need('device="cuda"', graph.workers.capabilities.lacking(KERNELS), OR_OTHERS)
+        require('device="cuda"', graph.workers.capabilities.lacking(KERNEL_PACKAGES), INSTALL_OR_CHOOSE)
         if plan.blocks:  # GPUs take blocks from the CPU's queue, and both compute
-            plan = replace(plan, device=CPU, settings=replace(plan.settings, daemons=BESIDE))
+            plan = replace(plan, device=CPU, settings=replace(plan.settings, daemons=CPU_AND_GPU))
     plan = _complete_for(plan, analyse(program), graph.num_parts)
     return replace(plan, local_method=_local_method(graph, plan, program))
 

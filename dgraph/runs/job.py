@@ -11,7 +11,7 @@ from dgraph.agents.agent import agent_of
 from dgraph.checkpoint.keeper import CheckpointKeeper, CheckpointPlan
 from dgraph.cluster.workers import threads_of_worker
 from dgraph.codegen.recipe import Recipe
-from dgraph.devices.probe import CUDA, device_here
+from dgraph.devices.probe import CUDA, default_device
 from dgraph.engines.local_methods.local_rounds import LocalRounds
 from dgraph.engines.rebalance_decision import RebalanceDecision
 from dgraph.engines.round_limits import Patience
@@ -57,7 +57,7 @@ class WorkerJob:
 
     def setup(self, end: Exchange, partitions: Mapping[int, Any]) -> WorkerRun:
         carried = {part: one for part, one in partitions.items() if isinstance(one, ResumePoint)}
-        device = device_here() if self.plan.device == AUTO else self.plan.device
+        device = default_device() if self.plan.device == AUTO else self.plan.device
         states = [
             self._state(end, device, carried[part].share if part in carried else one)
             for part, one in partitions.items()
@@ -101,7 +101,7 @@ class WorkerJob:
         edges = EdgeTables(partition, self.directed, self.columns, threads, recipe.analysis.draws)
         direct = frozenset[int]()
         if device == CUDA and switches.changed_only:  # otherwise the host must see which copies change
-            direct = frozenset(part for part in range(partition.parts) if end.passes(part, self.gpus))
+            direct = frozenset(part for part in range(partition.parts) if end.takes_gpu_arrays(part, self.gpus))
         post = ProxyMail(end, partition, direct)
         parts = edges, recipe, connection, post, switches, self.vertices, columns
         method = self.plan.local_method

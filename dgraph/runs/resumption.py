@@ -17,7 +17,7 @@ import xxhash
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.checkpoint.checkpoint import Checkpoint, CheckpointSeries
 from dgraph.checkpoint.fingerprint import fingerprint
-from dgraph.checkpoint.folder import WHERE, Folder
+from dgraph.checkpoint.folder import FOLDER_REMEDY, CheckpointFolder
 from dgraph.checkpoint.keeper import CheckpointPlan
 from dgraph.checkpoint.memory_store import MemoryStore, last_complete, stored_pieces
 from dgraph.checkpoint.memory_store import forget as forget_here
@@ -39,7 +39,7 @@ def checkpoints_for(
     if series.memory is not None:
         return _in_memory(graph, option, series.memory)
     identity = _identity(graph, recipe, plan, shares)
-    folder = Folder(_absolute(option.path), f"{recipe.analysis.name}{series.part}", tuple(identity.items()))
+    folder = CheckpointFolder(_absolute(option.path), f"{recipe.analysis.name}{series.part}", tuple(identity.items()))
     _check_place(graph, folder)
     for name in folder.checkpoints():
         parts = folder.parts(name)
@@ -56,7 +56,7 @@ def checkpoints_for(
     return CheckpointPlan(folder, option)
 
 
-def _check_place(graph: PartitionedGraph, folder: Folder) -> None:
+def _check_place(graph: PartitionedGraph, folder: CheckpointFolder) -> None:
     """Refuse, before the work starts, a path that cannot be written, or that is not the same place for all workers
     (such as a local disk of each host): nothing could be resumed from it."""
     meeting = f".meeting-{uuid4().hex}"
@@ -72,7 +72,9 @@ def _check_place(graph: PartitionedGraph, folder: Folder) -> None:
         for who, signed in seen.items():
             if absent := [worker for number, worker in enumerate(workers) if str(number) not in signed]:
                 each(lambda *_: folder.erase(meeting))
-                raise StorageError(f"{folder.path}: {who} cannot see the files that {absent[0]} writes; {WHERE}")
+                raise StorageError(
+                    f"{folder.path}: {who} cannot see the files that {absent[0]} writes; {FOLDER_REMEDY}"
+                )
     finally:
         folder.erase(meeting)
 
@@ -83,9 +85,9 @@ def _in_memory(graph: PartitionedGraph, option: Checkpoint, store: MemoryStore) 
     return CheckpointPlan(replace(store, places=tuple(places.items())), option, name, len(places))
 
 
-def forget(graph: PartitionedGraph, store: Folder | MemoryStore) -> None:
+def forget(graph: PartitionedGraph, store: CheckpointFolder | MemoryStore) -> None:
     """Remove the checkpoints, because nothing will resume from them."""
-    if isinstance(store, Folder):
+    if isinstance(store, CheckpointFolder):
         store.forget()
     elif graph.client.status == "running":
         ask_all(graph.client, forget_here, store.run)
@@ -131,7 +133,7 @@ def _fingerprint(share: Any, reads: Sequence[str], twice: bool) -> int:
     return fingerprint(*unpack(share), reads, twice=twice)
 
 
-def _is_whole(folder: Folder, checkpoint: str, part: int) -> bool:
+def _is_whole(folder: CheckpointFolder, checkpoint: str, part: int) -> bool:
     try:
         folder.read(checkpoint, part)
     except StorageError:

@@ -12,10 +12,10 @@ from numba import uint64
 from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, share, team
 from dgraph.solvers.union_find import flatten, link
 
-LITTLE = 1e-9  # a share of the trace, added to the diagonal: with few ratings, the shortest factors are found
-SHORT = 1e-7  # a share of the longest component: the minimum length of components when factors are balanced
-FLAT = 1e-6  # a share of a vertex's largest curvature: the minimum, for components without information
-MANY = 16  # with as many ratings per factor, the best step length is known in advance
+DIAGONAL_SHARE = 1e-9  # a share of the trace, added to the diagonal: with few ratings, the shortest factors are found
+MIN_LENGTH = 1e-7  # a share of the longest component: the minimum length of components when factors are balanced
+MIN_CURVATURE = 1e-6  # a share of a vertex's largest curvature: the minimum, for components without information
+MANY_RATINGS = 16  # with as many ratings per factor, the best step length is known in advance
 DESCEND, SEARCH, SOLVE = range(3)  # a step of fixed length, a step of the best length, or least squares
 
 
@@ -38,7 +38,7 @@ class RatingRows:
     def looks(self, width: int, way: int) -> int:
         """How many ratings an epoch reads, counting both sides."""
         counts = np.diff(self.indptr)
-        return int(counts.sum() + (counts[counts < MANY * width].sum() if way == SEARCH else 0))
+        return int(counts.sum() + (counts[counts < MANY_RATINGS * width].sum() if way == SEARCH else 0))
 
     def epoch(self, factors: np.ndarray, way: int, step: float, penalty: float, block: int, threads: int) -> None:
         """Update every vertex once, by a step of length `step`, or by that share of the best step. Results are
@@ -78,7 +78,8 @@ def balance(factors: np.ndarray, users: np.ndarray, items: np.ndarray) -> None:
     2021)."""
     lengths, turns = zip(*(np.linalg.eigh(_products(factors, side)) for side in (users, items)), strict=True)
     one, other = (np.sqrt(np.maximum(squares, 0)) for squares in lengths)
-    one, other = (np.maximum(each, SHORT * each.max() or 1.0) for each in (one, other))  # so that no component is lost
+    # The minimum keeps every component.
+    one, other = (np.maximum(each, MIN_LENGTH * each.max() or 1.0) for each in (one, other))
     turn, both, _ = np.linalg.svd((turns[0] * one).T @ (turns[1] * other))
     _turn(factors, users, turns[0] / one @ turn * np.sqrt(both))
     _turn(factors, items, turns[0] * one @ turn / np.sqrt(both))
@@ -199,14 +200,14 @@ def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
         for c in range(width):
             gradient[c] += miss * factors[u, c]
             curvature[c] += factors[u, c] * factors[u, c]
-    flat = FLAT * curvature.max()
+    flat = MIN_CURVATURE * curvature.max()
     gain, bend = 0.0, 0.0
     for c in range(width):
         direction[c] = gradient[c] / max(curvature[c], flat) if flat > 0 else 0.0
         gain += direction[c] * gradient[c]
         bend += penalty * direction[c] * direction[c]
     length = share
-    if last - first < MANY * width:
+    if last - first < MANY_RATINGS * width:
         for e in range(first, last):
             u, along = uint64(others[e]), 0.0
             for c in range(width):
@@ -235,7 +236,7 @@ def _solve(v, indptr, others, values, factors, fresh, system, penalty):
     for c in range(width):
         trace += system[c, c]
     for c in range(width):
-        system[c, c] += trace * LITTLE
+        system[c, c] += trace * DIAGONAL_SHARE
     for c in range(width):
         for d in range(c + 1):
             total = system[c, d]

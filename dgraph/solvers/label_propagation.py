@@ -18,10 +18,11 @@ from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, stopped, 
 from dgraph.solvers.compiled_draws import uniform, word_of_round
 from dgraph.solvers.solver import Problem
 
-PATIENT, WAITS = 16, 0.125  # taking turns: after 16 rounds, a random eighth of the vertices waits in each round
-SPARSE = 16  # if changing vertices have more than 1/16 of the edges, all vertices count again
+# Taking turns: after PATIENT_ROUNDS, a random eighth of the vertices waits in each round.
+PATIENT_ROUNDS, WAITING_SHARE = 16, 0.125
+SPARSE_SHARE = 16  # if changing vertices have more than 1/16 of the edges, all vertices count again
 GRAIN = 256  # vertices that a thread takes at a time, fewer in a small graph; idle grains are skipped
-FEW = 3  # so few labels are compared with each other, which is faster than counting them
+FEW_LABELS = 3  # so few labels are compared with each other, which is faster than counting them
 FIRST, SECOND, MOVING, RESTLESS, EDGES = 0, 8, 16, 32, 48  # in `tally`, on cache lines of their own
 
 
@@ -115,10 +116,10 @@ def _spread(rank, size, signals, first, second, unit, wishes, rooms, turns, tall
 
         if tally[RESTLESS + turn] == 0:
             break
-        everywhere = tally[MOVING + 8 * turn] * SPARSE > edges
+        everywhere = tally[MOVING + 8 * turn] * SPARSE_SHARE > edges
         grain = atomic_add(tally, SECOND, 1)
         while grain < grains:
-            _give(grain, number, everywhere, first, second, unit, wishes, turns)
+            _assign_labels(grain, number, everywhere, first, second, unit, wishes, turns)
             grain = atomic_add(tally, SECOND, 1)
         if rank == 0:
             tally[FIRST] = tally[MOVING + 8 * (1 - turn)] = tally[RESTLESS + 1 - turn] = 0
@@ -149,7 +150,7 @@ def _choose(grain, number, first, second, unit, wishes, room, turns):
 
 
 @scalar_part
-def _give(grain, number, everywhere, first, second, unit, wishes, turns):
+def _assign_labels(grain, number, everywhere, first, second, unit, wishes, turns):
     """Give the vertices of a grain the labels that they want. Their neighbours count again or, if `everywhere`, all
     vertices do."""
     labels, wanted, slack, busy, wanting = wishes
@@ -163,9 +164,9 @@ def _give(grain, number, everywhere, first, second, unit, wishes, turns):
             if wanted[u] != labels[u] and _has_turn(u, number, labels[u], wanted[u], turns):
                 labels[u] = wanted[u]
                 if not everywhere:
-                    _tell(u, first, unit, slack, busy, turns.grain)
+                    _lower_slack(u, first, unit, slack, busy, turns.grain)
                     if second.indptr.size > 1:
-                        _tell(u, second, unit, slack, busy, turns.grain)
+                        _lower_slack(u, second, unit, slack, busy, turns.grain)
 
 
 @inlined
@@ -220,7 +221,7 @@ def _gather(u, edges, unit, room, votes, labels, label):
 
 
 @inlined
-def _tell(u, edges, unit, slack, busy, grain):
+def _lower_slack(u, edges, unit, slack, busy, grain):
     """Lower the slack of every neighbour."""
     for e in range(uint64(edges.indptr[u]), uint64(edges.indptr[u + ONE])):
         v, times = uint64(edges.neighbours[e]), 1
@@ -236,7 +237,7 @@ def _has_turn(u, number, label, wanted, turns):
     down = number % 2 == 1
     return not turns.takes or (
         (wanted < label) == down
-        and (number <= PATIENT or uniform(word_of_round(turns.random_seed, number), u) >= WAITS)
+        and (number <= PATIENT_ROUNDS or uniform(word_of_round(turns.random_seed, number), u) >= WAITING_SHARE)
     )
 
 
@@ -245,7 +246,7 @@ def _most_frequent(others, own, theirs, label, unit, room, keeps):
     """The label with most votes; of several, the smallest or, with `keeps`, the vertex's own. Also returns how many
     votes may change before another label could win."""
     slots, loads, counts, base = room.slots, room.loads, room.counts, room.base[0]
-    best, most, few = label, own, unit is None and others <= FEW
+    best, most, few = label, own, unit is None and others <= FEW_LABELS
     if own <= theirs:
         for i in range(others):
             found = slots[i]

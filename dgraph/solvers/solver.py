@@ -12,7 +12,7 @@ import numpy as np
 
 from dgraph.tables.edge_tables import EdgeTables
 
-SOON = 8  # a partition that has not sent anything yet does so after an eighth of the usual work
+FIRST_SEND_FACTOR = 8  # a partition that has not sent anything yet does so after an eighth of the usual work
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class SettleProblem:
     )  # the state named by `SettlementMethod.companion`, for each local vertex; empty if there is none
     frontier: np.ndarray  # local ids of the vertices whose best message their neighbours here do not know yet
     improved: np.ndarray  # a flag for each local vertex, all False before the call
-    unheard: bool  # this partition has not sent anything yet, so others may have nothing to do until it does
+    has_not_sent: bool  # this partition has not sent anything yet, so others may have nothing to do until it does
     kept: dict[Any, Any]  # scratch memory that is kept from one call to the next
 
 

@@ -19,7 +19,7 @@ from dgraph.cluster.scheduler_calls import workers_of
 from dgraph.cluster.waits import gather_results, wait_for
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import Exchange
-from dgraph.exchange.mail import START, Packet, Route, Token
+from dgraph.exchange.mail import START_STEP, Packet, Route, Token
 from dgraph.exchange.run_registry import key_of
 from dgraph.supersteps.step_graph import DaskChain, StepChunk, release
 from dgraph.supersteps.steps import open_steps, take_steps
@@ -36,7 +36,7 @@ class MailExchange(Exchange):
     def __init__(self, route: Route, worker: int):
         super().__init__(route, worker, patience=0)
         self.mail: StepMail = []
-        self.next = START  # the step that may come next
+        self.next = START_STEP  # the step that may come next
 
     def post(self, peer: int, message: Packet) -> None:
         self.mail.append((peer, message))
@@ -72,7 +72,7 @@ class MailExchange(Exchange):
 
 
 def start_task(end: MailExchange, steps: bytes, partitions: list[Any]) -> Token:
-    end.turn(START)
+    end.turn(START_STEP)
     return open_steps(end, loads(steps), dict(zip(end.partitions, partitions, strict=True)), 0)
 
 

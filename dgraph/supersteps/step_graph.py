@@ -20,7 +20,7 @@ from dgraph.cluster.homes import homes_of
 from dgraph.cluster.waits import run_coroutine
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.dask import DaskExchange, taking_part
-from dgraph.exchange.mail import START, Token
+from dgraph.exchange.mail import START_STEP, Token
 from dgraph.exchange.run_registry import key_of
 from dgraph.supersteps.steps import Steps, is_done, new_route, open_steps, take_steps
 
@@ -120,13 +120,13 @@ class OpeningChunk(StepChunk):
     """The first chunk: each worker creates its state from its partitions and takes some steps in the same task."""
 
     def __init__(self, run: str, workers: Sequence[str], count: int, setup: bytes, shares: list[list[Any]]):
-        super().__init__(run, workers, START, count, fuse=True)
+        super().__init__(run, workers, START_STEP, count, fuse=True)
         self.setup, self.shares = setup, shares
 
     def tasks(self) -> dict[tuple, tuple]:
         calls = zip(self.workers, self.shares, strict=True)
         return {
-            key_of("start", self.run, START, worker): (start_task, self.run, on, self.setup, self.count, share)
+            key_of("start", self.run, START_STEP, worker): (start_task, self.run, on, self.setup, self.count, share)
             for worker, (on, share) in enumerate(calls)
         }
 

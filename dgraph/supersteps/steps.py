@@ -69,7 +69,7 @@ def is_done(tokens: Sequence[Token]) -> bool:
 def open_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], count: int, secedes: bool = False) -> Token:
     """The first task of a worker: create the state, which stays with the worker's end of the exchange, and take the
     first `count` steps."""
-    with end.failing():
+    with end.stop_on_error():
         end.held = steps, steps.setup(end, partitions)
     return take_steps(end, count, secedes)
 
@@ -77,12 +77,12 @@ def open_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], count: i
 def take_steps(end: Exchange, count: int, secedes: bool = False) -> Token:
     """Take the next `count` steps of one worker, or fewer if the run ends or they take long; returns the last token. A
     task that `secedes` leaves its thread to other tasks before a long wait."""
-    with end.stepping(secedes):
+    with end.one_task_at_a_time(secedes):
         spent = 0.0
         for taken in range(count):
             if is_done([end.last_token]):
                 break
-            with end.failing():
+            with end.stop_on_error():
                 end.check()
                 tokens = end.gather(end.last_token.step, secedes)
                 spent += max(token.seconds for token in tokens)

@@ -10,7 +10,7 @@ from numba import uint64
 from dgraph.native.machine_code import cached_njit
 from dgraph.tables.edge_tables import EdgeTables, cached_on
 
-FAR = 65535  # this many edges or more
+MOST_HOPS = 65535  # this many edges or more
 
 kernel = cached_njit()
 
@@ -21,7 +21,7 @@ def quiet_rounds(edges: EdgeTables, along: str, senders: np.ndarray) -> int:
     if not sides:
         return 0
     hops = cached_on(edges.partition, ("hops", edges.directed, along), lambda: _hops(edges, sides))
-    return int(_least(hops, senders))
+    return int(_fewest_hops(hops, senders))
 
 
 def _hops(edges: EdgeTables, sides: list) -> np.ndarray:
@@ -30,14 +30,14 @@ def _hops(edges: EdgeTables, sides: list) -> np.ndarray:
     messages."""
     partition = edges.partition
     n = partition.num_owned
-    hops, queue, count = np.full(n, FAR, np.uint16), np.empty(n, np.uint32), 0
+    hops, queue, count = np.full(n, MOST_HOPS, np.uint16), np.empty(n, np.uint32), 0
     proxies = np.arange(n, partition.num_local, dtype=np.uint32)
     for side in sides:
         count = _reach(side.indptr, side.neighbours, proxies, 0, hops, queue, count)
     for copied in partition.proxies.masters.values():
         count = _mark(copied, hops, queue, count)
     begin, level = 0, 0
-    while begin < count and level < FAR - 1:
+    while begin < count and level < MOST_HOPS - 1:
         begin, level, rows = count, level + 1, queue[begin:count]
         for side in sides:
             count = _reach(side.indptr, side.neighbours, rows, level, hops, queue, count)
@@ -50,7 +50,7 @@ def _reach(indptr, neighbours, rows, level, hops, queue, count):
     for i in range(uint64(len(rows))):
         for e in range(uint64(indptr[rows[i]]), uint64(indptr[rows[i] + uint64(1)])):
             u = neighbours[e]
-            if u < len(hops) and hops[u] == FAR:
+            if u < len(hops) and hops[u] == MOST_HOPS:
                 hops[u] = level
                 queue[count] = u
                 count += 1
@@ -60,7 +60,7 @@ def _reach(indptr, neighbours, rows, level, hops, queue, count):
 @kernel
 def _mark(ids, hops, queue, count):
     for i in range(uint64(len(ids))):
-        if hops[ids[i]] == FAR:
+        if hops[ids[i]] == MOST_HOPS:
             hops[ids[i]] = 0
             queue[count] = ids[i]
             count += 1
@@ -68,8 +68,8 @@ def _mark(ids, hops, queue, count):
 
 
 @kernel
-def _least(hops, ids):
-    least = FAR
+def _fewest_hops(hops, ids):
+    least = MOST_HOPS
     for i in range(uint64(len(ids))):
         least = min(least, hops[ids[i]])
         if least == 0:

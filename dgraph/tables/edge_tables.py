@@ -19,11 +19,11 @@ import numpy as np
 from dgraph.errors import ColumnError
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.partition import Partition
-from dgraph.programs.kernel_names import ORDINAL, key
-from dgraph.programs.random_draws import encoded
+from dgraph.programs.kernel_names import ORDINAL, field_name
+from dgraph.programs.random_draws import encode_ordinal
 from dgraph.tables.repeated_edges import places_among_repeats
 
-_made: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 ORDERS = {"out": ("out", "incoming"), "in": ("incoming", "out")}  # tables by sender and by receiver
@@ -47,16 +47,16 @@ class EdgeTables:
     def senders(self, along: str) -> list[Adjacency]:
         """The tables whose rows are the sending vertices: two if messages go both ways; none if that order was not
         built or lacks a column that the program reads."""
-        return self._found(along, 0)
+        return self._tables(along, 0)
 
     def receivers(self, along: str, *, at_once: bool) -> list[Adjacency]:
         """The tables whose rows are the receiving vertices; with `at_once`, one table that has all edges of a
         vertex."""
-        tables = self._found(along, 1)
+        tables = self._tables(along, 1)
         if len(tables) < 2 or not at_once:
             return tables
         first, second = tables
-        read, compared = self._read, self._compared if self.draws else None
+        read, compared = self._read, self._columns_compared if self.draws else None
         joined = partial(first.joined, second, read | {ORDINAL} if self.draws else read, self.threads)
         return [cached_on(self.partition, ("joined", frozenset(read), compared), joined)]
 
@@ -65,7 +65,7 @@ class EdgeTables:
         (rows,) = self.receivers(along, at_once=True)
         return cached_on(rows, "of proxies", partial(_of_proxies, rows, self.partition.num_owned))
 
-    def _found(self, along: str, end: int) -> list[Adjacency]:
+    def _tables(self, along: str, end: int) -> list[Adjacency]:
         ways = self.ways(along)
         tables = [getattr(self.partition, ORDERS[way][end]) for way in ways]
         if not all(side is not None and side.columns.keys() >= self._read for side in tables):
@@ -76,13 +76,13 @@ class EdgeTables:
 
     def _with_ordinals(self, side: Adjacency, against: bool) -> Adjacency:
         """A table with the numbers that tell apart the edges between the same two vertices."""
-        compared = [side.columns[name] for name in self._compared]
+        compared = [side.columns[name] for name in self._columns_compared]
 
         def made() -> Adjacency:
-            numbers = encoded(places_among_repeats(side, compared, self.threads), against)
+            numbers = encode_ordinal(places_among_repeats(side, compared, self.threads), against)
             return replace(side, columns={**side.columns, ORDINAL: numbers})
 
-        return cached_on(side, (ORDINAL, self._compared, against), made)
+        return cached_on(side, (ORDINAL, self._columns_compared, against), made)
 
     @property
     def _read(self) -> set[str]:
@@ -90,7 +90,7 @@ class EdgeTables:
         return {name for name, _ in self.columns.values()}
 
     @property
-    def _compared(self) -> tuple[str, ...]:
+    def _columns_compared(self) -> tuple[str, ...]:
         """The graph's names for the columns by which repeated edges are put in order."""
         return tuple(name for name, _ in self.columns.values())
 
@@ -106,7 +106,7 @@ class EdgeTables:
             "indptr": side.indptr,
             "neighbours": side.neighbours,
             **({ORDINAL: side.columns[ORDINAL]} if self.draws else {}),
-            **{key(name): self.column(side, name) for name in self.columns},
+            **{field_name(name): self.column(side, name) for name in self.columns},
         }
 
     def column(self, side: Adjacency, name: str) -> Any:
@@ -158,7 +158,7 @@ def cached_on(owner: Any, what: Any, make: Callable[[], Any]) -> Any:
     """The result of `make`, computed once for each key `what` and cached as long as `owner` (a partition, or a table of
     edges) exists."""
     with _lock:
-        cache = _made.setdefault(owner, {})
+        cache = _caches.setdefault(owner, {})
     if what not in cache:
         cache[what] = make()
     return cache[what]

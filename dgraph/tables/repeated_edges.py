@@ -26,7 +26,7 @@ def places_among_repeats(table: Adjacency, columns: Sequence[np.ndarray], worker
         seen = np.zeros(rows, np.uint32)
         _count(table.indptr, table.neighbours, some.start, some.stop, seen, places, repeated)
 
-    threads.each(count, threads.slices(rows, workers), size)
+    threads.parallel_map(count, threads.slices(rows, workers), size)
     if columns and repeated.any():
         _order(table, columns, np.flatnonzero(repeated), places)
     return places

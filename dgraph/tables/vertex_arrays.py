@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.codegen.bounds import bounds
+from dgraph.codegen.bounds import compute_bounds
 from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.tables.vertex_lists import below, count_edges, put
+from dgraph.tables.vertex_lists import count_edges, ids_below, set_flags
 
 Where = np.ndarray | slice  # local ids
 
@@ -49,7 +49,7 @@ class VertexArrays:
         return np.arange(n, dtype=np.uint32)
 
     def below(self, ids: Any, limit: int) -> Any:
-        return below(ids, limit)
+        return ids_below(ids, limit)
 
     def store(self, queue: Any, ids: Any) -> None:
         """Write a list to the start of a queue."""
@@ -61,7 +61,7 @@ class VertexArrays:
 
     # -- flags and fields ----------------------------------------------------------------------------------------------
 
-    def flagged(self, flags: Any, first: int, last: int) -> Any:
+    def list_flagged(self, flags: Any, first: int, last: int) -> Any:
         """The list of vertices between first and last whose flag is set."""
         return np.flatnonzero(flags[first:last]).astype(np.uint32)
 
@@ -71,7 +71,7 @@ class VertexArrays:
     def put(self, array: Any, ids: Any, value: Any) -> None:
         """Set the value of some vertices."""
         if array.dtype == bool:
-            put(array, ids, value)
+            set_flags(array, ids, value)
         else:
             array[ids] = value
 
@@ -88,7 +88,7 @@ class VertexArrays:
 
     def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
         """The best messages of a round (see `codegen/bounds.py`)."""
-        return bounds(phase, values, senders)
+        return compute_bounds(phase, values, senders)
 
     # -- copies for other partitions -----------------------------------------------------------------------------------
 
@@ -103,15 +103,15 @@ class VertexArrays:
             old[...] = new
         return changed, before
 
-    def marked(self, mask: Any, where: Where) -> np.ndarray:
+    def select_flags(self, mask: Any, where: Where) -> np.ndarray:
         """A mask of some vertices, in this process's memory."""
         return mask[where]
 
-    def unlike(self, arrays: Sequence[Any], where: slice, values: Sequence[Any]) -> np.ndarray:
+    def differing_rows(self, arrays: Sequence[Any], where: slice, values: Sequence[Any]) -> np.ndarray:
         """A mask of the rows that differ from the given values, in this process's memory."""
         return rows_that_differ([array[where] for array in arrays], values, where.stop - where.start)
 
-    def room_for_mail(self, size: int) -> Any:
+    def mail_buffer(self, size: int) -> Any:
         """A buffer for mail where kernels run; None to send it from main memory."""
         return None
 

@@ -10,7 +10,7 @@ from numba import uint64
 
 from dgraph.native.machine_code import cached_njit
 
-NOBODY = np.empty(0, np.uint32)
+NO_VERTICES = np.empty(0, np.uint32)
 
 kernel = cached_njit()
 one = uint64(1)
@@ -21,14 +21,14 @@ def count_edges(rows: Sequence[Any], ids: np.ndarray) -> int:
     return sum(int(_edges(side.indptr, ids)) for side in rows)
 
 
-def below(ids: np.ndarray, limit: int) -> np.ndarray:
+def ids_below(ids: np.ndarray, limit: int) -> np.ndarray:
     """The ids below a limit, in their order."""
     out = np.empty(len(ids), np.uint32)
     return out[: int(_below(ids, limit, out))]
 
 
 @kernel
-def put(flags, ids, value):
+def set_flags(flags, ids, value):
     """Set the flag of some vertices."""
     for i in range(uint64(len(ids))):
         flags[ids[i]] = value

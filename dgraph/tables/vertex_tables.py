@@ -11,7 +11,7 @@ from dgraph.codegen.message_sums import EXCESS
 from dgraph.codegen.recipe import Recipe
 from dgraph.codegen.text import Argument
 from dgraph.programs.analysis import Analysis
-from dgraph.programs.kernel_names import before, inbox, key, sent
+from dgraph.programs.kernel_names import before_name, field_name, inbox_name, sent_name
 from dgraph.programs.program import State
 from dgraph.tables.edge_tables import EdgeTables
 
@@ -21,7 +21,7 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
     values of owned vertices."""
     analysis, size = recipe.analysis, edges.partition.num_local
     arguments = _arguments(recipe)
-    starts = _starts(analysis)
+    starts = _initial_values(analysis)
     flags = {name: arguments[name].dtype if name in arguments else "bool" for name in ("sending", "arrived")}
     table: dict[str, Any] = {name: np.zeros(size, dtype) for name, dtype in flags.items()}
     for name, argument in arguments.items():
@@ -34,18 +34,18 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
         table[EXCESS] = np.zeros(1, np.int64)
     for column in analysis.vertex_columns:
         shape = (size,) if column.shape is None else (size, analysis.width)
-        table[key(column.name)] = np.full(shape, column.missing, column.dtype)
+        table[field_name(column.name)] = np.full(shape, column.missing, column.dtype)
         if column.name in columns:
-            table[key(column.name)][: edges.partition.num_owned] = columns[column.name]
+            table[field_name(column.name)][: edges.partition.num_owned] = columns[column.name]
     return table
 
 
-def bytes_of_vertex(recipe: Recipe) -> int:
+def bytes_per_vertex(recipe: Recipe) -> int:
     """Bytes that a run needs per local vertex: its row in the table and its place in two lists; if the run counts the
     slack of vertices, also the slack, what they last sent, and where rows of proxies begin."""
     arguments = _arguments(recipe)
-    columns = {key(column.name) for column in recipe.analysis.vertex_columns}
-    fields = [one for name, one in arguments.items() if name in {*_starts(recipe.analysis), *columns}]
+    columns = {field_name(column.name) for column in recipe.analysis.vertex_columns}
+    fields = [one for name, one in arguments.items() if name in {*_initial_values(recipe.analysis), *columns}]
     each = [np.dtype(one.dtype).itemsize * (recipe.analysis.width if one.dims > 1 else 1) for one in fields]
     flags, lists, slack = 2, 8, 28 if "slack" in arguments else 0
     return sum(each) + flags + lists + slack
@@ -56,16 +56,18 @@ def _arguments(recipe: Recipe) -> dict[str, Argument]:
     return {argument.name: argument for kernel in recipe.source.kernels.values() for argument in kernel}
 
 
-def _starts(analysis: Analysis) -> dict[str, Any]:
+def _initial_values(analysis: Analysis) -> dict[str, Any]:
     """The initial value of each array of states and messages."""
-    starts: dict[str, Any] = {array(state.name): state.start for state in analysis.states for array in (key, before)}
+    starts: dict[str, Any] = {
+        array(state.name): state.start for state in analysis.states for array in (field_name, before_name)
+    }
     for phase in analysis.phases:
         for message in phase.messages:
-            starts |= {array(phase, message): message.identity for array in (inbox, sent)}
+            starts |= {array(phase, message): message.identity for array in (inbox_name, sent_name)}
     return starts
 
 
-def room_for_results(analysis: Analysis, n: int) -> dict[str, np.ndarray]:
+def empty_results(analysis: Analysis, n: int) -> dict[str, np.ndarray]:
     """Empty arrays for the results of n owned vertices, which the kernel `finish` fills."""
     return {
         f"result_{name}": np.empty((n, analysis.width) if reads.vector else (n,), of.dtype)
@@ -78,8 +80,8 @@ def states_as_columns(analysis: Analysis, table: Mapping[str, Any], n: int) -> d
     array and keeps its initial value."""
 
     def column(state: State) -> np.ndarray:
-        if key(state.name) in table:
-            return table[key(state.name)][:n]
+        if field_name(state.name) in table:
+            return table[field_name(state.name)][:n]
         return np.full((n,) if state.shape is None else (n, analysis.width), state.start, state.dtype)
 
     return {state.name: column(state) for state in analysis.plain}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.tables.vertex_arrays import VertexArrays
-from dgraph.tables.vertex_lists import NOBODY
+from dgraph.tables.vertex_lists import NO_VERTICES
 
 
 class Frontier:
@@ -19,7 +19,7 @@ class Frontier:
         self.queue, self.spare = (np.empty(max(size, 1), np.uint32) for _ in range(2))
         self.queued: Any = 0  # on a device, a count that may not be known yet
         self.scan = False
-        self.senders: Any = NOBODY
+        self.senders: Any = NO_VERTICES
         self.edges: Any = None  # the number of edges along which they send, once it is known
         self.sent = 0  # the number of senders in all rounds together
 

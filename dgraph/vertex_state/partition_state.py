@@ -18,18 +18,18 @@ from typing import Any
 import numpy as np
 
 from dgraph.agents.agent import Connection
-from dgraph.codegen.bounds import bounded
+from dgraph.codegen.bounds import is_bounded
 from dgraph.codegen.message_sums import EXCESS
 from dgraph.codegen.recipe import Recipe
 from dgraph.errors import SumError
 from dgraph.exchange.proxy_post import BROADCAST, REDUCE, ProxyMail, ReceivedValues
 from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.programs.kernel_names import before, inbox, incoming, key, name_in, sent
+from dgraph.programs.kernel_names import before_name, field_name, inbox_name, incoming_name, phase_name, sent_name
 from dgraph.programs.random_draws import word_of_round
 from dgraph.tables.edge_tables import EdgeTables
 from dgraph.tables.vertex_arrays import IN_PROCESS, VertexArrays
-from dgraph.tables.vertex_lists import NOBODY
-from dgraph.tables.vertex_tables import room_for_results, states_as_columns, vertex_table
+from dgraph.tables.vertex_lists import NO_VERTICES
+from dgraph.tables.vertex_tables import empty_results, states_as_columns, vertex_table
 from dgraph.vertex_state.frontier import Frontier
 from dgraph.vertex_state.switches import RoundOptions
 
@@ -61,8 +61,8 @@ class PartitionState:
             "round": 0,
             "round_word": word_of_round(switches.random_seed, 0),
         }
-        scalars |= {key(name): value for name, value in recipe.values.items()}
-        scalars |= {key(name): field.identity for name, (field, _) in self.analysis.globals.items()}
+        scalars |= {field_name(name): value for name, value in recipe.values.items()}
+        scalars |= {field_name(name): field.identity for name, (field, _) in self.analysis.globals.items()}
         self.values = {**scalars, **vertex_table(recipe, edges, columns)}
         self.degrees: dict[str, Any] = {}  # direction of edges -> each vertex's degree
         self.frontier = Frontier(self.size)
@@ -96,7 +96,10 @@ class PartitionState:
                 array[ids] = value
 
     def _copied_once(self) -> list[np.ndarray]:
-        return [*self.degrees.values(), *(self.values[key(column.name)] for column in self.analysis.copied_columns)]
+        return [
+            *self.degrees.values(),
+            *(self.values[field_name(column.name)] for column in self.analysis.copied_columns),
+        ]
 
     def begin(self) -> None:
         """Move arrays to where kernels run, then call `seed`."""
@@ -164,14 +167,14 @@ class PartitionState:
         self.pulled = self._pulls(work, phase)
         if self.pulled:
             self._mark(True)
-            if bounded(phase):
+            if is_bounded(phase):
                 self.values |= self.arrays.bounds(phase, self.values, frontier.senders)
             self._pull(phase, self.n, self.size)
             return
         self.total["edges"] += work
         for side in self.edges.senders(phase.along):
             values = {**self.values, **self.edges.arguments(side), **frontier.arguments, "senders": frontier.senders}
-            frontier.queued = self.agent.once(name_in(phase, "push"), len(frontier.senders), values)
+            frontier.queued = self.agent.once(phase_name(phase, "push"), len(frontier.senders), values)
 
     def cross_to_owned(self, phase: PhaseAnalysis) -> None:
         """Send the messages that `cross_to_proxies` left out."""
@@ -183,7 +186,10 @@ class PartitionState:
 
     def reduce(self, phase: PhaseAnalysis, side: str) -> None:
         """Send what proxies have gathered to their masters, and empty the proxies' inboxes."""
-        arrays, arrived = [self.values[inbox(phase, message)] for message in phase.messages], self.values["arrived"]
+        arrays, arrived = (
+            [self.values[inbox_name(phase, message)] for message in phase.messages],
+            self.values["arrived"],
+        )
         self.post.reduce(side, arrays, arrived if self.round_options.changed_only else None)
         self.arrays.fill(arrived, self.n, False)
         if not phase.idempotent:
@@ -196,17 +202,17 @@ class PartitionState:
 
     def merge(self, phase: PhaseAnalysis, mail: Iterable[ReceivedValues]) -> None:
         """Merge messages from other partitions into inboxes."""
-        names = [incoming(inbox(phase, message)) for message in phase.messages]
+        names = [incoming_name(inbox_name(phase, message)) for message in phase.messages]
         for _, ids, values in mail:
             arguments = {**self.values, **self.frontier.arguments, **dict(zip(names, values, strict=True)), "ids": ids}
-            queued = self.agent.once(name_in(phase, "receive"), len(ids), arguments)
+            queued = self.agent.once(phase_name(phase, "receive"), len(ids), arguments)
             if queued is not None:
                 self.frontier.queued = queued
 
     def fire(self, phase: PhaseAnalysis) -> None:
         """Apply the inboxes of all owned vertices with a message to their states."""
         for name in self.analysis.before:
-            self.arrays.copy(self.values[before(name)], self.values[key(name)])
+            self.arrays.copy(self.values[before_name(name)], self.values[field_name(name)])
         self.fire_vertices(phase, self.ready())
         self.frontier.edges = self._work(self.analysis.phases[self.values["round"] % len(self.analysis.phases)])
         self.frontier.clear()
@@ -214,25 +220,27 @@ class PartitionState:
     def fire_vertices(self, phase: PhaseAnalysis, vertices: Any) -> None:
         """Apply the inboxes of these owned vertices; those with something to send become the senders."""
         self.total["fired"] += len(vertices)
-        self.frontier.send(self._listed(name_in(phase, "fire"), len(vertices), self.frontier.spare, frontier=vertices))
+        self.frontier.send(
+            self._listed(phase_name(phase, "fire"), len(vertices), self.frontier.spare, frontier=vertices)
+        )
 
     def forget_sent(self, phase: PhaseAnalysis) -> None:
         """Reset what the senders send to the identity, once it has been delivered."""
         for message in phase.messages:
-            self.arrays.put(self.values[sent(phase, message)], self.frontier.senders, message.identity)
+            self.arrays.put(self.values[sent_name(phase, message)], self.frontier.senders, message.identity)
 
     def ready(self) -> Any:
         """The owned vertices that fire next."""
         if not self.round_options.active_only:
             return self.arrays.everybody(self.n)
         if self.frontier.scan:
-            return self.arrays.flagged(self.values["arrived"], 0, self.n)
+            return self.arrays.list_flagged(self.values["arrived"], 0, self.n)
         queue = self.arrays.first(self.frontier.queue, self.frontier.queued)
         return queue if self.n == self.size else self.arrays.below(queue, self.n)
 
     def drop_proxies(self) -> None:
         """Leave only owned vertices in the queue, once what proxies have gathered is posted."""
-        self.frontier.hold(self.arrays, NOBODY if self.frontier.scan else self.ready())
+        self.frontier.hold(self.arrays, NO_VERTICES if self.frontier.scan else self.ready())
 
     @property
     def waiting_proxies(self) -> int:
@@ -269,7 +277,7 @@ class PartitionState:
         if not self.analysis.results:
             columns = states_as_columns(self.analysis, self.values, self.n)
         else:
-            room = room_for_results(self.analysis, self.n)
+            room = empty_results(self.analysis, self.n)
             self.values |= {name: self.arrays.moved(array) for name, array in room.items()}
             self.agent.rows(kernel, self.n, self.values)
             columns = {name: self.values[f"result_{name}"] for name in self.analysis.results}
@@ -295,7 +303,7 @@ class PartitionState:
 
     def _pulls(self, work: int, phase: PhaseAnalysis) -> bool:
         sides = self.edges.receivers(phase.along, at_once=False)
-        able = name_in(phase, "push") in self.recipe.source.kernels
+        able = phase_name(phase, "push") in self.recipe.source.kernels
         return bool(sides) and (not able or self.round_options.pulls(work, sum(side.num_edges for side in sides)))
 
     def _pull(self, phase: PhaseAnalysis, first: int, last: int) -> None:
@@ -303,7 +311,7 @@ class PartitionState:
             for side in self.edges.receivers(phase.along, at_once=self.analysis.synchronous):
                 self.total["edges"] += int(side.indptr[last] - side.indptr[first])
                 values = {**self.values, **self.edges.arguments(side), **self.frontier.arguments}
-                ranges = self.agent.rows(name_in(phase, "pull"), last, values, first)
+                ranges = self.agent.rows(phase_name(phase, "pull"), last, values, first)
                 lengths = [length for _, length in ranges if length is not None]
                 if lengths:
                     self.frontier.queued = lengths[-1]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.agents.agent import Connection, DirectAgent
+from dgraph.agents.agent import Connection, DirectConnection
 from dgraph.codegen.recipe import Recipe
 from dgraph.native.team import kernel
 from dgraph.partition.adjacency import Adjacency
@@ -30,7 +30,10 @@ def can_recount(recipe: Recipe, connection: Connection, switches: RoundOptions, 
     """Whether `RecountState` can be used: on the CPU, if the program has the kernel and its messages go both ways."""
     both_ways = not directed or recipe.analysis.phases[0].along == "both"
     return (
-        both_ways and switches.active_only and isinstance(connection, DirectAgent) and KERNEL in recipe.source.kernels
+        both_ways
+        and switches.active_only
+        and isinstance(connection, DirectConnection)
+        and KERNEL in recipe.source.kernels
     )
 
 

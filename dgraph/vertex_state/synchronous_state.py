@@ -8,7 +8,7 @@ from typing import Any
 
 from dgraph.exchange.proxy_post import BROADCAST, TARGET
 from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.programs.kernel_names import inbox, name_in
+from dgraph.programs.kernel_names import inbox_name, phase_name
 from dgraph.vertex_state.partition_state import PartitionState
 
 
@@ -31,7 +31,7 @@ class SynchronousState(PartitionState):
     def emit(self, phase: PhaseAnalysis) -> None:
         """Compute what each vertex sends, if that is the same along all its edges."""
         if phase.hoisted:
-            self.agent.rows(name_in(phase, "emit"), self.n, self.values)
+            self.agent.rows(phase_name(phase, "emit"), self.n, self.values)
 
     def broadcast(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Send the changed values of masters to their proxies."""
@@ -64,11 +64,11 @@ class SynchronousState(PartitionState):
 
     def reduce(self, phase: PhaseAnalysis, side: str) -> None:
         """Send what proxies have gathered to their masters."""
-        arrays = [self.values[inbox(phase, message)] for message in phase.messages]
+        arrays = [self.values[inbox_name(phase, message)] for message in phase.messages]
         nothing = [message.identity for message in phase.messages]
         self.post.reduce(side, arrays, nothing if self.round_options.changed_only else None)
 
     def fire(self, phase: PhaseAnalysis) -> None:
         """Apply the inboxes of all owned vertices to their states."""
-        self.changed += [count for _, count in self.agent.rows(name_in(phase, "fire"), self.n, self.values)]
+        self.changed += [count for _, count in self.agent.rows(phase_name(phase, "fire"), self.n, self.values)]
         self.total["fired"] += self.n

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgraph.agents.vertex_cache import IN_FLIGHT, SPARE, VertexCache
+from dgraph.agents.vertex_cache import IN_FLIGHT, SLOTS_PER_VICTIM, VertexCache
 
 VERTICES = 40
 blocks = st.lists(st.lists(st.integers(0, VERTICES - 1), min_size=1, max_size=30), min_size=1, max_size=12)
@@ -44,13 +44,13 @@ def test_every_vertex_has_one_place_and_is_looked_at_once(requests, slots):
 
 def test_the_least_useful_go_first_and_age():
     """A vertex of every block stays when others need slots; one that was used a lot long ago does not."""
-    cache, out = VertexCache(SPARE, 100), np.zeros(8, np.uint32)
+    cache, out = VertexCache(SLOTS_PER_VICTIM, 100), np.zeros(8, np.uint32)
     for request in range(8):
         cache.begin_request()
         for block in range(4):
             ids = [0, 1] if request == 0 else [0, 10 + request] if block else [0]
-            cache.find(np.array(ids, np.uint32), SPARE, out)
+            cache.find(np.array(ids, np.uint32), SLOTS_PER_VICTIM, out)
     for block in range(IN_FLIGHT + 1):  # till none of them is in flight
-        cache.find(np.array([99 - block], np.uint32), SPARE, out)
+        cache.find(np.array([99 - block], np.uint32), SLOTS_PER_VICTIM, out)
     (victim,) = cache.victims()
     assert cache.owner[victim] == 1

@@ -12,14 +12,14 @@ from dgraph.native import threads
 from dgraph.partition import placement
 from dgraph.partition.ids.bitmaps import IDENTITY
 from dgraph.partition.ids.chunk import NumberedChunk
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 
 
 def in_turn(source, destination, parts):
     return np.arange(len(source)) % parts
 
 
-POLICIES = [*NAMES, in_turn]
+POLICIES = [*POLICY_NAMES, in_turn]
 RULES = [{}, {"directed": False}, {"loops": "drop"}, {"symmetrize": True}, {"repeats": "sum"}]
 
 
@@ -43,8 +43,8 @@ def test_building_in_slices_gives_the_same_graph(rules, parts, kind, order, monk
     for policy in POLICIES if parts > 1 else POLICIES[:1]:
         found = []
         for at_once in (1 << 20, 37):
-            monkeypatch.setattr(placement, "AT_ONCE", at_once)
-            monkeypatch.setattr(threads, "SMALL", at_once)
+            monkeypatch.setattr(placement, "SPLIT_EDGES", at_once)
+            monkeypatch.setattr(threads, "FEWEST_ENTRIES", at_once)
             graph = dg.Graph.from_edges(edges, weight="w", policy=policy, parts=parts, **rules)
             graph.partitioned([order], ["w"])
             found.append(list(arrays_of(graph.partitioned(["out", "incoming"]))))
@@ -61,7 +61,7 @@ def test_no_edges(parts):
 
 def test_edges_that_a_lazy_frame_still_reads_are_kept(monkeypatch):
     """A lazy frame of edges that was asked for before the partitions are built has all of them afterwards."""
-    monkeypatch.setattr(placement, "AT_ONCE", 3)
+    monkeypatch.setattr(placement, "SPLIT_EDGES", 3)
     edges = {"src": np.array(list("abcdefgh"), object), "dst": np.array(list("bcdefgha"), object)}
     graph = dg.Graph.from_edges(edges)
     before = graph.edges
@@ -71,7 +71,7 @@ def test_edges_that_a_lazy_frame_still_reads_are_kept(monkeypatch):
 
 def test_only_the_owner_of_a_chunk_frees_it():
     lent = NumberedChunk(np.arange(8, dtype=np.uint32), np.arange(8, dtype=np.uint32), {}, IDENTITY)
-    for chunk, left in ((lent, 8), (replace(lent, ours=True), 0)):
+    for chunk, left in ((lent, 8), (replace(lent, exclusive=True), 0)):
         found = [some.sources.copy() for some in chunk.taken(3)]
         assert [one.tolist() for one in found] == [[6, 7], [3, 4, 5], [0, 1, 2]]
         assert len(chunk.sources) == len(chunk.destinations) == left

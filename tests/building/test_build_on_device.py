@@ -19,7 +19,7 @@ from dgraph.partition import adjacency
 from dgraph.partition.ids import id_tables
 from dgraph.partition.ids.chunk import Chunk
 from dgraph.partition.ids.id_types import IdType
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +127,7 @@ def modulo(ids, parts):
     return ids % parts
 
 
-@pytest.mark.parametrize("policy", [*NAMES, modulo])
+@pytest.mark.parametrize("policy", [*POLICY_NAMES, modulo])
 @pytest.mark.parametrize("rules", [{}, {"directed": False, "repeats": "sum"}], ids=str)
 def test_rows_of_several_partitions_are_sorted_on_the_gpu(rules, policy, monkeypatch):
     draw = np.random.default_rng(9)
@@ -166,7 +166,7 @@ def test_ids_of_several_partitions_are_numbered_on_the_gpu(ids, rules, monkeypat
         rules = {"vertices": {"id": np.array(rules["vertices"]["id"], edges["src"].dtype)}}
     found, expected = (dg.Graph.from_edges(one, weight="w", parts=3, **rules) for one in (there(edges), edges))
     expected.partitioned(["out", "incoming"], ["w"])
-    monkeypatch.setattr(id_tables, "ranked", None)  # the CPU's
+    monkeypatch.setattr(id_tables, "rank_ids", None)  # the CPU's
     found.partitioned(["out", "incoming"], ["w"])
     same(found, expected)
 

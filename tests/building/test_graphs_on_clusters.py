@@ -16,10 +16,10 @@ import dgraph as dg
 from dgraph.cluster.workers import Workers
 from dgraph.errors import IdError, OptionError
 from dgraph.partition.ids import survey
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 from dgraph.testing.stand_in import StandIn
 
-POLICIES = NAMES
+POLICIES = POLICY_NAMES
 
 
 def graphs(client, kind, lazy=True, **options):
@@ -222,7 +222,7 @@ def test_a_worker_has_one_bitmap_of_its_ids(client, monkeypatch):
     call = Workers.call
 
     def counting(self, function, *arguments, **options):
-        made.extend([function] if function is survey.occurring else [])
+        made.extend([function] if function is survey.bitmap_of_chunks else [])
         return call(function, *arguments, **options)
 
     monkeypatch.setattr(Workers, "call", counting)

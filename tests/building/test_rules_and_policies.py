@@ -17,7 +17,7 @@ from dgraph.partition import adjacency, policies
 from dgraph.runs import repartition
 from dgraph.testing.strategies import small_graphs
 
-POLICIES = policies.NAMES
+POLICIES = policies.POLICY_NAMES
 RULES = [
     {"directed": directed, "loops": loops, "repeats": repeats, "symmetrize": symmetrize}
     for directed, loops, repeats, symmetrize in product(

@@ -19,7 +19,7 @@ import dgraph as dg
 from dgraph.building import whole_folder
 from dgraph.errors import ColumnError, OptionError, RoomError, StorageError
 from dgraph.partition import store
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 
 RNG = np.random.default_rng(3)
 PAIRS = RNG.integers(0, 40, (300, 2))
@@ -50,7 +50,7 @@ def rows(graph):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("policy", NAMES)
+@pytest.mark.parametrize("policy", POLICY_NAMES)
 @pytest.mark.parametrize("kind", IDS)
 def test_an_opened_graph_equals_the_saved_one(tmp_path, kind, policy, directed):
     graph = example(kind, policy=policy, parts=3, directed=directed)

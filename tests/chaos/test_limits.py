@@ -15,7 +15,7 @@ from distributed import Client
 
 import dgraph as dg
 from dgraph.checkpoint import keeper
-from dgraph.checkpoint.folder import Folder
+from dgraph.checkpoint.folder import CheckpointFolder
 from dgraph.checkpoint.piece import from_bytes
 from dgraph.codegen import compiler
 from dgraph.errors import DgraphError, StorageError
@@ -86,7 +86,7 @@ def test_a_read_only_place_for_checkpoints():
 
 def test_a_slow_place_for_checkpoints(tmp_path, monkeypatch):
     """A file system that does not answer stops a run, with its name; a slow one only delays it."""
-    at_work, answered = threading.Event(), Folder.write
+    at_work, answered = threading.Event(), CheckpointFolder.write
 
     def slowly(folder, checkpoint, piece) -> None:
         at_work.wait(0.05)
@@ -96,10 +96,10 @@ def test_a_slow_place_for_checkpoints(tmp_path, monkeypatch):
         at_work.wait(30)
 
     graph, option = dg.Graph.from_edges(FRAME, parts=2), dg.Checkpoint(tmp_path, every=1)
-    monkeypatch.setattr(Folder, "write", slowly)
+    monkeypatch.setattr(CheckpointFolder, "write", slowly)
     assert dg.pagerank(graph, max_iter=5, tol=None, engine="gas", checkpoint=option).rounds == 5
-    monkeypatch.setattr(Folder, "write", never)
-    monkeypatch.setattr(keeper, "PATIENCE", 0.1)
+    monkeypatch.setattr(CheckpointFolder, "write", never)
+    monkeypatch.setattr(keeper, "WRITE_TIMEOUT", 0.1)
     with pytest.raises(StorageError, match=f"{tmp_path}.*is not written after"):
         dg.pagerank(graph, max_iter=5, tol=None, engine="gas", checkpoint=option)
     at_work.set()
@@ -126,12 +126,12 @@ def test_machine_code_that_cannot_be_cached(tmp_path, monkeypatch, disk):
     """A run needs no disk space; it warns once that kernels are compiled anew each time."""
     monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path / "kernels") if disk == "full" else "/proc/none/kernels")
     monkeypatch.setattr(machine_code, "problems", [])
-    compiler.forget()
+    compiler.forget_kernels()
     graph = dg.Graph.from_edges(FRAME)
     with full_disk(), pytest.warns(UserWarning, match="DGRAPH_CACHE"):
         found = dg.run(graph, Twice(), engine="gas").compute()
     assert found["total"].sum() == 14 * sum(range(len(found)))
-    compiler.forget()
+    compiler.forget_kernels()
 
 
 def test_a_function_that_a_full_disk_cannot_cache_is_compiled_with_a_warning(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from cases import BY_BLOCK, PROGRAMS, STATES, SYNCHRONOUS, check_values, graph_for
 
 import dgraph as dg
-from dgraph.checkpoint.folder import Folder
+from dgraph.checkpoint.folder import CheckpointFolder
 from dgraph.engines.standstill import Standstill
 from dgraph.errors import OptionError
 from dgraph.exchange.local import LocalExchange
@@ -51,7 +51,7 @@ def late(monkeypatch):
 @pytest.fixture
 def stops(monkeypatch):
     """Checkpoints can be written until there are so many pieces, and then the run is stopped."""
-    write, written = Folder.write, []
+    write, written = CheckpointFolder.write, []
 
     def until(count: int) -> None:
         def stopping(folder, checkpoint, piece) -> None:
@@ -60,10 +60,10 @@ def stops(monkeypatch):
             written.append(piece.round)
             write(folder, checkpoint, piece)
 
-        monkeypatch.setattr(Folder, "write", stopping)
+        monkeypatch.setattr(CheckpointFolder, "write", stopping)
 
     yield until
-    monkeypatch.setattr(Folder, "write", write)
+    monkeypatch.setattr(CheckpointFolder, "write", write)
 
 
 @pytest.mark.parametrize(("name", "how"), [(name, ASYNC) for name in FREELY] + BY_BLOCKS)

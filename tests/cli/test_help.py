@@ -78,7 +78,7 @@ def test_every_option_of_an_operation_says_what_it_is(name):
     [
         ("engine", {plan.AUTO, plan.LOCAL, plan.CUGRAPH, *plan.ENGINES}),
         ("device", set(DEVICES)),
-        ("policy", {"auto", *policies.NAMES}),
+        ("policy", {"auto", *policies.POLICY_NAMES}),
     ],
 )
 def test_the_shell_offers_all_that_the_library_knows(run, option, known):

@@ -16,7 +16,7 @@ import pytest
 import dgraph as dg
 import dgraph.ops.wcc
 from dgraph.devices import probe
-from dgraph.devices.simulator import share_once
+from dgraph.devices.simulator import share_arrays
 from dgraph.errors import DeviceError, OptionError
 
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -76,8 +76,10 @@ def test_a_gpu_that_is_too_old_is_none(monkeypatch):
 
 
 def test_packages_that_do_not_go_together_are_among_what_is_missing():
-    assert probe._misfits("2.5.2", "0.30.4") == ("NumPy below 2.5 (it has 2.5.2), as numba-cuda 0.30.4 needs",)
-    assert not probe._misfits("2.4.6", "0.30.4") and not probe._misfits("2.5.2", "0.31.0")
+    assert probe._incompatible_releases("2.5.2", "0.30.4") == (
+        "NumPy below 2.5 (it has 2.5.2), as numba-cuda 0.30.4 needs",
+    )
+    assert not probe._incompatible_releases("2.4.6", "0.30.4") and not probe._incompatible_releases("2.5.2", "0.31.0")
 
 
 @pytest.mark.parametrize("options", [{"engine": "local"}, {"deterministic": True}, {"daemons": "own process"}])
@@ -108,7 +110,7 @@ def test_cuda_is_imported_only_where_it_is_used():
 def test_threads_of_the_simulator_share_one_array():
     """All that ask from one line, at once or not; two lines have two."""
     kernelapi = pytest.importorskip("numba.cuda.simulator.kernelapi")
-    share_once()
+    share_arrays()
     shared, ready = kernelapi.FakeCUDAShared(0), threading.Barrier(8)
 
     def ask(_):

@@ -25,7 +25,7 @@ RUNS = {
 
 @pytest.fixture(autouse=True)
 def any_size(cupy, monkeypatch):
-    monkeypatch.setattr(device_vertex_arrays, "LARGE", 1)
+    monkeypatch.setattr(device_vertex_arrays, "LARGE_MAIL", 1)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_gpu_messages_within_one_process_are_not_copied(name, monkeypatch):
     found, few = copied(run, graph, device="cuda")
     direct = found.report["direct"].sum()
     same(found, run(graph, device="cpu"))
-    monkeypatch.setattr(device_vertex_arrays, "LARGE", 1 << 60)
+    monkeypatch.setattr(device_vertex_arrays, "LARGE_MAIL", 1 << 60)
     usual, many = copied(run, graph, device="cuda")
     assert many - few >= 2 * direct - 8 * usual.report["messages"].sum() > 0 and not usual.report["direct"].any()
 
@@ -100,8 +100,8 @@ def test_small_messages_and_those_without_gpu_memory_go_through_main_memory(monk
     memory = GpuMemory()
     memory.budget = 1000
     arrays = device_vertex_arrays.DeviceVertexArrays(memory, None, None, None)
-    assert arrays.room_for_mail(600).nbytes == arrays.direct == 600
-    monkeypatch.setattr(device_vertex_arrays, "LARGE", 600)
-    room = arrays.room_for_mail(600)
-    assert room is not None and arrays.room_for_mail(599) is None
-    assert arrays.room_for_mail(601) is None and arrays.direct == 1200
+    assert arrays.mail_buffer(600).nbytes == arrays.direct == 600
+    monkeypatch.setattr(device_vertex_arrays, "LARGE_MAIL", 600)
+    room = arrays.mail_buffer(600)
+    assert room is not None and arrays.mail_buffer(599) is None
+    assert arrays.mail_buffer(601) is None and arrays.direct == 1200

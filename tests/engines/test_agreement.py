@@ -11,7 +11,7 @@ import pytest
 from cases import PROGRAMS, SEED, check, graph_for
 
 import dgraph as dg
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 
 PARTS, ENGINES = (1, 2, 3, 8), ("bsp", "gas")
 DIRECTED = [(name, directed) for name in PROGRAMS for directed in (True, False) if directed or name != "Matching"]
@@ -28,10 +28,10 @@ def by_ends(source, destination, parts):
 
 
 def sampled():
-    cases = list(product(DIRECTED, PARTS, (*NAMES, by_hash, by_ends), ENGINES))
+    cases = list(product(DIRECTED, PARTS, (*POLICY_NAMES, by_hash, by_ends), ENGINES))
     if os.environ.get("DGRAPH_ALL"):
         return cases
-    policies = (*NAMES, by_hash, by_ends)
+    policies = (*POLICY_NAMES, by_hash, by_ends)
     return [
         (case, parts, policies[(2 * i + j + parts) % len(policies)], ENGINES[(i + j) % 2])
         for i, (case, parts) in enumerate(product(DIRECTED, PARTS))

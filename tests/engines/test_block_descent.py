@@ -15,7 +15,7 @@ from dgraph.engines.descent.over_relaxation import RelaxationSearch
 from dgraph.errors import ProgramError
 from dgraph.native import block_queue as queue
 from dgraph.native.team import kernel, team
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 from dgraph.programs.monoid import MAX, PRODUCT, SUM
 from dgraph.programs.program import Delta, Global, Message, Parameter, State, VertexProgram
 from dgraph.supersteps import local_chain, run_steps
@@ -47,7 +47,7 @@ def spread():
     """Programs and operators over partitions: all of both with each policy in turn."""
     operators = [(name, "push") for name in BY_BLOCK if name not in SYNCHRONOUS]
     operators += [(name, operator) for name in STATES for operator in ("pull", "pull_push")]
-    policies, modes = (*NAMES, by_hash, by_ends), ("async", "barrier")
+    policies, modes = (*POLICY_NAMES, by_hash, by_ends), ("async", "barrier")
     found = list(product(operators, modes, (2, 3, 8), policies, (True, False), ("priority", "cyclic")))
     found = [one for one in found if has_order(one[0], one[-1], one[1])]
     return found if os.environ.get("DGRAPH_ALL") else found[::53]

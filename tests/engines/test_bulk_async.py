@@ -18,7 +18,7 @@ from dgraph.errors import OptionError
 from dgraph.exchange import free_mail as free_module
 from dgraph.exchange.free_mail import FREE
 from dgraph.exchange.local import LocalExchange
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 from dgraph.programs.analysis import analyse, engines_for
 from dgraph.supersteps import local_chain, run_steps
 from dgraph.vertex_state.partition_state import PartitionState
@@ -32,7 +32,7 @@ def test_programs_that_bulk_async_accepts():
 
 
 def sampled():
-    policies = (*NAMES, by_hash, by_ends)
+    policies = (*POLICY_NAMES, by_hash, by_ends)
     cases = list(product(FREELY, (True, False), (1, 2, 3, 8), policies))
     return cases if os.environ.get("DGRAPH_ALL") else cases[:: 2 * len(policies) - 1]
 
@@ -126,15 +126,15 @@ def test_mail_that_is_lost_late_or_duplicated_changes_no_answer(name, seed, monk
     monkeypatch.setattr(run_steps, "PATIENCE", 0.02)
     monkeypatch.setattr("dgraph.engines.free_rounds.LONGEST_SLEEP", 0.005)
     monkeypatch.setattr(Unreliable, "patience", property(lambda self: 0.02, lambda self, value: None), raising=False)
-    policy = NAMES[seed % len(NAMES)]
+    policy = POLICY_NAMES[seed % len(POLICY_NAMES)]
     graph = graph_for(name, parts=4, policy=policy)
     check_values(name, True, dg.run(graph, PROGRAMS[name], engine="bulk_async"))
 
 
 def test_a_slow_receiver_slows_its_senders(monkeypatch):
     """With room for hardly anything, mail waits with its senders and is merged there."""
-    monkeypatch.setattr(free_module, "ROOM", 16)
-    monkeypatch.setattr(free_module, "CROWDED", 64)
+    monkeypatch.setattr(free_module, "INBOX_BYTES", 16)
+    monkeypatch.setattr(free_module, "OUTGOING_BYTES", 64)
     for name in ("Components", "Katz"):
         graph = graph_for(name, parts=3, policy="cartesian")
         check_values(name, True, dg.run(graph, PROGRAMS[name], engine="bulk_async"))

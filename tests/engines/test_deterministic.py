@@ -45,7 +45,7 @@ def test_sums_have_the_same_bits_in_any_number_of_partitions(name, directed, mon
     ):
         assert np.array_equal(values(name, directed, **options), first), options
     monkeypatch.setattr(threads, "cores", lambda: 5)
-    monkeypatch.setattr("dgraph.devices.cpu.SMALL", 4)
+    monkeypatch.setattr("dgraph.devices.cpu.SMALLEST_RANGE", 4)
     assert np.array_equal(values(name, directed, parts=1), first)
 
 

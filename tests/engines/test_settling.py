@@ -11,7 +11,7 @@ from test_agreement import by_ends, by_hash
 import dgraph as dg
 from dgraph.engines.local_methods import free_local_rounds
 from dgraph.errors import OptionError
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 from dgraph.solvers.paths import local_levels, shortest_paths
 
 OPERATIONS = {
@@ -45,7 +45,7 @@ def whole(name: str, kind: str, directed: bool) -> pd.DataFrame:
 
 
 # A fifth of them, in which every policy and number of partitions comes with both engines of single steps.
-CASES = list(product(("random", "path"), (True, False), (2, 3, 8), (*NAMES, by_hash, by_ends)))[::5]
+CASES = list(product(("random", "path"), (True, False), (2, 3, 8), (*POLICY_NAMES, by_hash, by_ends)))[::5]
 STEPPED = [(*case, ("gas", "bsp")[i % 2]) for i, case in enumerate(CASES)]
 
 
@@ -67,8 +67,8 @@ def test_the_answer_is_that_of_single_steps(name, kind, directed, parts, policy,
 
 @pytest.mark.parametrize(("large", "many"), [(0, 0), (8, 1 << 40), (1 << 40, 20), (1 << 40, 1 << 40)])
 def test_levels_that_are_left_for_the_next_round(large, many, monkeypatch):
-    monkeypatch.setattr(local_levels, "LARGE", large)
-    monkeypatch.setattr(local_levels, "MANY", many)
+    monkeypatch.setattr(local_levels, "LARGE_LEVEL", large)
+    monkeypatch.setattr(local_levels, "ROUND_EDGES", many)
     for (kind, directed, policy), (engine, target) in product(CASES_OF_PAUSES, WAYS_OF_PAUSES):
         graph = graph_of(kind, directed=directed, parts=3, policy=policy)
         for call in (dg.bfs, dg.sssp):  # the latter along edges of length 0
@@ -78,7 +78,7 @@ def test_levels_that_are_left_for_the_next_round(large, many, monkeypatch):
 
 @pytest.mark.parametrize("limit", [1, 20])
 def test_paths_that_pause_for_others(limit, monkeypatch):
-    monkeypatch.setattr(shortest_paths, "LIMIT", limit)
+    monkeypatch.setattr(shortest_paths, "ROUND_EDGES", limit)
     for (kind, directed, policy), (engine, target) in product(CASES_OF_PAUSES, WAYS_OF_PAUSES):
         graph, whole = (graph_of(kind, directed=directed, **how) for how in ({"parts": 3, "policy": policy}, {}))
         for options in (target, {**target, "predecessors": False}):
@@ -87,7 +87,7 @@ def test_paths_that_pause_for_others(limit, monkeypatch):
             assert found.report.options["local rounds"] == SETTLED or engine == "bulk_async"
 
 
-@pytest.mark.parametrize("policy", NAMES)
+@pytest.mark.parametrize("policy", POLICY_NAMES)
 @pytest.mark.parametrize("engine", ["gas", "bulk_async"])
 def test_predecessors_come_with_the_distances(engine, policy):
     """Many paths are equally short, and their last edges lie on several partitions."""
@@ -128,7 +128,7 @@ def test_distances_and_predecessors_in_one_word_or_not(kind, monkeypatch):
     whole = dg.Graph.from_edges(frame, weight="weight")
     expected = dg.sssp(whole, [3, 17], engine="gas", local_rounds=1).compute()
     for limit, parts, engine in product((4, 1 << 20), (2, 3), ("gas", "bulk_async")):
-        monkeypatch.setattr(shortest_paths, "LIMIT", limit)
+        monkeypatch.setattr(shortest_paths, "ROUND_EDGES", limit)
         graph = dg.Graph.from_edges(frame, weight="weight", parts=parts, policy="cartesian" if parts == 3 else "auto")
         for predecessors in (True, False):
             found = dg.sssp(graph, [3, 17], engine=engine, predecessors=predecessors).compute()

@@ -10,7 +10,7 @@ import dgraph as dg
 from dgraph.checkpoint.piece import PieceLabel
 from dgraph.cluster import scheduler_calls as questions
 from dgraph.cluster.waits import run_coroutine
-from dgraph.devices.probe import CUDF
+from dgraph.devices.probe import CUDF_PACKAGES
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.mail import Route
 from dgraph.exchange.run_registry import NAME
@@ -42,7 +42,7 @@ def test_a_stale_list_of_workers_makes_no_calls_to_a_worker_that_left(left, monk
     graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
     assert len(graph.workers.capabilities.lacking({})) == 2
     gone = leave()
-    assert len(graph.workers.capabilities.lacking(CUDF)) == 1
+    assert len(graph.workers.capabilities.lacking(CUDF_PACKAGES)) == 1
     assert called and gone not in called
 
 
@@ -70,7 +70,7 @@ def test_a_finished_run_makes_no_calls_to_a_worker_that_left(left):
     for call in (
         lambda: end.ask(peer),
         lambda: end.fetch(gone, PieceLabel("a run", "a checkpoint", 0)),
-        lambda: end.lodge(peer, PieceLabel("a run", "a checkpoint", 0), 1, b""),
+        lambda: end.store_piece(peer, PieceLabel("a run", "a checkpoint", 0), 1, b""),
     ):
         with pytest.raises(RunError, match=gone):
             call()

@@ -61,7 +61,7 @@ def test_a_duplicate_is_confirmed_again_but_comes_once(ends, posted):
 
 
 def test_a_receiver_without_room_confirms_when_it_has_taken_what_came(ends, posted, monkeypatch):
-    monkeypatch.setattr(free_mail, "ROOM", 10)
+    monkeypatch.setattr(free_mail, "INBOX_BYTES", 10)
     mail, inbox, confirmed = ends[0].free, ends[1].free.inbox, []
     for size in (8, 8):
         mail.send(0, 1, bytes(size))

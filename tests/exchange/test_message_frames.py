@@ -5,11 +5,13 @@ import pytest
 from distributed.protocol import dumps, loads
 
 from dgraph.errors import RunError
-from dgraph.exchange.dask import SMALL, SendWindow, pack, unpack
+from dgraph.exchange.dask import SMALL_FRAGMENT, SendWindow, pack, unpack
 from dgraph.exchange.mail import Fragment, Packet, Token
 
 
-@pytest.mark.parametrize("sizes", [[], [0], [3, SMALL - 1], [SMALL], [5, SMALL, 0, 2 * SMALL, 7]])
+@pytest.mark.parametrize(
+    "sizes", [[], [0], [3, SMALL_FRAGMENT - 1], [SMALL_FRAGMENT], [5, SMALL_FRAGMENT, 0, 2 * SMALL_FRAGMENT, 7]]
+)
 @pytest.mark.parametrize("token", [None, Token("r", 4, 1, (0, 2), {"changed": 7})])
 def test_what_is_unpacked_is_what_was_packed(sizes, token):
     data = [np.random.default_rng(size).integers(0, 255, size, np.uint8) for size in sizes]
@@ -22,8 +24,8 @@ def test_what_is_unpacked_is_what_was_packed(sizes, token):
 
 
 def test_large_fragments_are_not_copied_by_the_sender():
-    data = np.zeros(SMALL, np.uint8)
-    (frame,) = pack(Packet("r", 0, 0, 0, [Fragment(0, 1, 0, SMALL, 0, data)]))["frames"].frames
+    data = np.zeros(SMALL_FRAGMENT, np.uint8)
+    (frame,) = pack(Packet("r", 0, 0, 0, [Fragment(0, 1, 0, SMALL_FRAGMENT, 0, data)]))["frames"].frames
     assert np.shares_memory(np.frombuffer(frame, np.uint8), data)
 
 

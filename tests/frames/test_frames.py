@@ -10,7 +10,7 @@ from oracle import check_graph, listed
 
 import dgraph as dg
 from dgraph.errors import IdError
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 from dgraph.phrases.phrases import format_count
 
 POLICIES = ["outgoing", "cartesian", "metis"]
@@ -124,7 +124,7 @@ def test_metis_says_nothing_of_small_graphs(capfd):
 
 
 @pytest.mark.parametrize("rules", [{}, {"repeats": "sum"}, {"symmetrize": True, "loops": "drop"}, {"directed": False}])
-@pytest.mark.parametrize("policy", NAMES)
+@pytest.mark.parametrize("policy", POLICY_NAMES)
 @pytest.mark.parametrize("parts", [1, 3])
 def test_no_edges_and_one_vertex(policy, parts, rules):
     empty = pd.DataFrame({"src": [], "dst": [], "weight": []})

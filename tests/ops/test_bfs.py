@@ -18,7 +18,7 @@ from dgraph.ops import bfs
 from dgraph.programs import laws
 from dgraph.programs.monoid import NONE, UNREACHED
 from dgraph.solvers.paths import breadth_first, row_order
-from dgraph.solvers.paths.breadth_first import Sizes
+from dgraph.solvers.paths.breadth_first import SearchThresholds
 from dgraph.solvers.solver import Problem
 from dgraph.tables.edge_tables import EdgeTables
 from dgraph.testing.strategies import small_graphs
@@ -27,11 +27,11 @@ pytestmark = pytest.mark.usefixtures("several_threads")
 
 OFTEN, NEVER = 10**6, 0
 SIZES = {  # so that small graphs meet every turn that large ones take
-    "pushed by all": Sizes(alpha=NEVER, alone=0, taken=1),
-    "pushed by one and by all": Sizes(alpha=NEVER, alone=2, taken=1),
-    "pulled": Sizes(alpha=OFTEN, beta=OFTEN, alone=0, taken=1),
-    "pulled and pushed": Sizes(alpha=OFTEN, beta=NEVER, alone=0, taken=1),
-    "pulled and pushed by one": Sizes(alpha=3, beta=2, alone=10, taken=2),
+    "pushed by all": SearchThresholds(alpha=NEVER, alone=0, taken=1),
+    "pushed by one and by all": SearchThresholds(alpha=NEVER, alone=2, taken=1),
+    "pulled": SearchThresholds(alpha=OFTEN, beta=OFTEN, alone=0, taken=1),
+    "pulled and pushed": SearchThresholds(alpha=OFTEN, beta=NEVER, alone=0, taken=1),
+    "pulled and pushed by one": SearchThresholds(alpha=3, beta=2, alone=10, taken=2),
 }
 
 
@@ -107,8 +107,8 @@ def test_every_mix_of_push_and_pull_gives_the_same_tree(sizes, drawn, patience):
     for threads in (1, 2, 3):
         graph = dg.Graph.from_edges(frame, **options)  # anew: the rows of the one before are sorted
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(breadth_first, "SIZES", sizes)
-            patch.setattr(row_order, "PATIENCE", patience)
+            patch.setattr(breadth_first, "DEFAULT_THRESHOLDS", sizes)
+            patch.setattr(row_order, "READS_BEFORE_SORT", patience)
             found = solve(graph, sources, threads, **limits)
         assert found["distance"].tolist() == distance
         assert found["predecessor"].tolist() == before
@@ -157,7 +157,7 @@ def test_rows_out_of_order_are_noticed():
     graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 0, 2, 1], "dst": [2, 1, 3, 3]}))
     graph.partitioned(("incoming",))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(breadth_first, "SIZES", SIZES["pulled"])
+        patch.setattr(breadth_first, "DEFAULT_THRESHOLDS", SIZES["pulled"])
         assert dg.bfs(graph, 0).compute()["predecessor"].fillna(-1).tolist() == [-1, 0, 0, 1]
 
 

@@ -15,7 +15,7 @@ from dgraph import errors
 from dgraph.ops.label_propagation import LabelPropagation, WeightedLabelPropagation, _unit, label_propagation
 from dgraph.programs import reference
 from dgraph.solvers.compiled_draws import sort_drawn
-from dgraph.solvers.label_propagation import PATIENT
+from dgraph.solvers.label_propagation import PATIENT_ROUNDS
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import Edges, verify
 
@@ -109,9 +109,9 @@ def test_vertices_that_wait_break_a_cycle_of_changes():
     """Six vertices that change in a circle for ever unless some of them wait."""
     for engine, parts in (("local", 1), ("bsp", 2)):
         graph = undirected(CIRCLE, vertices=6, parts=parts)
-        assert label_propagation(graph, max_iter=PATIENT, engine=engine).totals["restless"] > 0
+        assert label_propagation(graph, max_iter=PATIENT_ROUNDS, engine=engine).totals["restless"] > 0
         found = label_propagation(graph, engine=engine)
-        assert PATIENT < found.rounds < 100
+        assert PATIENT_ROUNDS < found.rounds < 100
         verify("label_propagation", graph, found)
 
 

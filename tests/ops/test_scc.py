@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import dgraph as dg
 from dgraph.ops.scc import StrongComponents
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 from dgraph.programs import reference
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("several_threads")
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 8])
 @settings(max_examples=12)
-@given(drawn=small_graphs(weights=None, max_vertices=12), policy=st.sampled_from(NAMES))
+@given(drawn=small_graphs(weights=None, max_vertices=12), policy=st.sampled_from(POLICY_NAMES))
 def test_engines_agree(parts, drawn, policy):
     frame, options = drawn
     graph = dg.Graph.from_edges(frame, parts=parts, policy=policy, **options)

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 import dgraph as dg
 from dgraph.engines.local_methods.contraction import ContractState
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 from dgraph.solvers.subgraphs import components
 from dgraph.solvers.subgraphs.components import local_components
 from dgraph.tables.edge_tables import EdgeTables
@@ -52,7 +52,7 @@ def test_components_of_partitions(threads, drawn, grain, long):
             for partition in graph.partitioned(orders).held:
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setattr(components, "GRAIN", grain)
-                    patch.setattr(components, "LONG", long)
+                    patch.setattr(components, "LONG_ROWS", long)
                     found, _ = local_components(EdgeTables(partition, graph.directed, {}, threads))
                 assert found.tolist() == expected(partition).tolist()
 
@@ -73,7 +73,7 @@ def test_communities_whose_own_edges_are_listed_first():
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 8])
 @settings(max_examples=25)
-@given(drawn=small_graphs(weights=None, max_vertices=12), policy=st.sampled_from(NAMES))
+@given(drawn=small_graphs(weights=None, max_vertices=12), policy=st.sampled_from(POLICY_NAMES))
 def test_engines_agree(parts, drawn, policy):
     frame, options = drawn
     graph = dg.Graph.from_edges(frame, parts=parts, policy=policy, **options)

@@ -80,7 +80,7 @@ def test_edges_for_several_threads(num_rows, skewed, workers):
     draw = np.random.default_rng(1)
     slices = [
         random_slice(draw, num_rows, size, skewed=skewed, dtypes=["float64", "bool"])
-        for size in (3 * threads.SMALL, 0, threads.SMALL + 17)
+        for size in (3 * threads.FEWEST_ENTRIES, 0, threads.FEWEST_ENTRIES + 17)
     ]
     check(slices, num_rows, workers)
 
@@ -92,7 +92,7 @@ def test_so_many_rows_that_a_bucket_needs_more_than_sixteen_bits(monkeypatch):
 
 def test_every_edge_in_one_row():
     draw = np.random.default_rng(2)
-    one = random_slice(draw, 100_000, 3 * threads.SMALL)
+    one = random_slice(draw, 100_000, 3 * threads.FEWEST_ENTRIES)
     one.keys[:] = 99_999
     check([one], 100_000, workers=2)
 
@@ -101,7 +101,7 @@ def test_every_edge_in_one_row():
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ids_are_read_through_ranks(dtype, workers):
     draw = np.random.default_rng(3)
-    ids = draw.integers(5, 30_000, (2, 3 * threads.SMALL)).astype(dtype)
+    ids = draw.integers(5, 30_000, (2, 3 * threads.FEWEST_ENTRIES)).astype(dtype)
     low, high = int(ids.min()), int(ids.max())
     ranks = Ranks.of_bitmap(low, bitmap(list(ids), low, high))
     assert not ranks.is_dense or ranks.size == high - low + 1
@@ -146,7 +146,7 @@ def test_transposing(num_rows, size, seed):
 def test_transposing_in_slices(workers):
     """A slice begins and ends within a row; most rows are empty, and one is long."""
     draw = np.random.default_rng(5)
-    size, num_rows = 4 * threads.SMALL + 7, 60_000
+    size, num_rows = 4 * threads.FEWEST_ENTRIES + 7, 60_000
     ends = draw.integers(0, num_rows // 4, (2, size)) * 4
     ends[0, : size // 2] = 12_000
     one = build([EdgeSlice(ends[0], ends[1], {"w": draw.random(size), "t": draw.integers(0, 9, size)})], num_rows)
@@ -176,5 +176,7 @@ def test_two_tables_joined_are_one_of_the_edges_of_both(num_rows, sizes, workers
 
 def test_work_of_a_thread_takes_no_other_of_the_few():
     """Else all would wait for one that is free."""
-    nested = threads.each(lambda i: threads.each(lambda j: (i, j), range(3)), range(2 * threads.cores()))
+    nested = threads.parallel_map(
+        lambda i: threads.parallel_map(lambda j: (i, j), range(3)), range(2 * threads.cores())
+    )
     assert nested == [[(i, j) for j in range(3)] for i in range(2 * threads.cores())]

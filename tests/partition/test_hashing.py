@@ -32,7 +32,7 @@ def check(sides, kind):
 @pytest.fixture(params=[1, 3])
 def team(request, monkeypatch):
     monkeypatch.setattr(threads, "cores", lambda: request.param)
-    monkeypatch.setattr(threads, "SMALL", 1)
+    monkeypatch.setattr(threads, "FEWEST_ENTRIES", 1)
 
 
 @settings(max_examples=40)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dgraph.errors import IdError
-from dgraph.partition.ids.id_types import IdType, column
+from dgraph.partition.ids.id_types import IdType, id_column
 
 A, B = uuid.UUID(int=1 << 127), uuid.UUID(int=2)
 TEXT = ["b", "a", "é", "😀", ""]
@@ -70,7 +70,7 @@ def plain(values):
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integers(name):
     values = INTEGERS[name]
-    id_type, kept = column(values, "id")
+    id_type, kept = id_column(values, "id")
     assert id_type.kind == "integer"
     assert isinstance(kept, np.ndarray)
     assert [int(value) for value in kept] == [int(value) for value in plain(values)]
@@ -79,7 +79,7 @@ def test_integers(name):
 
 @pytest.mark.parametrize("name", STRINGS)
 def test_strings(name):
-    id_type, kept = column(STRINGS[name], "id")
+    id_type, kept = id_column(STRINGS[name], "id")
     assert id_type == IdType("string")
     assert kept.to_pylist() == TEXT
     assert list(id_type.restore(kept)) == TEXT
@@ -87,14 +87,14 @@ def test_strings(name):
 
 @pytest.mark.parametrize("name", UUIDS)
 def test_uuids(name):
-    id_type, kept = column(UUIDS[name], "id")
+    id_type, kept = id_column(UUIDS[name], "id")
     assert id_type == IdType("uuid")
     assert list(id_type.restore(kept)) == [A, B]
 
 
 def test_integers_come_back_in_the_type_they_had():
-    assert column(np.array([1], np.int16), "id")[0].dtype == "int16"
-    assert column(np.array([2**63], object), "id")[0].dtype == "uint64"
+    assert id_column(np.array([1], np.int16), "id")[0].dtype == "int16"
+    assert id_column(np.array([2**63], object), "id")[0].dtype == "uint64"
     assert IdType("integer", "int16").join(IdType("integer", "uint16")).dtype == "int32"
     assert IdType("none").join(IdType("string")) == IdType("string")
     assert IdType("uuid").join(IdType("none")) == IdType("uuid")
@@ -131,7 +131,7 @@ def test_integers_come_back_in_the_type_they_had():
 )
 def test_refused(values, said):
     with pytest.raises(IdError, match=said) as caught:
-        column(values, "home")
+        id_column(values, "home")
     assert "'home'" in str(caught.value)
 
 
@@ -148,6 +148,6 @@ def test_kinds_do_not_mix():
 )
 def test_no_strings_are_still_strings(name):
     """So that an empty result can be joined with a column of strings; objects could be anything."""
-    id_type, kept = column(STRINGS[name][:0], "id")
+    id_type, kept = id_column(STRINGS[name][:0], "id")
     ids = id_type.join(IdType("none")).restore(kept)
     assert (len(ids), ids.dtype) == (0, IdType("string").restore(pa.array(["a"])).dtype)

@@ -163,7 +163,7 @@ def test_buckets_are_the_one_table_cut(data, kind, buckets):
     assert list(id_type.restore(known.ids())) == ids
     assert [known.find(value) for value in ids] == list(range(len(ids)))
     for c, (one, code) in enumerate(zip(chunks, encoded, strict=True)):
-        numbered = id_tables.by_table(code, [ranks[c] for _, ranks in merged], starts)
+        numbered = id_tables.number_by_table(code, [ranks[c] for _, ranks in merged], starts)
         assert list(id_type.restore(known.take(numbered.sources))) == list(id_type.restore(one.sources)) or not len(one)
         np.testing.assert_array_equal(numbered.sources, numbered.destinations[::-1])
 

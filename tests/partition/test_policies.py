@@ -14,7 +14,7 @@ from dgraph.cli import graph_argument as cli
 from dgraph.errors import OptionError
 from dgraph.partition import metis, policies
 from dgraph.partition.adjacency import EdgeSlice, build
-from dgraph.partition.policies import choose, grid_columns, split_evenly
+from dgraph.partition.policies import choose_policy, grid_columns, split_evenly
 
 POSITIVE = st.floats(0.1, 10)
 
@@ -47,14 +47,14 @@ def test_the_grid_is_as_square_as_it_can_be(parts, columns):
 
 
 def test_names():
-    for name in policies.NAMES:
-        assert choose(name, 4).name == name
-    assert choose("auto", policies.FEW_PARTS).name == "outgoing"
-    assert choose("auto", policies.FEW_PARTS + 1).name == "cartesian"
-    assert choose(choose("hybrid", 4), 2).name == "hybrid"
+    for name in policies.POLICY_NAMES:
+        assert choose_policy(name, 4).name == name
+    assert choose_policy("auto", policies.FEW_PARTS).name == "outgoing"
+    assert choose_policy("auto", policies.FEW_PARTS + 1).name == "cartesian"
+    assert choose_policy(choose_policy("hybrid", 4), 2).name == "hybrid"
     for wrong in ("vertex-cut", None, 3, ["outgoing"]):
         with pytest.raises(OptionError, match="choose one of outgoing, incoming"):
-            choose(wrong, 4)
+            choose_policy(wrong, 4)
 
 
 def test_functions():
@@ -64,11 +64,11 @@ def test_functions():
     def by_pair(source, destination, parts, salt=3):
         return (source + destination) % parts
 
-    assert choose(by_hash, 4).owners is by_hash
-    assert choose(by_pair, 4).edges is by_pair
-    assert choose(by_pair, 4).name == "by_pair"
+    assert choose_policy(by_hash, 4).owners is by_hash
+    assert choose_policy(by_pair, 4).edges is by_pair
+    assert choose_policy(by_pair, 4).name == "by_pair"
     with pytest.raises(OptionError, match=r"\(ids, parts\).*takes 1 arguments"):
-        choose(lambda ids: ids, 4)
+        choose_policy(lambda ids: ids, 4)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_policy_is_registered_everywhere():
         "dgraph/graph.py: the docstring of from_edges": re.findall(r"``\"(\w+)\"``", dg.Graph.from_edges.__doc__),
         "docs/graphs.md: a row in the table of policies": re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE),
     }
-    for name in (*policies.NAMES, "auto"):
+    for name in (*policies.POLICY_NAMES, "auto"):
         lacking = [where for where, names in found.items() if name not in names]
         assert not lacking, f"the policy {name} is missing in:\n  " + "\n  ".join(lacking)
 
@@ -125,10 +125,10 @@ def test_metis_separates_communities_in_proportion():
     pairs += [(29, 30), (30, 29)]
     sources, destinations = np.array(pairs, np.uint32).T
     graph = build([EdgeSlice(sources, destinations)], 40)
-    owners = metis.owners(graph, [900, 100])
+    owners = metis.metis_owners(graph, [900, 100])
     assert owners.dtype == np.uint16
     assert (owners == [0] * 30 + [1] * 10).all()
-    assert not metis.owners(graph, [1.0]).any()
+    assert not metis.metis_owners(graph, [1.0]).any()
 
 
 def star(leaves):
@@ -138,14 +138,14 @@ def star(leaves):
 
 @pytest.mark.parametrize(("leaves", "parts"), [(16, 16), (39, 33)])
 def test_metis_prints_nothing_where_parts_stay_empty(leaves, parts, capfd):
-    owners = metis.owners(star(leaves), [1.0] * parts)
+    owners = metis.metis_owners(star(leaves), [1.0] * parts)
     assert owners.shape == (leaves + 1,) and owners.max() < parts
     os.write(1, b"heard again")
     assert capfd.readouterr().out == "heard again"
 
 
 def test_metis_refuses_graphs_beyond_32_bits(monkeypatch):
-    monkeypatch.setattr(metis, "MOST", 47)
-    assert len(metis.owners(star(15), [1, 1])) == 16  # 16 vertices and 30 arcs
+    monkeypatch.setattr(metis, "LARGEST_TOTAL", 47)
+    assert len(metis.metis_owners(star(15), [1, 1])) == 16  # 16 vertices and 30 arcs
     with pytest.raises(OptionError, match=r"17 vertices and 32 arcs.*choose outgoing"):
-        metis.owners(star(16), [1, 1])
+        metis.metis_owners(star(16), [1, 1])

@@ -10,7 +10,7 @@ import dgraph as dg
 from dgraph.errors import OptionError
 from dgraph.partition import proxies
 from dgraph.partition.ids.chunk import NumberedChunk
-from dgraph.partition.partition import agree, assemble
+from dgraph.partition.partition import add_peer_requests, assemble
 
 
 @st.composite
@@ -34,7 +34,7 @@ def test_groups(drawn):
     bounds, pieces_of = drawn
     for part, pieces in enumerate(pieces_of):
         ends = [columns(piece) for piece in pieces]
-        place = proxies.find(part, bounds, [end[0] for end in ends], [end[1] for end in ends])
+        place = proxies.find_proxies(part, bounds, [end[0] for end in ends], [end[1] for end in ends])
         low, high = bounds[part], bounds[part + 1]
         sources = {u for piece in pieces for u, _ in piece if not low <= u < high}
         targets = {v for piece in pieces for _, v in piece if not low <= v < high}
@@ -58,7 +58,7 @@ def test_groups(drawn):
 
 def test_more_vertices_than_local_ids_are_refused(monkeypatch):
     """Whether they are a partition's own, or copies of others'; and where there is but one."""
-    monkeypatch.setattr(proxies, "MOST_LOCAL", 5)
+    monkeypatch.setattr(proxies, "MOST_LOCAL_IDS", 5)
     line = pd.DataFrame({"src": range(6), "dst": range(1, 7)})
     for parts in (1, 2):
         with pytest.raises(OptionError, match=rf"partition \d of {parts} has .*, more than the 5 that.* with parts="):
@@ -77,7 +77,7 @@ def test_values_travel_without_ids(drawn):
         ends = [columns(piece) for piece in pieces]
         halves.append(assemble(part, bounds, [NumberedChunk(*end) for end in ends], None, None, "out"))
     found = [
-        agree(one, {peer: wants[part] for peer, (_, wants) in enumerate(halves) if part in wants})
+        add_peer_requests(one, {peer: wants[part] for peer, (_, wants) in enumerate(halves) if part in wants})
         for part, (one, _) in enumerate(halves)
     ]
     for one in found:

@@ -46,7 +46,7 @@ def test_integers_of_every_width(dtype):
 
 def test_more_ids_than_one_thread_takes():
     draw = np.random.default_rng(0)
-    ids = draw.integers(-(10**5), 10**5, 5 * threads.SMALL)
+    ids = draw.integers(-(10**5), 10**5, 5 * threads.FEWEST_ENTRIES)
     ranks = Ranks.of_bitmap(int(ids.min()), bitmap([ids[::2], ids[1::2]], int(ids.min()), int(ids.max())))
     distinct, inverse = np.unique(ids, return_inverse=True)
     np.testing.assert_array_equal(ranks.members(), distinct)

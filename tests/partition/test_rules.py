@@ -69,4 +69,4 @@ def test_ids_that_are_read_through_ranks():
 @pytest.mark.parametrize(("loops", "repeats"), [("discard", "keep"), (None, "keep"), ("keep", "mean"), ("drop", True)])
 def test_invalid_rules_are_refused(loops, repeats):
     with pytest.raises(OptionError, match="is not known; choose one of keep"):
-        rules.check(loops, repeats)
+        rules.check_rules(loops, repeats)

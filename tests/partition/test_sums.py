@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import dgraph as dg
 from dgraph.errors import WeightError
-from dgraph.partition.sum_limits import first_excess, limits
+from dgraph.partition.sum_limits import first_excess, sum_range
 
 HUGE = 5 * 10**18
 
@@ -18,7 +18,7 @@ def test_the_first_excess_is_that_of_exact_sums(data, dtype):
     bounds = np.iinfo(dtype)
     number = st.integers(int(bounds.min), int(bounds.max)) | st.sampled_from([int(bounds.min), int(bounds.max)])
     groups = data.draw(st.lists(st.lists(number, min_size=1, max_size=4), min_size=1, max_size=5))
-    least, most = limits(np.dtype(dtype))
+    least, most = sum_range(np.dtype(dtype))
     expected = next((at for at, group in enumerate(groups) if not least <= sum(group) <= most), None)
     starts = np.cumsum([0, *map(len, groups[:-1])])
     assert first_excess(np.concatenate([np.array(group, dtype) for group in groups]), starts) == expected

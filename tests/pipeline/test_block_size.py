@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dgraph.pipeline.block_size import FEWEST, FIRST, Cost, CostFit, best_blocks, block_size, size_for
-from dgraph.pipeline.blocks import cut
+from dgraph.pipeline.block_size import FEWEST_EDGES, FIRST_SIZE, Cost, CostFit, best_blocks, block_size, size_for
+from dgraph.pipeline.blocks import cut_blocks
 
 PUBLISHED = {
     "SSSP": (Cost(0.03, 0.51, 0.09, 84671), 5_000_000),
@@ -42,7 +42,7 @@ def test_the_published_coefficients(name):
     times = all_times(cost, edges)
     assert times[best_blocks(cost, edges) - 1] == times.min()
     stages = cost.k1, cost.k2, cost.k3
-    assert 1 < cost.in_turn(edges, 1) / times.min() < sum(stages) / max(stages)
+    assert 1 < cost.sequential_time(edges, 1) / times.min() < sum(stages) / max(stages)
     q = (cost.a * edges / (cost.k1 + cost.k3)) ** 0.5  # computing is the slowest stage of all three
     assert abs(best_blocks(cost, edges) - edges / q) <= 1
 
@@ -103,13 +103,13 @@ class Rounds:
     def run(self, size: int) -> None:
         per_edge = np.array([self.cost.k1, self.cost.k2, self.cost.k3])
         per_call = np.array([self.cost.a1, self.cost.a, self.cost.a3])
-        for block in cut(self.ends, size, taper=True):
+        for block in cut_blocks(self.ends, size, taper=True):
             chance = self.rng.normal(1, 0.01, 3), self.rng.exponential(2e-5, 3)
             self.measured.add(block.edges, *(per_call + per_edge * block.edges) * chance[0] + chance[1])
 
     def chosen(self) -> int:
         fitted, edges = self.measured.fit(), int(self.ends[-1])
-        return FIRST if fitted is None else max(FEWEST, block_size(fitted, edges))
+        return FIRST_SIZE if fitted is None else max(FEWEST_EDGES, block_size(fitted, edges))
 
     def worse(self, size: int) -> float:
         """What a round with such blocks takes of one with the best."""
@@ -128,8 +128,8 @@ def test_rounds_settle_on_the_best_block(name):
 
 def test_block_size_recovers_from_thousands_of_short_blocks():
     rounds = Rounds(*SETTLING["equal stages"])
-    rounds.run(FEWEST)
-    assert rounds.worse(FEWEST) > 1.5
+    rounds.run(FEWEST_EDGES)
+    assert rounds.worse(FEWEST_EDGES) > 1.5
     for _ in range(3):
         rounds.run(rounds.chosen())
     assert rounds.worse(rounds.chosen()) < 1.02
@@ -148,6 +148,6 @@ def test_one_block_is_chosen_where_daemons_share_cores_and_pipelining_gains_litt
     assert size_for("auto", 1 << 20, [dear]) == 1 << 20
     assert size_for("auto", 1 << 20, [cheap]) == block_size(cheap, 1 << 20) < 1 << 18
     assert size_for("auto", 1 << 20, [dear, dear]) <= 1 << 17  # several share them
-    assert size_for("auto", 1 << 20, [None]) == FIRST
-    assert size_for("auto", 0, [dear]) == size_for("auto", 0, [dear, cheap]) == FEWEST  # rows without edges
+    assert size_for("auto", 1 << 20, [None]) == FIRST_SIZE
+    assert size_for("auto", 0, [dear]) == size_for("auto", 0, [dear, cheap]) == FEWEST_EDGES  # rows without edges
     assert [size_for(asked, 1 << 20, [cheap]) for asked in (None, 77)] == [1 << 20, 77]

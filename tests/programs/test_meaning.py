@@ -14,7 +14,7 @@ import dgraph as dg
 from dgraph.codegen.kernel_source import generate
 from dgraph.errors import ColumnError, UnsentWarning
 from dgraph.programs import reference
-from dgraph.programs.kernel_names import key
+from dgraph.programs.kernel_names import field_name
 from dgraph.programs.monoid import MIN, SUM
 from dgraph.programs.program import EdgeColumn, Parameter, State, VertexColumn, VertexProgram
 
@@ -63,7 +63,9 @@ def test_numbers():
     answer, oracle = OnePartition(Numbers(), **RING), reference.run(Numbers(), **RING)
     answer.run()
     for name, values in oracle.results().items():
-        assert answer.arrays[key(name)].tolist() == [list(v) if isinstance(v, tuple) else v for v in values], name
+        assert answer.arrays[field_name(name)].tolist() == [list(v) if isinstance(v, tuple) else v for v in values], (
+            name
+        )
     assert oracle.results()["square"] == [1.0, 5.0, 13.0, 25.0]
 
 

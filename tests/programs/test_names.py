@@ -12,7 +12,7 @@ from dgraph.codegen.kernel_source import generate
 from dgraph.codegen.recipe import recipe_of
 from dgraph.errors import OptionError, ProgramError
 from dgraph.programs import reference
-from dgraph.programs.kernel_names import key
+from dgraph.programs.kernel_names import field_name
 from dgraph.programs.monoid import MAX, SUM, Monoid
 from dgraph.programs.program import EdgeColumn, Global, Message, Parameter, State, VertexColumn, VertexProgram
 
@@ -82,7 +82,7 @@ def test_a_field_may_have_any_name_that_python_admits():
         answer.run(direction)
         assert answer.round == oracle.rounds > 1
         for name, values in oracle.results().items():
-            assert answer.arrays[key(name)].tolist() == values, name
+            assert answer.arrays[field_name(name)].tolist() == values, name
 
 
 def times(factor):
@@ -123,7 +123,7 @@ def test_helpers_are_those_that_a_function_sees():
     answer = OnePartition(Named(), **graph)
     answer.run("pull")
     for name, values in reference.run(Named(), **graph).results().items():
-        assert answer.arrays[key(name)].tolist() == values
+        assert answer.arrays[field_name(name)].tolist() == values
 
 
 def even(n):

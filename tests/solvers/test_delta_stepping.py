@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import dijkstra
 import dgraph as dg
 from dgraph.native import team
 from dgraph.solvers.paths import delta_stepping, distance_slots, edge_relaxation
-from dgraph.solvers.paths.distance_slots import free, fresh, number_of
+from dgraph.solvers.paths.distance_slots import free_chunk, number_of, take_free_chunk
 
 pytestmark = pytest.mark.usefixtures("several_threads")
 
@@ -53,7 +53,10 @@ def test_threads_widths_and_little_room_change_nothing(name):
     expected = scipy_distances(rows)
     for threads, factor, room in ((1, 1, None), (2, 1, None), (3, 20, None), (2, 0.1, None), (2, 1, 0)):
         one = delta_stepping.rows_of(*rows[:3], rows.dist.copy(), tree=True)
-        width, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.WaitList(len(one.dist), threads, room)
+        width, waiting = (
+            delta_stepping.slot_width(*one[:3]) * factor,
+            distance_slots.WaitList(len(one.dist), threads, room),
+        )
         delta_stepping.relax(one, np.array([5], np.uint32), delta=width, threads=threads, waiting=waiting)
         assert np.array_equal(one.dist, expected)
         assert np.array_equal(np.flatnonzero(one.improved), np.flatnonzero(one.dist < np.inf))
@@ -67,9 +70,12 @@ def test_words_hold_the_same_distances_and_predecessors(name):
     rows.dist[:] = expected
     for threads, factor, room in ((1, 1, None), (2, 1, None), (3, 20, None), (2, 0.1, None), (2, 1, 0)):
         words = edge_relaxation.words_of(len(rows.dist), largest)
-        words.known[source] = edge_relaxation.FAR
+        words.known[source] = edge_relaxation.UNSET_HALF
         one = delta_stepping.rows_of(*rows[:3], words.dist)
-        width, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.WaitList(len(one.dist), threads, room)
+        width, waiting = (
+            delta_stepping.slot_width(*one[:3]) * factor,
+            distance_slots.WaitList(len(one.dist), threads, room),
+        )
         found = delta_stepping.relax(one, source, delta=width, threads=threads, waiting=waiting, words=words)
         assert not found.beyond and not found.flat
         dist, parent = words.split(threads)
@@ -93,7 +99,7 @@ def test_weights_that_are_whole_are_known():
     for other in (0.5, -1, np.nan, np.inf, -np.inf, 2.0**32 - 1, 1e300):
         weights = np.arange(10_000.0)
         weights[-1] = other
-        assert edge_relaxation.largest_whole(weights, 2) == edge_relaxation.FAR
+        assert edge_relaxation.largest_whole(weights, 2) == edge_relaxation.UNSET_HALF
     assert edge_relaxation.largest_whole(np.empty(0), 2) == 0
 
 
@@ -121,7 +127,7 @@ def test_a_search_that_pauses_and_hears_of_better_ways_ends_like_one_that_knew_a
     for threads, factor in ((1, 1), (2, 1), (2, 0.001)):
         one = delta_stepping.rows_of(*rows[:3], np.full(len(rows.dist), np.inf))
         one.dist[start] = 0
-        delta, waiting = delta_stepping.width(*one[:3]) * factor, distance_slots.WaitList(len(one.dist), threads)
+        delta, waiting = delta_stepping.slot_width(*one[:3]) * factor, distance_slots.WaitList(len(one.dist), threads)
         frontier, heard, pauses = np.array([start], np.uint32), {start: 0.0}, 0
         while len(frontier) or not waiting.empty:
             limit = max(1000, len(rows.neighbours) // 10)
@@ -191,10 +197,10 @@ def test_no_distance_is_too_far_to_be_told_from_others():
 def passed_on(taker, giver, times):
     """Whether there is a chunk as often as one thread takes it and another gives it back."""
     for _ in range(times):
-        chunk = fresh(taker)
+        chunk = take_free_chunk(taker)
         if chunk < 0:
             return False
-        free(chunk, giver)
+        free_chunk(chunk, giver)
     return True
 
 

@@ -12,12 +12,18 @@ from mixing import mixing, start
 import dgraph as dg
 from dgraph.errors import RunError
 from dgraph.exchange.mail import Route
-from dgraph.partition.policies import NAMES
+from dgraph.partition.policies import POLICY_NAMES
 from dgraph.supersteps.mail_graph import MailExchange, deliver_task, finish_task, start_task, step_task
 from dgraph.supersteps.run_steps import run_steps
 
 CASES = [
-    (name, ("bsp", "gas")[i % 2], (2, 3, 1, 8)[i % 4], NAMES[i % len(NAMES)], bool(i % 3) or name == "Matching")
+    (
+        name,
+        ("bsp", "gas")[i % 2],
+        (2, 3, 1, 8)[i % 4],
+        POLICY_NAMES[i % len(POLICY_NAMES)],
+        bool(i % 3) or name == "Matching",
+    )
     for i, name in enumerate(PROGRAMS)
 ]
 

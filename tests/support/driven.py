@@ -95,7 +95,7 @@ if __name__ == "__main__":
     cupy_on_cpu.Array = Array
     sys.modules["cupy"] = cupy_on_cpu.module(1 << 30)
     probe.missing_requirements = lambda *packages: ()
-    device_vertex_arrays.LARGE = 1  # byte: kernels read messages of partitions where others packed them
+    device_vertex_arrays.LARGE_MAIL = 1  # byte: kernels read messages of partitions where others packed them
     listener = ctypes.CFUNCTYPE(
         None, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint, ctypes.c_uint, ctypes.c_void_p
     )(run)

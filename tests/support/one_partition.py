@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from dgraph.codegen.bounds import bounded, bounds
+from dgraph.codegen.bounds import compute_bounds, is_bounded
 from dgraph.codegen.compiler import load
 from dgraph.codegen.kernel_source import arrays_of, generate
 from dgraph.codegen.recipe import recipe_of
 from dgraph.programs.analysis import analyse
-from dgraph.programs.kernel_names import before, by_name, inbox, key, name_in, sent
+from dgraph.programs.kernel_names import before_name, by_name, field_name, inbox_name, phase_name, sent_name
 from dgraph.programs.program import Delta
 from dgraph.programs.random_draws import word_of_round
 
@@ -26,20 +26,20 @@ class OnePartition:
         self.arrays = {
             "vertices": vertices,
             "number": np.arange(vertices),
-            **{key(name): value for name, value in program.values.items()},
+            **{field_name(name): value for name, value in program.values.items()},
         }
         for argument in arrays_of(self.analysis).values():
             if argument.name not in self.arrays and argument.dims:
                 shape = (vertices,) if argument.dims == 1 else (vertices, program.vector_length)
                 self.arrays[argument.name] = np.zeros(shape, argument.dtype)
         for state in self.analysis.states:
-            self.arrays[key(state.name)][:] = state.start
+            self.arrays[field_name(state.name)][:] = state.start
         for column in self.analysis.vertex_columns:
-            self.arrays[key(column.name)][:] = (vertex_columns or {}).get(column.name, column.missing)
+            self.arrays[field_name(column.name)][:] = (vertex_columns or {}).get(column.name, column.missing)
         for phase in self.analysis.phases:
             for message in phase.messages:
-                self.arrays[inbox(phase, message)][:] = message.identity
-                self.arrays[sent(phase, message)][:] = message.identity
+                self.arrays[inbox_name(phase, message)][:] = message.identity
+                self.arrays[sent_name(phase, message)][:] = message.identity
         self.frontier = self.senders = np.empty(0, np.uint32)
         self.prepare_round(self.analysis.phases[0])
         if "begin" in self.kernels:
@@ -82,12 +82,12 @@ class OnePartition:
             parts = self.rows(name, self.n)
             for i, own in enumerate(names):
                 merge = self.analysis.globals[own][0].merge.merge
-                self.arrays[key(own)] = merge(parts[0][i], parts[1][i])
+                self.arrays[field_name(own)] = merge(parts[0][i], parts[1][i])
 
     def keep_before(self):
         """Copy the fields that global values compare."""
         for name in self.analysis.before:
-            self.arrays[before(name)][:] = self.arrays[key(name)]
+            self.arrays[before_name(name)][:] = self.arrays[field_name(name)]
 
     def stop(self):
         """Whether the program says so."""
@@ -124,13 +124,13 @@ class OnePartition:
             else:
                 self.arrays["sending"][:] = False
                 self.arrays["sending"][self.senders] = True
-                best = bounds(phase, self.arrays, self.senders) if bounded(phase) else {}
+                best = compute_bounds(phase, self.arrays, self.senders) if is_bounded(phase) else {}
                 self.rows("pull", self.n, **incoming, **best)
                 self.frontier = np.flatnonzero(self.arrays["arrived"]).astype(np.uint32)
             self.round -= 1
             if phase.hoisted and not phase.idempotent:
                 for message in phase.messages:
-                    self.arrays[sent(phase, message)][self.senders] = message.identity
+                    self.arrays[sent_name(phase, message)][self.senders] = message.identity
         return self.results()
 
     def run_synchronous(self):
@@ -143,9 +143,9 @@ class OnePartition:
                 self.round += 1
                 self.keep_before()
                 if phase.hoisted:
-                    self.rows(name_in(phase, "emit"), self.n)
-                self.rows(name_in(phase, "pull"), self.n, **incoming)
-                changed += sum(map(int, self.rows(name_in(phase, "fire"), self.n)))
+                    self.rows(phase_name(phase, "emit"), self.n)
+                self.rows(phase_name(phase, "pull"), self.n, **incoming)
+                changed += sum(map(int, self.rows(phase_name(phase, "fire"), self.n)))
                 self.fold()
             done = self.stop() if self.analysis.stop else changed == 0
         return self.results()
@@ -154,7 +154,7 @@ class OnePartition:
         """The columns of the answer."""
         self.fold("conclude")
         if not self.analysis.results:
-            return {s.name: self.arrays[key(s.name)] for s in self.analysis.states if not isinstance(s, Delta)}
+            return {s.name: self.arrays[field_name(s.name)] for s in self.analysis.states if not isinstance(s, Delta)}
         self.rows("finish", self.n)
         return {name: self.arrays[f"result_{name}"] for name in self.analysis.results}
 
@@ -198,5 +198,5 @@ def rows(u, v, e, ordinals, vertices, columns):
         "indptr": indptr,
         "neighbours": v[order].astype(np.uint32),
         "ordinal": ordinals[order].astype(np.uint32),
-        **{key(name): values[e[order]] for name, values in columns.items()},
+        **{field_name(name): values[e[order]] for name, values in columns.items()},
     }

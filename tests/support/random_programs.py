@@ -268,5 +268,5 @@ def differences(text: str, graphs: Graphs, rng: random.Random, several: int = 4)
                 if not np.allclose(table[name].astype(float), np.array(values, float), rtol=1e-9, equal_nan=True):
                     wrong = f"{name} is {table[name].tolist()}, not {values}"
                     found.append(f"{edges} {weights} {directed=}, {way}, {engine}: {wrong}")
-    compiler.forget()
+    compiler.forget_kernels()
     return "agrees" if agreed and not found else "differs" if found else "endless", found

@@ -18,8 +18,8 @@ import pandas as pd  # noqa: E402
 import dgraph as dg  # noqa: E402
 from dgraph.devices import device_vertex_arrays  # noqa: E402
 
-device_vertex_arrays.PART = 3  # edges: here, too, some have more
-device_vertex_arrays.LARGE = 1  # byte: partitions tell each other what is on the device
+device_vertex_arrays.PART_EDGES = 3  # edges: here, too, some have more
+device_vertex_arrays.LARGE_MAIL = 1  # byte: partitions tell each other what is on the device
 
 
 def wrong_with(name: str, directed: bool, direction: str) -> str:

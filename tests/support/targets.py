@@ -99,7 +99,7 @@ def read_manifest(data: bytes) -> None:
 def open_saved(folder: Path) -> None:
     found = SavedGraph.find(folder)
     known = found.numbering()
-    where = found.placement(policies.choose("auto", 1))
+    where = found.placement(policies.choose_policy("auto", 1))
     for part in range(found.parts):
         found.partition(part, known, where)
 

@@ -6,7 +6,7 @@ from cases import PROGRAMS
 from numpy import int64
 
 import dgraph as dg
-from dgraph.codegen.bounds import bounded, bounds
+from dgraph.codegen.bounds import compute_bounds, is_bounded
 from dgraph.programs import reference
 from dgraph.programs.analysis import analyse
 
@@ -106,20 +106,20 @@ def test_pull_and_push_agree_with_the_reference(program, parts, policy):
 @pytest.mark.parametrize("program", [Least, Largest, LevelMessage, Dry, Both])
 def test_programs_with_an_order_are_bounded(program):
     (phase,) = analyse(program()).phases
-    assert bounded(phase)
+    assert is_bounded(phase)
 
 
 @pytest.mark.parametrize("name", ["ShortestPaths", "Katz"])
 def test_messages_made_at_an_edge_and_sums_are_not(name):
     (phase,) = analyse(PROGRAMS[name]).phases
-    assert not bounded(phase)
+    assert not is_bounded(phase)
 
 
 def test_the_bound_is_the_best_that_is_sent():
     (phase,) = analyse(Both()).phases
     values = {"sent_least": np.array([5, 2, 9]), "sent_most": np.array([5, 2, 9])}
-    assert bounds(phase, values, np.array([0, 2], np.uint32)) == {"best_least": 5, "best_most": 9}
-    nobody = bounds(phase, values, np.empty(0, np.uint32))
+    assert compute_bounds(phase, values, np.array([0, 2], np.uint32)) == {"best_least": 5, "best_most": 9}
+    nobody = compute_bounds(phase, values, np.empty(0, np.uint32))
     assert nobody == {"best_least": dg.UNREACHED, "best_most": np.iinfo(np.int64).min}
 
 

@@ -11,11 +11,11 @@ from itertools import product
 from dgraph.codegen.cuda.cuda_head import HEAD
 from dgraph.codegen.cuda.cuda_kernels import LISTED
 from dgraph.codegen.kernel_source import Source
-from dgraph.codegen.text import FIXED, Argument
+from dgraph.codegen.text import COMMON_ARGUMENTS, Argument
 
-WIDTHS = 8, 32, 64  # bits of a field
+FIELD_BITS = 8, 32, 64  # bits of a field
 
-OF_LISTS = '''
+LIST_KERNELS = '''
 @njit
 def sum_of_block(value, in_block):
     """The sum of the values of a block's threads, for its first thread."""
@@ -72,7 +72,7 @@ def list_below(lo, hi, ids, limit, queue, listed):
             queue[next_place(listed)] = ids[i]
 '''
 
-OF_WORDS = '''
+WORD_KERNEL = '''
 @kernel
 def {name}_{bits}(lo, hi, {arguments}):
     """{doc}"""
@@ -102,9 +102,9 @@ WORD_KERNELS = {  # name: arguments, docstring, and what is done with component 
 
 def array_kernels() -> Source:
     """The source of all these kernels."""
-    texts = [HEAD, OF_LISTS]
-    for bits, (name, (arguments, doc, body)) in product(WIDTHS, WORD_KERNELS.items()):
-        texts.append(OF_WORDS.format(name=name, bits=bits, arguments=arguments, doc=doc, body=body))
+    texts = [HEAD, LIST_KERNELS]
+    for bits, (name, (arguments, doc, body)) in product(FIELD_BITS, WORD_KERNELS.items()):
+        texts.append(WORD_KERNEL.format(name=name, bits=bits, arguments=arguments, doc=doc, body=body))
     kernels = {}
     for name, names in re.findall(r"@kernel\ndef (\w+)\((.*?)\):", "".join(texts)):
         kernels[name] = tuple(_argument(one, name.rpartition("_")[2]) for one in names.split(", "))
@@ -122,4 +122,4 @@ def _argument(name: str, bits: str) -> Argument:
         **{one: Argument(one, "uint32", 1, True) for one in ("senders", "parts")},
         **{one: Argument(one, "int64", 1, True) for one in (LISTED, "edges", "rest")},
     }
-    return known.get(name) or FIXED[name]
+    return known.get(name) or COMMON_ARGUMENTS[name]

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dgraph.codegen.bounds import bound, bounded
+from dgraph.codegen.bounds import bound_name, is_bounded
 from dgraph.codegen.edge_kernels import EdgeKernelWriter
 from dgraph.codegen.neighbourhood_merges import SCRATCH
-from dgraph.codegen.program_kernels import KernelTexts
+from dgraph.codegen.program_kernels import KernelWriter
 from dgraph.codegen.text import Argument, KernelText, by_name, identities, literal
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
-from dgraph.programs.kernel_names import inbox, key, merging, name_in, sent
+from dgraph.programs.kernel_names import field_name, inbox_name, merge_name, phase_name, sent_name
 from dgraph.programs.program import Field, Global, Message
 
 Folded = Global | Message
@@ -55,8 +55,8 @@ def total_name(name: str) -> str:
 
 def folded(analysis: Analysis) -> dict[str, Folded]:
     """The values that kernels fold: global values, and the best message of a round."""
-    values: dict[str, Folded] = {key(name): of for name, (of, _) in analysis.globals.items()}
-    return values | {bound(phase, m): m for phase in analysis.phases if bounded(phase) for m in phase.messages}
+    values: dict[str, Folded] = {field_name(name): of for name, (of, _) in analysis.globals.items()}
+    return values | {bound_name(phase, m): m for phase in analysis.phases if is_bounded(phase) for m in phase.messages}
 
 
 class CudaEdgeKernelWriter(EdgeKernelWriter):
@@ -73,7 +73,7 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
             return
         doc = "senders[lo:hi] send along their out-edges; targets with a first message join the queue."
         arguments = "senders", "group_size", "indptr", "edge_base", "row_low", "row_high", "parts", "part_size"
-        kernel = self.kernels.kernel(name_in(self.phase, "push"), doc, *arguments)
+        kernel = self.kernels.kernel(phase_name(self.phase, "push"), doc, *arguments)
         kernel.add(THREADS, GROUPS)
         with kernel.block("for i in range(lo + group_number, hi, group_count):"):
             kernel.add("u = senders[i]", "if u < row_low or u >= row_high: continue")
@@ -112,7 +112,7 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
     def gather_in_groups(self, kernel: KernelText) -> None:
         """Each thread merges some edges in registers, the group merges in shared memory, and one thread stores."""
         enough = ""
-        if bounded(self.phase) and not self.analysis.synchronous:
+        if is_bounded(self.phase) and not self.analysis.synchronous:
             enough = self.start_from_inbox(kernel)
         else:
             self.start_totals(kernel)
@@ -124,7 +124,7 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
             if enough:
                 kernel.add(f"if {enough}: break")
         with kernel.block("if group_size > one:"):
-            in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", merging(m.merge)) for m in self.messages])
+            merge_in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", merge_name(m.merge)) for m in self.messages])
         with kernel.block("if i < hi and in_group == 0:"):
             self.store_totals(kernel)
 
@@ -141,17 +141,17 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
 
     def put(self, kernel: KernelText, message: Message, place: str) -> None:
         """Merge into an inbox that others may write concurrently; check first, because most messages change nothing."""
-        array, index = inbox(self.phase, message), "v" if message.shape is None else "(v, c)"
+        array, index = inbox_name(self.phase, message), "v" if message.shape is None else "(v, c)"
         name, atomic = message.name, message.merge.atomic
         if atomic is None:  # then only one thread writes
             super().put(kernel, message, place)
         elif message.dtype.kind == "b":  # all threads write the same value
-            with kernel.block(f"if {merging(message.merge)}({place}, new_{name}) != {place}:"):
+            with kernel.block(f"if {merge_name(message.merge)}({place}, new_{name}) != {place}:"):
                 kernel.add(f"{place} = new_{name}", "changed = True")
         elif self.phase.idempotent:
-            with kernel.block(f"if {merging(message.merge)}({place}, new_{name}) != {place}:"):
+            with kernel.block(f"if {merge_name(message.merge)}({place}, new_{name}) != {place}:"):
                 kernel.add(f"old_{name} = atomic_{atomic}({array}, {index}, new_{name})")
-                kernel.add(f"changed = changed or {merging(message.merge)}(old_{name}, new_{name}) != old_{name}")
+                kernel.add(f"changed = changed or {merge_name(message.merge)}(old_{name}, new_{name}) != old_{name}")
         else:
             with kernel.block(f"if new_{name} != {literal(message.identity)}:"):
                 kernel.add(f"atomic_{atomic}({array}, {index}, new_{name})", "changed = True")
@@ -180,27 +180,27 @@ def shared_edges(kernel: KernelText, first: str, last: str) -> Iterator[None]:
         kernel.add("e += group_size")
 
 
-class CudaTexts(KernelTexts):
+class CudaKernelWriter(KernelWriter):
     """Writes all kernels of a program for CUDA."""
 
-    crossing = CudaEdgeKernelWriter
+    edge_writer = CudaEdgeKernelWriter
 
     def __init__(self, analysis: Analysis, arrays: dict):
         super().__init__(analysis, arrays)
         for phase in analysis.phases:
-            if bounded(phase) and not analysis.synchronous:
+            if is_bounded(phase) and not analysis.synchronous:
                 self.best(phase)
 
     def best(self, phase: PhaseAnalysis) -> None:
         """Compute the bound of a round (see `bounds.py`)."""
-        kernel = self.kernel(name_in(phase, BEST), "The best message of senders[lo:hi].", "senders")
-        fields = {bound(phase, message): message for message in phase.messages}
+        kernel = self.kernel(phase_name(phase, BEST), "The best message of senders[lo:hi].", "senders")
+        fields = {bound_name(phase, message): message for message in phase.messages}
         for name, message in fields.items():
             kernel.add(f"fold_{name} = {message.dtype.name}({literal(message.identity)})")
         with self.rows(kernel, "i"):
             kernel.add("u = senders[i]")
             for name, m in fields.items():
-                kernel.add(f"fold_{name} = {merging(m.merge)}(fold_{name}, {kernel.use(sent(phase, m))}[u])")
+                kernel.add(f"fold_{name} = {merge_name(m.merge)}(fold_{name}, {kernel.use(sent_name(phase, m))}[u])")
         self.merge_blocks(kernel, fields)
 
     def kernel(self, name: str, doc: str, *first: str) -> KernelText:
@@ -233,23 +233,23 @@ class CudaTexts(KernelTexts):
 
     def merge_blocks(self, kernel: KernelText, fields: Mapping[str, Any]) -> None:
         """The threads of each block merge their values, and the last block merges those of all blocks."""
-        values = [(f"tile_{n}", f"fold_{n}", merging(f.merge)) for n, f in fields.items()]
+        values = [(f"tile_{n}", f"fold_{n}", merge_name(f.merge)) for n, f in fields.items()]
         kernel.add("group_size = uint64(BLOCK)", "in_block = thread - block_start", "in_group = in_block")
         kernel.add(*(f"tile_{name} = cuda.shared.array(BLOCK, {dtype_name(of)})" for name, of in fields.items()))
-        in_group(kernel, values)
+        merge_in_group(kernel, values)
         with kernel.block("if thread == block_start:"):
             kernel.add(*(f"{kernel.use(partial_name(n), True)}[block_start // group_size] = fold_{n}" for n in fields))
         with kernel.block(f"if is_last({kernel.use(FINISHED)}):"):
             kernel.add(*identities("fold", fields))
             with kernel.block("for block in range(in_block, grid_size // group_size, group_size):"):
                 for n, f in fields.items():
-                    kernel.add(f"fold_{n} = {merging(f.merge)}(fold_{n}, {partial_name(n)}[block])")
-            in_group(kernel, values)
+                    kernel.add(f"fold_{n} = {merge_name(f.merge)}(fold_{n}, {partial_name(n)}[block])")
+            merge_in_group(kernel, values)
             with kernel.block("if in_block == 0:"):
                 kernel.add(*(f"{kernel.use(total_name(n), True)}[0] = fold_{n}" for n in fields))
 
 
-def in_group(kernel: KernelText, values: Sequence[tuple[str, str, str]]) -> None:
+def merge_in_group(kernel: KernelText, values: Sequence[tuple[str, str, str]]) -> None:
     """Merge the values of a group of threads, given as (shared memory, variable, merge), into its first thread."""
     kernel.add(*(f"{tile}[in_block] = {value}" for tile, value, _ in values), "reach = group_size // uint64(2)")
     with kernel.block("while reach > 0:"):

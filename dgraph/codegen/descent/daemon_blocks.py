@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dgraph.codegen.descent.news import QUEUE, real
 from dgraph.codegen.descent.turn import TurnWriter
-from dgraph.programs.kernel_names import inbox, incoming
+from dgraph.programs.kernel_names import inbox_name, incoming_name
 
-OF_DAEMONS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # by operator
+DAEMON_KERNELS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # by operator
 
 
 class DaemonBlockWriter(TurnWriter):
@@ -30,14 +30,14 @@ class DaemonBlockWriter(TurnWriter):
         kernel.add("_owned, _b = _limits[_queue.OWNED], int64(lo) >> _limits[_queue.SHIFT]")
         kernel.add("_fired, _edges, _told = 0, 0, 0.0", *(["_own = 0.0"] if self.own else []))
         with kernel.block("for v in range(lo, hi):"):
-            kernel.add(f"_total = {kernel.use(inbox(self.phase, self.message))}[v]")
+            kernel.add(f"_total = {kernel.use(inbox_name(self.phase, self.message))}[v]")
             if not self.synchronous:
                 taken = kernel.use("_taken", True)
                 kernel.add(f"if _total == {taken}[v]: continue", f"{taken}[v] = _total")
             self.update()
         if self.by_block:
-            self.tell_blocks()
-        self.come_back()
+            self.notify_blocks()
+        self.requeue_block()
         kernel.add("return _fired, _edges")
 
     def leaving(self) -> None:
@@ -60,5 +60,5 @@ class DaemonBlockWriter(TurnWriter):
         kernel.add("_owned = _limits[_queue.OWNED]")
         with kernel.block("for i in range(lo, hi):"):
             kernel.add(f"_w = {kernel.use('ids')}[i]")
-            kernel.add(f"_new = {kernel.use(incoming(inbox(self.phase, self.message)))}[i]")
+            kernel.add(f"_new = {kernel.use(incoming_name(inbox_name(self.phase, self.message)))}[i]")
             self.deliver(f"abs({real(self.message, '_new')})")

@@ -15,12 +15,12 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
-from dgraph.codegen.descent.news import OWN, QUEUE, STORE_ARGUMENTS, real
-from dgraph.codegen.descent.turn import FROM, TurnWriter
+from dgraph.codegen.descent.news import OUT_EDGE, QUEUE, STORE_ARGUMENTS, real
+from dgraph.codegen.descent.turn import IN_EDGE, TurnWriter
 from dgraph.codegen.text import Argument, by_name, call, edges_of
 from dgraph.native import block_queue, team
 from dgraph.programs.analysis import Analysis
-from dgraph.programs.kernel_names import before, inbox, key, sent
+from dgraph.programs.kernel_names import before_name, field_name, inbox_name, sent_name
 
 OPERATORS = ("push", "pull", "pull_push")
 
@@ -31,7 +31,7 @@ from dgraph.native import block_queue as _queue
 from dgraph.native import team as _team"""
 
 
-def more_arrays(analysis: Analysis) -> dict[str, Argument]:
+def descent_arrays(analysis: Analysis) -> dict[str, Argument]:
     """The arguments that only these kernels use."""
     dtype = analysis.phases[0].messages[0].dtype.name
     return by_name(
@@ -43,7 +43,7 @@ def more_arrays(analysis: Analysis) -> dict[str, Argument]:
         *(Argument(name, "uint32", 1) for name in ("_in_neighbours", "_ids")),
         *(Argument(name, "bool", 1, True) for name in ("_news", "_fresh", "_held")),
         *(Argument(name, dtype, 1, True) for name in ("_taken", "_slots", "_leaving")),
-        *(Argument(f"_in_{key(column.name)}", column.dtype.name, 1) for column in analysis.edge_columns),
+        *(Argument(f"_in_{field_name(column.name)}", column.dtype.name, 1) for column in analysis.edge_columns),
         *(Argument(f"_told_{state.name}", state.dtype.name, 1, True) for state in analysis.states),
         Argument("_copied", "bool", 1),
         Argument("_leavers", "uint32", 1, True),
@@ -84,11 +84,11 @@ class DescentKernelWriter(TurnWriter):
                         self.gather()
                     self.update()
             if self.by_block:
-                self.tell_blocks()
+                self.notify_blocks()
             if self.adds:
                 kernel.add("_live[_b] = _told" + (" + _own" if self.own else ""))
             else:
-                self.come_back()
+                self.requeue_block()
             kernel.add(
                 f"_owed = _queue.finish(_b, _rank, _fired, _edges, {kernel.use('_pace')}, _owed, {STORE_ARGUMENTS})"
             )
@@ -99,7 +99,7 @@ class DescentKernelWriter(TurnWriter):
         kernel = self.new("wake", doc, "lo", "hi", "_size", *QUEUE)
         with kernel.block("for i in range(lo, hi):"):
             kernel.add(f"_w = {kernel.use('_ids')}[i]")
-            kernel.add(f"_new = {kernel.use(inbox(self.phase, self.message))}[_w]")
+            kernel.add(f"_new = {kernel.use(inbox_name(self.phase, self.message))}[_w]")
             with kernel.block("if _w < _limits[_queue.OWNED]:"):
                 self.tell(f"abs({real(self.message, '_new')})")
 
@@ -112,10 +112,10 @@ class DescentKernelWriter(TurnWriter):
             kernel.add(f"v = {kernel.use('_ids')}[i]")
             if self.by_block:
                 kernel.add("_b = int64(v) >> _limits[_queue.SHIFT]", f"_told = {kernel.use('_gain')}[i]")
-                self.tell_blocks()
+                self.notify_blocks()
             else:
                 if self.phase.hoisted:
-                    kernel.add(f"_new = {kernel.use(sent(self.phase, self.message))}[v]")
+                    kernel.add(f"_new = {kernel.use(sent_name(self.phase, self.message))}[v]")
                 self.cross(f"{kernel.use('_gain')}[i]", {})
         kernel.add("return _edges")
 
@@ -126,30 +126,30 @@ class DescentKernelWriter(TurnWriter):
             rows, readers = kernel.use("_in_indptr"), kernel.use("_in_neighbours")
             with kernel.block(edges_of("v", rows)):
                 kernel.add(f"u = {readers}[e]")
-                kernel.add(f"{kernel.use('_slots', True)}[e] = {self.sent_by('u', FROM)}")
+                kernel.add(f"{kernel.use('_slots', True)}[e] = {self.sent_by('u', IN_EDGE)}")
 
     def pass_on(self) -> None:
         """Apply the inbox of v, and add to the inboxes of others the change of its message since it last sent. A change
         that is too small to justify visiting the edges is held back and accumulates."""
         kernel, phase, m = self.kernel, self.phase, self.message
-        states, sums, rows = self.analysis.states, kernel.use(inbox(phase, m), True), kernel.use("indptr")
+        states, sums, rows = self.analysis.states, kernel.use(inbox_name(phase, m), True), kernel.use("indptr")
         kernel.add("_fired += 1", "_first = _limits[_queue.FIRST]")
         for name in self.analysis.before:  # the values that others have seen
-            copy, held = kernel.use(before(name), True), kernel.use("_held", True)
-            kernel.add(f"{copy}[v] = {copy}[v] if {held}[v] else {kernel.use(key(name))}[v]")
+            copy, held = kernel.use(before_name(name), True), kernel.use("_held", True)
+            kernel.add(f"{copy}[v] = {copy}[v] if {held}[v] else {kernel.use(field_name(name))}[v]")
         with kernel.block("if not _first:"):
             news = ", ".join(f"new_{state.name}" for state in states)
             own = {m.name: f"{sums}[v]"}
-            kernel.add(f"{news} = {call(kernel, phase.apply, 'apply', OWN, phase, own)}")
-            self.look_at_own()
+            kernel.add(f"{news} = {call(kernel, phase.apply, 'apply', OUT_EDGE, phase, own)}")
+            self.measure_own_changes()
             self.keep()
         kernel.add(f"_count = {rows}[v + one] - {rows}[v]", "if _count == 0: continue")
         told = {name: kernel.use(f"_told_{name}", True) for name in phase.send.of("state") if not phase.hoisted}
         if phase.hoisted:
-            array = kernel.use(sent(phase, m), True)
+            array = kernel.use(sent_name(phase, m), True)
             kernel.add(f"_now = {m.dtype.name}({self._send({})})", f"_new = _now - {array}[v]", "_change = abs(_new)")
         else:
-            changes = [f"abs({kernel.use(key(name))}[v] - {array}[v])" for name, array in told.items()]
+            changes = [f"abs({kernel.use(field_name(name))}[v] - {array}[v])" for name, array in told.items()]
             kernel.add(f"_change = ({' + '.join(changes) or '0.0'}) / _count")
         kernel.add("_told += _change * _count")
         held, least = kernel.use("_held", True), kernel.use("_least")
@@ -164,9 +164,9 @@ class DescentKernelWriter(TurnWriter):
             self.merge_into(sums)
         kernel.add(
             *([f"{array}[v] = _now"] if phase.hoisted else ()),
-            *(f"{array}[v] = {key(name)}[v]" for name, array in told.items()),
+            *(f"{array}[v] = {field_name(name)}[v]" for name, array in told.items()),
         )
 
     def _send(self, own: dict[str, str]) -> str:
         """The message of v, with the states in `own` in place of its current ones."""
-        return call(self.kernel, self.phase.send, "send", OWN, None, own)
+        return call(self.kernel, self.phase.send, "send", OUT_EDGE, None, own)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dgraph.codegen.bounds import falls
+from dgraph.codegen.bounds import smaller_wins
 from dgraph.codegen.message_sums import check_sum, checked_sums
 from dgraph.codegen.text import CallSite, KernelText, call, edges_of
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
-from dgraph.programs.kernel_names import inbox, merging
+from dgraph.programs.kernel_names import inbox_name, merge_name
 from dgraph.programs.program import Field, Message
 
 QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")  # arrays of the queue of blocks
 STORED = ("_heap", "_place", "_keys", "_board")  # those that change when a block is put or taken
 STORE_ARGUMENTS = ", ".join(STORED)
-OWN = CallSite(at="v", edge="e", target="_w")  # the out-edges of v
+OUT_EDGE = CallSite(at="v", edge="e", target="_w")  # the out-edges of v
 ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # by merge
 
 
@@ -32,7 +32,7 @@ class NewsWriter:
         self.phase: PhaseAnalysis = self.analysis.phases[0]
         self.message: Message = self.phase.messages[0]
         self.is_checked = self.message in checked_sums(self.phase)
-        self.side = falls(self.message)  # True if the smaller message is better, False if the larger; None if neither
+        self.side = smaller_wins(self.message)  # None if messages are not ordered
 
     def new(self, name: str, doc: str, *arguments: str) -> KernelText:
         """Begin a kernel."""
@@ -55,7 +55,7 @@ class NewsWriter:
         """Send the message of v along its out-edge e to w."""
         kernel, phase, m = self.kernel, self.phase, self.message
         if not phase.hoisted:
-            send = call(kernel, phase.send, "send", OWN, None, own)
+            send = call(kernel, phase.send, "send", OUT_EDGE, None, own)
             kernel.add(f"_new = {m.dtype.name}({send})")
         if self.operator == "push":
             if not phase.hoisted:
@@ -70,7 +70,7 @@ class NewsWriter:
                 kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
         if self.side is not None and not self.synchronous:
             order = "<" if self.side else ">"
-            with kernel.block(f"if _new {order} {kernel.use(inbox(phase, m), True)}[_w]:"):
+            with kernel.block(f"if _new {order} {kernel.use(inbox_name(phase, m), True)}[_w]:"):
                 if self.operator == "pull_push":
                     kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
                 self.tell(change)
@@ -80,11 +80,13 @@ class NewsWriter:
     def deliver(self, change: str) -> None:
         """Merge into the inbox of w, concurrently with other threads, and only then notify its block."""
         kernel, m = self.kernel, self.message
-        array = kernel.use(inbox(self.phase, m), True)
+        array = kernel.use(inbox_name(self.phase, m), True)
         unless = ""
         if self.phase.idempotent:
             better = (
-                f"_new {'<' if self.side else '>'} " if self.side is not None else f"{merging(m.merge)}(_new, _old) != "
+                f"_new {'<' if self.side else '>'} "
+                if self.side is not None
+                else f"{merge_name(m.merge)}(_new, _old) != "
             )
             unless = f"if not ({better}_old): continue"
             kernel.add(f"_old = {array}[_w]", unless)
@@ -110,12 +112,12 @@ class NewsWriter:
     def merge_at(self, array: str, row: str, new: str) -> None:
         """Merge a message into an element of an array that no other thread writes."""
         place = f"{array}[{row}]"
-        self.kernel.add(f"_merged = {merging(self.message.merge)}({place}, {new})")
+        self.kernel.add(f"_merged = {merge_name(self.message.merge)}({place}, {new})")
         if self.is_checked:
             check_sum(self.kernel, self.message, (place, new), "_merged", row)
         self.kernel.add(f"{place} = _merged")
 
-    def tell_blocks(self) -> None:
+    def notify_blocks(self) -> None:
         """Notify the blocks that read this one, in proportion to the number of their edges that come from it."""
         kernel = self.kernel
         kernel.add(

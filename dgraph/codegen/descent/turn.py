@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from dgraph.codegen.descent.news import OWN, QUEUE, STORE_ARGUMENTS, NewsWriter, real
+from dgraph.codegen.descent.news import OUT_EDGE, QUEUE, STORE_ARGUMENTS, NewsWriter, real
 from dgraph.codegen.message_sums import check_sum
 from dgraph.codegen.text import CallSite, call, edges_of, literal
-from dgraph.programs.kernel_names import inbox, key, merging, sent
+from dgraph.programs.kernel_names import field_name, inbox_name, merge_name, sent_name
 from dgraph.programs.program import Delta, State
 
-FROM = CallSite(at="u", edge="e", target="v", rows="_in_")  # the in-edges of v
+IN_EDGE = CallSite(at="u", edge="e", target="v", rows="_in_")  # the in-edges of v
 
 
 class TurnWriter(NewsWriter):
@@ -31,8 +31,8 @@ class TurnWriter(NewsWriter):
     def take(self) -> None:
         """Take the inbox of v. If messages are ordered it keeps the best; otherwise it is emptied atomically."""
         kernel, m = self.kernel, self.message
-        array, none = kernel.use(inbox(self.phase, m), True), literal(m.identity)
-        if self.told_one_by_one:
+        array, none = kernel.use(inbox_name(self.phase, m), True), literal(m.identity)
+        if self.sent_one_by_one:
             kernel.add(f"if {kernel.use('_fresh')}[v] and {kernel.use('_copied')}[v]: continue")
         if self.phase.idempotent:
             taken = kernel.use("_taken", True)
@@ -51,7 +51,7 @@ class TurnWriter(NewsWriter):
     def gather(self) -> None:
         """Gather the current messages of all in-neighbours of v; accumulative programs add them to the inbox."""
         kernel, m = self.kernel, self.message
-        array = kernel.use(inbox(self.phase, m), True)
+        array = kernel.use(inbox_name(self.phase, m), True)
         held = f"{m.dtype.name}({literal(m.identity)})" if self.synchronous else f"{array}[v]"
         kernel.add(f"_total = {held}")
         rows = kernel.use("_in_indptr")
@@ -59,8 +59,8 @@ class TurnWriter(NewsWriter):
             if self.operator == "pull_push":
                 kernel.add(f"_new = {kernel.use('_slots', True)}[e]")
             else:
-                kernel.add(f"u = {kernel.use('_in_neighbours')}[e]", f"_new = {self.sent_by('u', FROM)}")
-            kernel.add(f"_merged = {merging(m.merge)}(_total, _new)")
+                kernel.add(f"u = {kernel.use('_in_neighbours')}[e]", f"_new = {self.sent_by('u', IN_EDGE)}")
+            kernel.add(f"_merged = {merge_name(m.merge)}(_total, _new)")
             if self.is_checked:
                 check_sum(kernel, m, ("_total", "_new"), "_merged")
             kernel.add("_total = _merged")
@@ -73,7 +73,7 @@ class TurnWriter(NewsWriter):
         """The current message of u along an edge; the identity if u has never fired."""
         kernel, m = self.kernel, self.message
         if self.phase.hoisted:
-            return f"{kernel.use(sent(self.phase, m), True)}[{u}]"
+            return f"{kernel.use(sent_name(self.phase, m), True)}[{u}]"
         text = call(kernel, self.phase.send, "send", place)
         none = f"{m.dtype.name}({literal(m.identity)})"
         return text if self.synchronous else f"({text} if {kernel.use('_news', True)}[{u}] else {none})"
@@ -85,20 +85,20 @@ class TurnWriter(NewsWriter):
         kernel.add("_fired += 1")
         local = {m.name: "_total"}
         news = ", ".join(f"new_{state.name}" for state in states)
-        kernel.add(f"{news} = {call(kernel, phase.apply, 'apply', OWN, phase, local)}")
+        kernel.add(f"{news} = {call(kernel, phase.apply, 'apply', OUT_EDGE, phase, local)}")
         triggers = [state for state in states if state.name in phase.triggers]
         old = {state.name: self.kernels.old(kernel, state) for state in triggers}
         kernel.add(f"_changes = {' or '.join(self.kernels.differs(kernel, state, 'new') for state in triggers)}")
         for state in triggers:
             kernel.add(f"_by_{state.name} = abs({real(state, f'new_{state.name}')} - {real(state, old[state.name])})")
-        self.look_at_own()
+        self.measure_own_changes()
         self.keep()
         kernel.add("if not _changes: continue")
         own = {state.name: f"new_{state.name}" for state in states}
-        send = call(kernel, phase.send, "send", OWN, None, own) if phase.hoisted else ""
+        send = call(kernel, phase.send, "send", OUT_EDGE, None, own) if phase.hoisted else ""
         change = " + ".join(f"_by_{state.name}" for state in triggers)
         if phase.hoisted:
-            array = kernel.use(sent(phase, m), True)
+            array = kernel.use(sent_name(phase, m), True)
             kernel.add(f"_new = {m.dtype.name}({send})")
             if self.operator == "push":
                 kernel.add(f"if _new == {literal(m.identity)}: continue")
@@ -124,7 +124,7 @@ class TurnWriter(NewsWriter):
             )
         (send_on or self.cross)(change, own)
 
-    def look_at_own(self) -> None:
+    def measure_own_changes(self) -> None:
         """Note by how much those states of v have changed that `apply` itself reads: then v is out of date again, even
         if no message changes."""
         kernel = self.kernel
@@ -133,7 +133,7 @@ class TurnWriter(NewsWriter):
             with kernel.block(f"if {self.kernels.differs(kernel, state, 'new')}:"):
                 kernel.add(f"_moves = {change}", "_own += max(_moves, 1e-300) if _moves < inf else 1e300")
 
-    def come_back(self) -> None:
+    def requeue_block(self) -> None:
         """Put the block on the queue again if its own states are the input of its next turn."""
         if self.own:
             self.kernel.add(f"if _own > 0: _queue.changed(_b, _own, _size, {', '.join(QUEUE)})")
@@ -148,10 +148,10 @@ class TurnWriter(NewsWriter):
     def keep(self) -> None:
         """Store the new states."""
         for name in [state.name for state in self.analysis.states if state.name in self.kernels.kept]:
-            self.kernel.add(f"{self.kernel.use(key(name), True)}[v] = new_{name}")
+            self.kernel.add(f"{self.kernel.use(field_name(name), True)}[v] = new_{name}")
 
     @property
-    def told_one_by_one(self) -> bool:
+    def sent_one_by_one(self) -> bool:
         """Whether the messages of a vertex cannot merge on the way to its proxies: then it waits until they have been
         notified."""
         sent_states = self.phase.send.of("state")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.agents.daemon_settings import IN_PROCESS, InProcess
-from dgraph.codegen.bounds import falls
+from dgraph.codegen.bounds import smaller_wins
 from dgraph.devices.cpu import Cpu
 from dgraph.engines.descent.block_options import BlockOptions, has_atomic_merge
 from dgraph.engines.descent.drivers import DaemonDriver
@@ -21,7 +21,7 @@ from dgraph.errors import OptionError
 from dgraph.exchange.proxy_post import BROADCAST, REDUCE
 from dgraph.native import block_queue as queue
 from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.programs.kernel_names import before, inbox, key, sent
+from dgraph.programs.kernel_names import before_name, field_name, inbox_name, sent_name
 from dgraph.vertex_state.partition_state import PartitionState
 
 
@@ -32,7 +32,7 @@ class DescentState:
         self.state, self.phase, self.blocks, self.n = state, phase, blocks, state.n
         (self.message,) = phase.messages
         self.synchronous, self.adds = state.analysis.synchronous, adds_changes(state, blocks)
-        self.ordered = falls(self.message) is not None and not self.synchronous
+        self.ordered = smaller_wins(self.message) is not None and not self.synchronous
         agent: Any = state.agent
         self.cpu: Cpu = agent.device
         beside = [lane for lane in agent.lanes if lane.kind != InProcess()]
@@ -74,7 +74,7 @@ class DescentState:
         sweep takes every block once, in order."""
         state = self.state
         for name in state.analysis.before if not self.adds else ():
-            np.copyto(state.values[before(name)], state.values[key(name)])
+            np.copyto(state.values[before_name(name)], state.values[field_name(name)])
         state.prepare_round(self.phase, number)
         waited = np.count_nonzero(self.fresh)
         self._descend(sweep)
@@ -87,7 +87,7 @@ class DescentState:
             )
         for name, relaxation in self.relaxations.items():
             relaxation.learn(self.residual)
-            state.values[key(name)] = relaxation.factor
+            state.values[field_name(name)] = relaxation.factor
         self.arguments["_least"] = self.blocks.share * self.residual / self.edges
 
     def _descend(self, sweep: bool, first: bool = False) -> None:
@@ -239,7 +239,7 @@ class DescentState:
             return ids
         messages = values[ids].astype(float)
         if self.ordered:
-            gain = -messages if falls(self.message) else messages
+            gain = -messages if smaller_wins(self.message) else messages
         else:
             gain = np.abs(messages)
         return ids[gain >= (gain / len(gain)).sum()]  # gain.mean() may be too large
@@ -266,9 +266,9 @@ class DescentState:
 
     @property
     def _inbox(self) -> np.ndarray:
-        return self.state.values[inbox(self.phase, self.message)]
+        return self.state.values[inbox_name(self.phase, self.message)]
 
     @property
     def _sent(self) -> np.ndarray | None:
         """What vertices have sent since their proxies were told, if it is the same along all their edges; else None."""
-        return self.state.values[sent(self.phase, self.message)] if self.phase.hoisted else None
+        return self.state.values[sent_name(self.phase, self.message)] if self.phase.hoisted else None

@@ -12,15 +12,15 @@ import numpy as np
 from dgraph.agents.daemon_settings import title_of
 from dgraph.agents.lane import Lane
 from dgraph.agents.triplets import PullRequest, PushRequest
-from dgraph.codegen.bounds import best, bound, bounded
-from dgraph.codegen.descent.daemon_blocks import OF_DAEMONS
+from dgraph.codegen.bounds import best_possible, bound_name, is_bounded
+from dgraph.codegen.descent.daemon_blocks import DAEMON_KERNELS
 from dgraph.codegen.descent.news import STORED
 from dgraph.devices.cpu import Cpu
 from dgraph.native import block_queue as queue
 from dgraph.pipeline.blocks import Block
-from dgraph.pipeline.stages import in_turn
+from dgraph.pipeline.stages import run_sequentially
 from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.programs.kernel_names import inbox, incoming, name_in, sent
+from dgraph.programs.kernel_names import inbox_name, incoming_name, phase_name, sent_name
 
 
 class DaemonDriver:
@@ -32,23 +32,23 @@ class DaemonDriver:
         (self.message,) = phase.messages
         self.shift, self.owned = (int(arguments["_limits"][what]) for what in (queue.SHIFT, queue.OWNED))
         self.work = self.gather if operator == "pull" else self.spread
-        self.kernel = name_in(phase, operator)
+        self.kernel = phase_name(phase, operator)
         size = len(arguments["_news"])
         self.own: dict[str, Any] = {"arrived": np.zeros(size, bool)}
         if operator == "pull":
             rows = {name.removeprefix("_in_"): array for name, array in arguments.items() if name.startswith("_in_")}
             self.own |= {**rows, "sending": np.ones(size, bool) if phase.hoisted else arguments["_news"]}
-            if bounded(phase):  # nobody knows the best message that is to come
-                self.own[bound(phase, self.message)] = best(self.message)
+            if is_bounded(phase):  # nobody knows the best message that is to come
+                self.own[bound_name(phase, self.message)] = best_possible(self.message)
         else:
             self.own["senders"] = np.zeros(1 << self.shift, np.uint32)
             self.leaving = {"_leavers": self.own["senders"]}
             if phase.hoisted:  # what they send now, and not all that their proxies must be told
-                self.leaving["_leaving"] = self.own[sent(phase, self.message)] = np.zeros(size, self.message.dtype)
+                self.leaving["_leaving"] = self.own[sent_name(phase, self.message)] = np.zeros(size, self.message.dtype)
         self.rows: np.ndarray = {**arguments, **self.own}["indptr"]
         starts = np.append(np.arange(0, self.owned, 1 << self.shift), self.owned)
         lane.make_room([Block(0, 1 << self.shift, int(np.diff(self.rows[starts]).max(initial=1)))])
-        for name in OF_DAEMONS[operator]:
+        for name in DAEMON_KERNELS[operator]:
             cpu.kernels[name].compile()
         self.failure: BaseException | None = None
         self.blocks = self.edges = 0
@@ -73,10 +73,12 @@ class DaemonDriver:
         edges."""
         block = Block(first, last, int(self.rows[last] - self.rows[first]))
         if block.edges:
-            in_turn(PullRequest(self.lane, self.kernel, {**self.values, **self.own}, block.edges, lazy=True), [block])
+            run_sequentially(
+                PullRequest(self.lane, self.kernel, {**self.values, **self.own}, block.edges, lazy=True), [block]
+            )
             self.own["arrived"][first:last] = False
         elif self.lane.recipe.analysis.synchronous:
-            self.values[inbox(self.phase, self.message)][first:last] = self.message.identity
+            self.values[inbox_name(self.phase, self.message)][first:last] = self.message.identity
         fired, told = self.cpu.kernels["gathered"].on(first, last, self.values)
         return fired, block.edges + told
 
@@ -87,12 +89,12 @@ class DaemonDriver:
         edges = int((self.rows[senders + 1] - self.rows[senders]).sum())
         if edges:
             request = PushRequest(self.lane, self.kernel, {**self.values, **self.own}, self, lazy=False)
-            in_turn(request, [Block(0, count, edges)])
+            run_sequentially(request, [Block(0, count, edges)])
         return fired, edges
 
     def receive(self, ids: np.ndarray, messages: dict[str, np.ndarray]) -> int:
         """Add what the daemon has merged for the targets of a block to their inboxes; the number of bytes."""
-        values = {incoming(name): array for name, array in messages.items()}
+        values = {incoming_name(name): array for name, array in messages.items()}
         self.cpu.kernels["arriving"].on(0, len(ids), {**self.values, **values, "ids": ids})
         return ids.nbytes + sum(array.nbytes for array in messages.values())
 

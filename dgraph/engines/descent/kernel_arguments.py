@@ -10,7 +10,7 @@ import numpy as np
 from dgraph.engines.descent.block_options import BlockOptions
 from dgraph.native import block_queue as queue
 from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.programs.kernel_names import key
+from dgraph.programs.kernel_names import field_name
 from dgraph.tables.edge_tables import cached_on
 from dgraph.vertex_state.partition_state import PartitionState
 
@@ -48,7 +48,7 @@ def descent_arguments(
         "_least": 0.0,
     }
     if adds_changes(state, blocks):
-        found |= {f"_told_{name}": np.zeros_like(state.values[key(name)]) for name in phase.send.of("state")}
+        found |= {f"_told_{name}": np.zeros_like(state.values[field_name(name)]) for name in phase.send.of("state")}
     return found | _rows(state, phase, blocks.operator, shift)
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from numba import uint64
 
 from dgraph.engines.local_methods.free_local_rounds import FreeLocalRounds
-from dgraph.exchange.proxy_post import ANSWER, BROADCAST, REDUCE, REPORT
+from dgraph.exchange.proxy_post import BORDER_ANSWER, BORDER_REPORT, BROADCAST, REDUCE
 from dgraph.native.team import ONE, kernel
-from dgraph.programs.kernel_names import inbox
+from dgraph.programs.kernel_names import inbox_name
 from dgraph.solvers.solver import LocalMethod
 from dgraph.solvers.union_find import flatten, link
 from dgraph.tables.edge_tables import EdgeTables
@@ -85,7 +85,7 @@ class ContractState(LocalState):
         self.unsent = []
 
     def hear(self, side: str, target_side: str) -> None:
-        for tag, sender, _, values in self.post.opened((REDUCE, BROADCAST, REPORT, ANSWER)):
+        for tag, sender, _, values in self.post.opened((REDUCE, BROADCAST, BORDER_REPORT, BORDER_ANSWER)):
             self.received[tag, sender] = values
 
     @property
@@ -110,7 +110,7 @@ class ContractState(LocalState):
         (phase,) = self.analysis.phases
         (message,) = phase.messages
         self.labels = labels = ComponentLabels(
-            component, self.partition.numbers, self.values[inbox(phase, message)], self.values["vertices"]
+            component, self.partition.numbers, self.values[inbox_name(phase, message)], self.values["vertices"]
         )
         masters = {q: ids for q in post.peers if len(ids := post.masters("any", q))}
         proxies = {q: ids for q in post.peers if len(ids := _range(post.proxies("any", q)))}
@@ -128,23 +128,23 @@ class ContractState(LocalState):
             pairs.append(labels.pairs(expected[letter], others))
         known, lowest = join(pairs)
         if parts > 2:
-            self.unsent.append(partial(post.give, ROOT_PARTITION, REPORT, [known, lowest]))
+            self.unsent.append(partial(post.give, ROOT_PARTITION, BORDER_REPORT, [known, lowest]))
             if self.partition.index == ROOT_PARTITION:
-                yield {(REPORT, q) for q in range(parts)}
+                yield {(BORDER_REPORT, q) for q in range(parts)}
                 self.unsent += self._answers()
                 self.together = False
-            yield {(ANSWER, ROOT_PARTITION)}
-            (lowest,) = self.received[ANSWER, ROOT_PARTITION]
+            yield {(BORDER_ANSWER, ROOT_PARTITION)}
+            (lowest,) = self.received[BORDER_ANSWER, ROOT_PARTITION]
         labels.replace([copies, *masters.values()], known, lowest)
         labels.spread(self.n)
         self.total["fired"] += self.n
 
     def _answers(self) -> list[Callable[[], None]]:
         """At the root: tell each partition, for each label that it reported, the smallest label of the component."""
-        reports = {q: values for (tag, q), values in self.received.items() if tag == REPORT}
+        reports = {q: values for (tag, q), values in self.received.items() if tag == BORDER_REPORT}
         known, lowest = join(np.stack(report) for report in reports.values())
         return [
-            partial(self.post.give, q, ANSWER, [lowest[np.searchsorted(known, labels)]])
+            partial(self.post.give, q, BORDER_ANSWER, [lowest[np.searchsorted(known, labels)]])
             for q, (labels, _) in reports.items()
         ]
 

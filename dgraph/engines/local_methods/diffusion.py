@@ -22,7 +22,7 @@ from numba import uint64
 from dgraph.engines.local_methods.free_local_rounds import FreeLocalRounds
 from dgraph.exchange.proxy_post import REDUCE
 from dgraph.native.team import atomic_add, kernel, summed, team
-from dgraph.programs.kernel_names import by_name, inbox
+from dgraph.programs.kernel_names import by_name, inbox_name
 from dgraph.solvers.ranks.gather import Layout, gather, lay_out
 from dgraph.solvers.ranks.pagerank import dividing
 from dgraph.solvers.solver import LocalMethod
@@ -81,7 +81,7 @@ class DiffuseState(LocalState):
         (phase,) = self.analysis.phases
         self.fields = by_name(self.values)
         names, values = self.diffuse, self.fields
-        self.inbox = self.values[inbox(phase, phase.messages[0])]
+        self.inbox = self.values[inbox_name(phase, phase.messages[0])]
         received = np.add(values[names.held][: self.n], self.inbox[: self.n], dtype=np.float64)
         self.told_by = {q for q in self.post.peers if len(self.post.masters("any", q))}  # all that ever send here
         self.stages = int(values[names.stages])  # still to come, including this one

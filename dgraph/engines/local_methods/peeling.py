@@ -19,7 +19,7 @@ from numba import uint64
 from dgraph.exchange.proxy_post import BROADCAST
 from dgraph.native.team import ONE, kernel, part
 from dgraph.partition.adjacency import Adjacency
-from dgraph.programs.kernel_names import key
+from dgraph.programs.kernel_names import field_name
 from dgraph.solvers.solver import LocalMethod
 from dgraph.vertex_state.local_state import LocalState
 from dgraph.vertex_state.synchronous_state import SynchronousState
@@ -28,7 +28,7 @@ from dgraph.vertex_state.synchronous_state import SynchronousState
 class PeelState(LocalState, SynchronousState):
     def __init__(self, peel: PeelingMethod, *arguments: Any):
         super().__init__(*arguments)
-        self.core = self.values[key(peel.core)]
+        self.core = self.values[field_name(peel.core)]
         self.support: np.ndarray | None = None  # None until the bounds of all proxies are known
         self.fallen, self.weak = np.zeros(self.size, bool), np.zeros(self.n, bool)
         self.queued = 0  # the number of weak vertices; they are the first of the queue

@@ -19,12 +19,12 @@ from dgraph.engines.local_methods.free_local_rounds import FreeLocalRounds
 from dgraph.exchange.proxy_post import BROADCAST, REDUCE, ProxyMail, ReceivedValues
 from dgraph.native.team import kernel
 from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.programs.kernel_names import by_name, inbox, key
+from dgraph.programs.kernel_names import by_name, field_name, inbox_name
 from dgraph.programs.monoid import UNREACHED
 from dgraph.solvers.solver import LocalMethod, SettleProblem
 from dgraph.tables.edge_tables import cached_on
 from dgraph.tables.vertex_arrays import rows_that_differ
-from dgraph.tables.vertex_lists import NOBODY, put
+from dgraph.tables.vertex_lists import NO_VERTICES, set_flags
 from dgraph.vertex_state.local_state import LocalState
 
 MANY = 32  # news for more than one in 32 vertices is worth waiting for
@@ -42,11 +42,11 @@ class SettleState(LocalState):
         self.take_news = settle.take
         (self.phase,) = self.analysis.phases
         (self.message,) = self.phase.messages
-        self.companion = [] if settle.companion is None else [self.values[key(settle.companion)]]
+        self.companion = [] if settle.companion is None else [self.values[field_name(settle.companion)]]
         self.eights = np.zeros(-(-self.size // 8), np.uint64)  # the flags `improved`, eight at a time
         self.improved = self.eights.view(bool)[: self.size]
         self.shared = cached_on(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
-        self.improved_proxies = NOBODY  # proxies with news for their masters
+        self.improved_proxies = NO_VERTICES  # proxies with news for their masters
         self.heard: set[int] = set()  # the partitions that have sent something since this one last settled
         self.told_by = {q for q in self.post.peers if self._shares_with(q)}  # all that ever send to this one
         self.behind = False  # whether some vertices have not fired yet
@@ -66,14 +66,14 @@ class SettleState(LocalState):
         """Call the program's algorithm once, and list the vertices with news for other partitions."""
         best, improved = self._best, self.improved
         came = self.frontier.queue[: self.frontier.queued].copy()
-        put(self.values["arrived"], came, False)
+        set_flags(self.values["arrived"], came, False)
         proxies = came[came >= self.n]
         before = [array[proxies] for array in (best, *self.companion)]
         companion = self.companion[0] if self.companion else best[:0].view(np.int64)
         unheard = not self.post.buffers
         part = SettleProblem(self.edges, by_name(self.values), best, companion, came, improved, unheard, self.kept)
         edges_read, left = self.take_news(part)
-        put(improved, came, True)
+        set_flags(improved, came, True)
         now = [array[proxies] for array in (best, *self.companion)]
         improved[proxies] = rows_that_differ(now, before, len(proxies))  # masters know what they have sent themselves
         shared, unshared = _take_improved(self.eights, self.shared, np.count_nonzero(improved))
@@ -83,7 +83,7 @@ class SettleState(LocalState):
         self.fire_vertices(self.phase, owned)
         self.improved_proxies, self.behind = shared[len(owned) :], True
         self.frontier.hold(self.arrays, left)
-        put(self.values["arrived"], left, True)
+        set_flags(self.values["arrived"], left, True)
 
     @property
     def has_news(self) -> bool:
@@ -98,7 +98,7 @@ class SettleState(LocalState):
             senders, fired = self.frontier.senders.copy(), self.total["fired"]
             self.fire_vertices(self.phase, reached)
             self.frontier.send(senders)
-            put(self.values["arrived"], self.frontier.queue[: self.frontier.queued], True)
+            set_flags(self.values["arrived"], self.frontier.queue[: self.frontier.queued], True)
             self.total["fired"], self.behind = fired, False
         return reached
 
@@ -119,23 +119,23 @@ class SettleState(LocalState):
         """Go on from a checkpoint. It only has the inboxes of owned vertices, so settle and send everything anew."""
         reached = self._reached()
         self.frontier.hold(self.arrays, reached)
-        put(self.values["arrived"], reached, True)
+        set_flags(self.values["arrived"], reached, True)
         self.frontier.send(reached)
-        self.improved_proxies = NOBODY
+        self.improved_proxies = NO_VERTICES
 
     def tell(self, side: str, target_side: str) -> None:
         """Send the news of proxies to their masters, and the news of masters to their proxies."""
         sending, best, senders = self.values["sending"], [self._best], self.frontier.senders
         if len(self.improved_proxies):
-            put(sending, self.improved_proxies, True)
+            set_flags(sending, self.improved_proxies, True)
             self.post.reduce(target_side, [*best, *self.companion], sending)
-            put(sending, self.improved_proxies, False)
+            set_flags(sending, self.improved_proxies, False)
         if len(senders):
-            put(sending, senders, True)
+            set_flags(sending, senders, True)
             self.post.broadcast(BROADCAST, side, best, sending)
-            put(sending, senders, False)
-        self.frontier.send(NOBODY)
-        self.improved_proxies = NOBODY
+            set_flags(sending, senders, False)
+        self.frontier.send(NO_VERTICES)
+        self.improved_proxies = NO_VERTICES
 
     def hear(self, side: str, target_side: str) -> None:
         self.heard |= {sender for sender, _ in self.post.brought or ()}
@@ -173,7 +173,7 @@ class SettleState(LocalState):
 
     @property
     def _best(self) -> np.ndarray:
-        return self.values[inbox(self.phase, self.message)]
+        return self.values[inbox_name(self.phase, self.message)]
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def _shared(post: ProxyMail, owned: int, size: int) -> np.ndarray:
     flags = np.zeros(size, bool)
     flags[owned:] = True
     for peer in post.peers:
-        put(flags, post.masters("any", peer), True)
+        set_flags(flags, post.masters("any", peer), True)
     return flags
 
 

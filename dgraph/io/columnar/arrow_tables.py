@@ -51,9 +51,9 @@ def edge_table(edge_list: EdgeList) -> tuple[pa.Table, tuple[str, str, str | Non
         if name is not None and name not in table.column_names:
             raise ColumnError(f"the edges have no column {name!r} (their columns are {', '.join(table.column_names)})")
     for name in names[:2]:
-        if id_types.is_whole(table[name].type):
+        if id_types.is_integer_type(table[name].type):
             place = table.column_names.index(name)
-            table = table.set_column(place, name, id_types.whole(table[name], name))
+            table = table.set_column(place, name, id_types.to_integers(table[name], name))
         check_ids(table[name], name)
     if names[2] is not None:
         kind = table[names[2]].type

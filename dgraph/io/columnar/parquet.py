@@ -18,7 +18,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from dgraph.errors import ColumnError, FileError, IdError, RoomError, WeightError
-from dgraph.frames.any_frame import column_of_numbers, holds_numbers
+from dgraph.frames.any_frame import is_numeric_type, numeric_column
 from dgraph.frames.sources import WEIGHT, NoWeight
 from dgraph.io import declared_sizes, files, paths
 from dgraph.io.columnar.arrow_tables import WITHOUT_VERTICES, edge_table, refuse_isolated_vertices
@@ -93,7 +93,10 @@ def _with_common_types(pieces: list[pa.Table], ends: Sequence[str]) -> list[pa.T
     for place, name in enumerate(pieces[0].column_names):
         columns = [piece.column(place) for piece in pieces]
         if name in ends:
-            columns = [id_types.whole(column, name) if id_types.is_whole(column.type) else column for column in columns]
+            columns = [
+                id_types.to_integers(column, name) if id_types.is_integer_type(column.type) else column
+                for column in columns
+            ]
             if mixes_signs([column.type for column in columns]):
                 columns = [column.cast(pa.uint64()) for column in columns]
         coded = [pa.types.is_dictionary(column.type) for column in columns]
@@ -131,7 +134,7 @@ def describe(
         weight = note.get("weight") or WEIGHT
     noted = is_default(weight, AUTO) and {"source", "destination"} <= set(note)
     choice: Any = {**ends, "weight": note.get("weight") if noted else weight, "columns": columns}
-    numbers = [field.name for field in schema if holds_numbers(field.type)]
+    numbers = [field.name for field in schema if is_numeric_type(field.type)]
     chosen, label, unweighted = choose_columns(path, known, find, **choice, numeric=numbers.__contains__)
     if noted and label is None:
         unweighted = NoWeight([name for name in numbers if name not in chosen[:2]])
@@ -249,7 +252,7 @@ def _check_columns(known: Sequence[str], chosen: Sequence[str], name: str) -> No
 def check_type(kind: pa.DataType, name: str, path: Any) -> None:
     """Raise an IdError if a column of this type cannot hold ids."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if not (id_types.is_whole(kind) or id_types.is_text(kind) or id_types.is_uuid(kind)):
+    if not (id_types.is_integer_type(kind) or id_types.is_text(kind) or id_types.is_uuid(kind)):
         remedy = f"{id_types.REMEDY}: cast the column, or name another"
         raise IdError(f"{path}: ids in column {name!r} are of type {kind} ({remedy})")
 
@@ -270,7 +273,7 @@ def check_block(table: pa.Table, weight: str | None, where: str) -> None:
             raise IdError(f"{where}, column {column!r}, row {row}: the id is missing (fill it in, or drop the row)")
     if weight is not None:
         try:
-            column_of_numbers(table, weight, is_weight=True)
+            numeric_column(table, weight, is_weight=True)
         except WeightError as error:
             raise WeightError(f"{where}, {error}") from error
 

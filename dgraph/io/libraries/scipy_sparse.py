@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dgraph.errors import ColumnError, WeightError
-from dgraph.frames.any_frame import column_of_numbers
+from dgraph.frames.any_frame import numeric_column
 from dgraph.frames.sources import WEIGHT
 from dgraph.io.edge_list import EdgeList
 from dgraph.options import AUTO, is_default
@@ -61,7 +61,7 @@ def to_scipy(
 
     ids = np.sort(vertices.iloc[:, 0].to_numpy())
     i, j = (pd.Index(ids).get_indexer(edges[end]) for end in (source, destination))
-    values = np.ones(len(edges), np.int64) if weight is None else _wide(column_of_numbers(edges, weight))
+    values = np.ones(len(edges), np.int64) if weight is None else _wide(numeric_column(edges, weight))
     if not directed:
         back = i != j
         i, j = np.concatenate([i, j[back]]), np.concatenate([j, i[back]])

@@ -53,7 +53,7 @@ class Ranks:
 
     def missing(self, ids: np.ndarray) -> int | None:
         """The first of `ids` that is not a member, if any."""
-        for rows in threads.slices(len(ids), -(-len(ids) // threads.SMALL) or 1):
+        for rows in threads.slices(len(ids), -(-len(ids) // threads.FEWEST_ENTRIES) or 1):
             some = ids[rows]
             inside = (some >= self.first) & (some < self.first + (64 * len(self.words) or self.size))
             if len(self.words):
@@ -66,7 +66,7 @@ class Ranks:
     def number(self, ids: np.ndarray, dtype: np.dtype | type = np.int64) -> np.ndarray:
         """The numbers of ids, which must be members."""
         out = np.empty(len(ids), dtype)
-        threads.each(
+        threads.parallel_map(
             lambda s: id_kernels.numbers(ids[s], *self.arguments, out[s]), threads.slices(len(ids), threads.cores())
         )
         return out
@@ -78,7 +78,7 @@ IDENTITY = Ranks(0, 0)
 def bitmap(columns: Sequence[np.ndarray], low: int, high: int) -> np.ndarray:
     """The ids of all columns as bits over low..high. Each thread fills its own bitmap."""
     size = (high - low) // 64 + 1
-    workers = max(1, min(threads.cores(), sum(map(len, columns)) // max(threads.SMALL, size)))
+    workers = max(1, min(threads.cores(), sum(map(len, columns)) // max(threads.FEWEST_ENTRIES, size)))
     pieces = [
         [column[s] for column in columns for s in threads.slices(len(column), workers)][k::workers]
         for k in range(workers)
@@ -90,7 +90,7 @@ def bitmap(columns: Sequence[np.ndarray], low: int, high: int) -> np.ndarray:
             id_kernels.mark(ids, low, words)
         return words
 
-    return union(threads.each(fill, pieces))
+    return union(threads.parallel_map(fill, pieces))
 
 
 def union(bitmaps: Iterable[np.ndarray]) -> np.ndarray:

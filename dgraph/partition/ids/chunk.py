@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dgraph.frames.any_frame import operation_name
+from dgraph.frames.any_frame import frame_column
 from dgraph.partition.ids import id_types
 from dgraph.partition.ids.bitmaps import IDENTITY, Ranks
 from dgraph.partition.ids.id_types import IdType
@@ -41,7 +41,7 @@ class NumberedChunk:
     destinations: np.ndarray
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     ranks: Ranks = IDENTITY
-    ours: bool = False  # nothing else reads these arrays, so `taken` may free what has been read
+    exclusive: bool = False  # nothing else reads these arrays, so `taken` may free what has been read
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -54,7 +54,7 @@ class NumberedChunk:
         """All edges in slices of `rows`, from last to first; at least one slice. If the chunk is `ours`, numbers are
         freed when the next slice is requested, so a slice must not be used after that. Ids may be the user's, and are
         kept."""
-        owned = self.ours and not self.ranks.size and self.sources.base is None and self.destinations.base is None
+        owned = self.exclusive and not self.ranks.size and self.sources.base is None and self.destinations.base is None
         for start in reversed(range(0, max(1, len(self)), rows)):
             yield self[start : start + rows]
             for end in (self.sources, self.destinations) if owned else ():
@@ -87,12 +87,12 @@ class NumberedChunk:
 
 def chunk_of_edges(frame: Any, source: str, destination: str) -> Chunk:
     """The ids of both ends of a frame's edges."""
-    left, sources = id_types.column(operation_name(frame, source), source)
-    right, destinations = id_types.column(operation_name(frame, destination), destination)
+    left, sources = id_types.id_column(frame_column(frame, source), source)
+    right, destinations = id_types.id_column(frame_column(frame, destination), destination)
     return Chunk(left.join(right), sources, destinations)
 
 
 def chunk_of_vertices(frame: Any, name: str) -> Chunk:
     """The ids of a frame that lists vertices."""
-    id_type, vertices = id_types.column(operation_name(frame, name), name)
+    id_type, vertices = id_types.id_column(frame_column(frame, name), name)
     return Chunk(id_type, vertices, vertices[:0])

@@ -17,7 +17,7 @@ from dgraph.native import threads
 from dgraph.native.machine_code import cached_njit, inlined
 
 BLOCK = 64  # ids looked up together, so that their memory accesses overlap
-MOST = 8  # threads, since each reads everything
+MOST_THREADS = 8  # threads, since each reads everything
 
 kernel = cached_njit()
 
@@ -94,7 +94,7 @@ def distinct(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[li
     columns = [[Column.of(piece) for piece in side] for side in sides]
     codes = [np.empty(sum(column.size for column in side), np.uint32) for side in columns]
     rows = sum(map(len, codes))
-    of = max(1, min(threads.cores(), MOST, rows // threads.SMALL))
+    of = max(1, min(threads.cores(), MOST_THREADS, rows // threads.FEWEST_ENTRIES))
 
     def find(mine: int) -> pa.Array:
         table = IdTable()
@@ -105,7 +105,7 @@ def distinct(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[li
                 start += column.size
         return table.ids(kind)
 
-    return threads.each(find, range(of), rows), codes
+    return threads.parallel_map(find, range(of), rows), codes
 
 
 # -- kernels -----------------------------------------------------------------------------------------------------------

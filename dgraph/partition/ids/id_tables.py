@@ -24,7 +24,7 @@ from dgraph.partition.ids.chunk import Chunk, Ids, NumberedChunk
 from dgraph.partition.ids.hash_tables import distinct
 from dgraph.partition.ids.id_types import IdType
 
-POOL = pa.system_memory_pool()  # Arrow's own pools do not return freed memory to the system
+ARROW_POOL = pa.system_memory_pool()  # Arrow's own pools do not return freed memory to the system
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +44,13 @@ class EncodedChunk:
 def encode(chunk: Chunk, id_type: IdType) -> EncodedChunk:
     """A chunk of edges with positions in the sorted list of the distinct ids of both ends."""
     kind = {"string": pa.large_string(), "uuid": pa.binary(16)}.get(id_type.kind) or pa.from_numpy_dtype(id_type.dtype)
-    sides = [_listed(side, kind, id_type) for side in (chunk.sources, chunk.destinations)]
-    table, codes = ranked([ids for ids, _ in sides], kind)
+    sides = [_arrow_ids(side, kind, id_type) for side in (chunk.sources, chunk.destinations)]
+    table, codes = rank_ids([ids for ids, _ in sides], kind)
     sources, destinations = (code if rows is None else code[rows] for code, (_, rows) in zip(codes, sides, strict=True))
     return EncodedChunk((sources, destinations), table)
 
 
-def _listed(ids: Ids, kind: pa.DataType, id_type: IdType) -> tuple[list[pa.Array], np.ndarray | None]:
+def _arrow_ids(ids: Ids, kind: pa.DataType, id_type: IdType) -> tuple[list[pa.Array], np.ndarray | None]:
     """A column as Arrow arrays of ids. For categories: those that occur, and the place of each row's category."""
     if isinstance(ids, np.ndarray):
         return ([pa.array(id_type.fit(ids))] if len(ids) else []), None
@@ -64,12 +64,12 @@ def _listed(ids: Ids, kind: pa.DataType, id_type: IdType) -> tuple[list[pa.Array
     return [pieces[0].dictionary.filter(pa.array(occurring)).cast(kind)], rows
 
 
-def ranked(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[pa.Array, list[np.ndarray]]:
+def rank_ids(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[pa.Array, list[np.ndarray]]:
     """The distinct ids of some columns in ascending order, and for each row of a column the rank of its id."""
     lists, codes = distinct(sides, kind)
-    give_back()
-    joined = pa.concat_arrays(lists, POOL)
-    order = np.asarray(pc.sort_indices(joined, memory_pool=POOL))
+    release_memory()
+    joined = pa.concat_arrays(lists, ARROW_POOL)
+    order = np.asarray(pc.sort_indices(joined, memory_pool=ARROW_POOL))
     rank = np.empty(len(order), np.uint32)
     rank[order] = np.arange(len(order), dtype=np.uint32)
     by_code = np.empty((max(map(len, lists)), len(lists)), np.uint32)
@@ -77,11 +77,11 @@ def ranked(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[pa.A
         column[: len(mine)] = mine
     for code in codes:
         pieces = [code[s] for s in threads.slices(len(code), threads.cores())]
-        threads.each(lambda piece: id_kernels.look_up(by_code.ravel(), piece), pieces, len(code))
-    return pc.take(joined, pa.array(order), memory_pool=POOL), codes
+        threads.parallel_map(lambda piece: id_kernels.look_up(by_code.ravel(), piece), pieces, len(code))
+    return pc.take(joined, pa.array(order), memory_pool=ARROW_POOL), codes
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Have Arrow and the C library return freed memory (hash tables, copies of ids) to the system."""
     pa.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
@@ -126,10 +126,10 @@ def merge(pieces: Sequence[pa.Array]) -> tuple[pa.Array, list[np.ndarray]]:
     """The ids of some sorted lists in order, and for each list the ranks of its ids."""
     if len(pieces) == 1:
         return pieces[0], [np.arange(len(pieces[0]), dtype=np.uint32)]
-    return ranked([[piece] for piece in pieces], pieces[0].type)
+    return rank_ids([[piece] for piece in pieces], pieces[0].type)
 
 
-def by_table(encoded: EncodedChunk, ranks: Sequence[np.ndarray], starts: Sequence[int]) -> NumberedChunk:
+def number_by_table(encoded: EncodedChunk, ranks: Sequence[np.ndarray], starts: Sequence[int]) -> NumberedChunk:
     """A chunk by number, given the ranks of its ids in each bucket and the first number of each bucket."""
     dtype = np.uint32 if starts[-1] < 2**32 else np.int64
     parts = [np.add(rank, start, dtype=dtype) for rank, start in zip(ranks, starts, strict=False)]

@@ -22,7 +22,7 @@ from dgraph.options import to_python
 
 UUID_BYTES = pa.binary(16)
 REMEDY = "ids are whole numbers of at most 64 bits, strings or UUIDs"
-CONVERT = "convert them to strings with .astype(str)"
+CONVERT_TO_TEXT = "convert them to strings with .astype(str)"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class IdType:
 STRING = pd.StringDtype("pyarrow", na_value=np.nan) if pd.__version__ >= "3" else "string[pyarrow]"
 
 
-def column(values: Any, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
+def id_column(values: Any, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
     """The type and values of a column of ids (NumPy, pandas or Arrow). Missing or invalid ids raise an IdError."""
     if not len(values):
         return IdType("none", "string" if _for_text(values, name) else "int64"), np.empty(0, np.int64)
@@ -100,7 +100,7 @@ def column(values: Any, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
             f"column {name!r} has type {values.dtype}, first value {values[:1].tolist()}: {REMEDY}; "
             f"use .astype('int64') if all values are whole"
         )
-    raise IdError(f"column {name!r} has type {values.dtype}: {REMEDY}; {CONVERT}")
+    raise IdError(f"column {name!r} has type {values.dtype}: {REMEDY}; {CONVERT_TO_TEXT}")
 
 
 def _of_pandas(values: pd.Series | pd.Index, name: str) -> pa.Array | pa.ChunkedArray:
@@ -108,7 +108,7 @@ def _of_pandas(values: pd.Series | pd.Index, name: str) -> pa.Array | pa.Chunked
     try:
         return pa.array(values, from_pandas=True)
     except pa.ArrowException as cause:
-        raise IdError(f"column {name!r} has type {values.dtype}: {REMEDY}; {CONVERT}") from cause
+        raise IdError(f"column {name!r} has type {values.dtype}: {REMEDY}; {CONVERT_TO_TEXT}") from cause
 
 
 def _for_text(values: Any, name: str) -> bool:
@@ -143,7 +143,7 @@ def _objects(values: np.ndarray, name: str) -> tuple[IdType, np.ndarray | pa.Arr
     if all(issubclass(kind, Decimal) for kind in kinds):
         return _arrow(_of_pandas(pd.Series(values), name), name)
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
-    raise IdError(f"column {name!r} holds values of type {names}: {REMEDY}, all of one kind; {CONVERT}")
+    raise IdError(f"column {name!r} holds values of type {names}: {REMEDY}, all of one kind; {CONVERT_TO_TEXT}")
 
 
 def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.ndarray | pa.Array]:
@@ -158,9 +158,9 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
         return _arrow(values.cast(kind.value_type), name)  # one of the categories may be a missing value
     if is_uuid(kind):
         values = values.cast(UUID_BYTES) if isinstance(values, pa.ChunkedArray) else values.storage
-        return IdType("uuid"), _one(values)
-    if is_whole(kind):
-        values = _one(whole(values, name))
+        return IdType("uuid"), _as_one_array(values)
+    if is_integer_type(kind):
+        values = _as_one_array(to_integers(values, name))
         return IdType("integer", str(values.type.to_pandas_dtype().__name__)), values.to_numpy(zero_copy_only=False)
     if pa.types.is_dictionary(kind):
         if pa.types.is_integer(kind.value_type) or kind.value_type == UUID_BYTES:
@@ -169,25 +169,25 @@ def _arrow(values: pa.Array | pa.ChunkedArray, name: str) -> tuple[IdType, np.nd
     if is_text(kind):
         return IdType("string"), values
     if kind == UUID_BYTES:
-        return IdType("uuid"), _one(values)
+        return IdType("uuid"), _as_one_array(values)
     if pa.types.is_floating(kind):
-        return column(_one(values).to_numpy(zero_copy_only=False), name)
-    raise IdError(f"column {name!r} has type {kind}: {REMEDY}; {CONVERT}")
+        return id_column(_as_one_array(values).to_numpy(zero_copy_only=False), name)
+    raise IdError(f"column {name!r} has type {kind}: {REMEDY}; {CONVERT_TO_TEXT}")
 
 
-def is_whole(kind: pa.DataType) -> bool:
+def is_integer_type(kind: pa.DataType) -> bool:
     """Whether values are whole numbers: integers, or decimals of scale 0, which databases use for row numbers."""
     return pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)
 
 
-def whole(values: pa.Array | pa.ChunkedArray, name: str) -> pa.Array | pa.ChunkedArray:
+def to_integers(values: pa.Array | pa.ChunkedArray, name: str) -> pa.Array | pa.ChunkedArray:
     """Whole numbers as integers: decimals are converted to 64 bits."""
     if pa.types.is_integer(values.type):
         return values
     for kind in (pa.int64(), pa.uint64()):
         with suppress(pa.ArrowInvalid):
             return pc.cast(values, kind)
-    raise IdError(f"column {name!r} of type {values.type} has ids beyond 64 bits; {CONVERT}")
+    raise IdError(f"column {name!r} of type {values.type} has ids beyond 64 bits; {CONVERT_TO_TEXT}")
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -198,7 +198,7 @@ def is_uuid(kind: pa.DataType) -> bool:
     return isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "arrow.uuid"
 
 
-def _one(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+def _as_one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The values as one array."""
     if isinstance(values, pa.ChunkedArray):
         return values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)

@@ -59,7 +59,7 @@ def survey(chunk: Chunk) -> Survey:
     if chunk.id_type.kind != "integer" or not arrays:
         return Survey(chunk.id_type, len(chunk.sources), len(chunk))
     slices = [a[s] for a in arrays for s in threads.slices(len(a), threads.cores())]
-    ends = threads.each(lambda piece: id_kernels.bounds(piece), slices, len(chunk))
+    ends = threads.parallel_map(lambda piece: id_kernels.bounds(piece), slices, len(chunk))
     low, high = min(int(end[0]) for end in ends), max(int(end[1]) for end in ends)
     return Survey(chunk.id_type, len(chunk.sources), len(chunk), low, high)
 
@@ -71,12 +71,12 @@ def survey_of_range(listed: range) -> Survey:
     return Survey(IdType("integer"), len(listed), 0, listed.start, listed.stop - 1)
 
 
-def occurring(chunks: Sequence[Chunk], low: int, high: int) -> np.ndarray:
+def bitmap_of_chunks(chunks: Sequence[Chunk], low: int, high: int) -> np.ndarray:
     """A bitmap of the ids of some chunks."""
     return bitmap([ids for chunk in chunks for ids in (chunk.sources, chunk.destinations)], low, high)
 
 
-def occurring_in_range(listed: range, low: int, high: int) -> np.ndarray:
+def bitmap_of_range(listed: range, low: int, high: int) -> np.ndarray:
     """The same for ids that are listed as a range, which may be far longer than the edges."""
     first, end = listed.start - low, listed.stop - low
     words = np.zeros((high - low) // 64 + 1, np.uint64)

@@ -21,12 +21,12 @@ from dgraph.native.team import (
     worthwhile_threads,
 )
 from dgraph.programs.monoid import NONE, UNREACHED
-from dgraph.solvers.paths.large_levels import BITS, NOBODY, SEEN, ends, listed, pull
+from dgraph.solvers.paths.large_levels import BITS, NOBODY, SEEN, is_last_level, list_bits, pull
 from dgraph.solvers.paths.row_order import order_of
 from dgraph.solvers.solver import CsrArrays, Problem, Solution
 
 
-class Sizes(NamedTuple):
+class SearchThresholds(NamedTuple):
     """Thresholds, which do not affect the result. The paper has alpha 14, beta 24."""
 
     alpha: int = 15  # pull once the frontier has 1/alpha of the edges that have not been pushed along,
@@ -35,7 +35,7 @@ class Sizes(NamedTuple):
     taken: int = 128  # vertices of a frontier, or words of a bitmap, that a thread takes at a time
 
 
-class Goal(NamedTuple):
+class SearchGoal(NamedTuple):
     """Where the search ends: at a depth, or at the level of a vertex unless that is NONE."""
 
     depth: int
@@ -49,10 +49,10 @@ NEAR, FAR = uint64(8), uint64(24)  # prefetch distances in a queue: of rows, and
 # read those of this one. Thread 0 adds the LEVEL, and the number of edges PUSHED along so far.
 BEGIN, END, TAKEN, AHEAD, LEVEL, PUSHED = range(6)
 
-SIZES = Sizes()
+DEFAULT_THRESHOLDS = SearchThresholds()
 
 
-def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solution:
+def search(problem: Problem, sources: np.ndarray, goal: SearchGoal) -> Solution:
     """Levels from the nearest of several distinct sources, and the smallest predecessors, which are NONE for sources
     and unreached vertices."""
     (out,), n = problem.edges.senders("out"), problem.vertices
@@ -63,7 +63,7 @@ def search(problem: Problem, sources: np.ndarray, goal: Goal) -> Solution:
     marks, counts = np.zeros((2, threads, 8), np.int64), np.zeros((2, 24), np.int64)
     rows = CsrArrays(out.indptr, out.neighbours), CsrArrays(order.rows.indptr, order.rows.neighbours)
     work = best, distance, queues, marks, bits, counts
-    levels, pushed = team(_search, threads, *rows, order.ascending, sources, goal, SIZES, *work)
+    levels, pushed = team(_search, threads, *rows, order.ascending, sources, goal, DEFAULT_THRESHOLDS, *work)
     pulled = int(counts[0, SEEN])
     order.edges_read += pulled
     return Solution({"distance": distance, "predecessor": best}, levels, pushed + pulled)
@@ -90,14 +90,14 @@ def _search(
         for owner in range(size):
             length += now[owner, END] - now[owner, BEGIN]
             ahead += now[owner, AHEAD]
-        if length == 0 or ends(level, goal, best):
+        if length == 0 or is_last_level(level, goal, best):
             break
         if not pulled and ahead * sizes.alpha > out.neighbours.size - pushed:
             begin = now[rank, END]
             how = level, length, incoming, ascending, goal, sizes
             level, front, edges = pull(rank, size, signals, *how, best, bits, counts)
             seen += edges
-            end, ahead = listed(rank, size, front, out, queues[rank], begin)
+            end, ahead = list_bits(rank, size, front, out, queues[rank], begin)
             _hand_over(next_[rank], begin, end, ahead)
             pulled = True
         elif ahead >= sizes.alone and size > 1:
@@ -188,7 +188,7 @@ def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
         ahead += more
         _hand_over(next_[owner], end, end, np.int64(0))
     level, queue, indptr, neighbours = level + 1, queues[0], out.indptr, out.neighbours
-    while at > begin and ahead < sizes.alone and not ends(level, goal, best):
+    while at > begin and ahead < sizes.alone and not is_last_level(level, goal, best):
         pushed, start, begin, ahead = pushed + ahead, begin, at, np.int64(0)
         word, later = np.int64(level + 1) << BITS, np.int64(level + 2) << BITS
         for i in range(uint64(start), uint64(begin)):

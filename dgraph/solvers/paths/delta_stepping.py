@@ -16,13 +16,12 @@ from dgraph.native.team import STOP, atomic_add, atomic_load, atomic_min, barrie
 from dgraph.programs.monoid import NONE, UNREACHED
 from dgraph.solvers.paths.distance_slots import (
     DROPPED,
-    FEW,
+    FEW_CHUNKS,
     LISTS,
     NOWHERE,
     SLOTS,
     WaitList,
     any_long,
-    before,
     first_of,
     list_of,
     move,
@@ -31,14 +30,15 @@ from dgraph.solvers.paths.distance_slots import (
     next_of,
     number_of,
     of_thread,
+    previous_end,
     push,
 )
-from dgraph.solvers.paths.edge_relaxation import BEYOND, EDGES, FAR, FLAT, PathTables, PathWords, relax_chunk
+from dgraph.solvers.paths.edge_relaxation import BEYOND, EDGES, FLAT, UNSET_HALF, PathTables, PathWords, relax_chunk
 from dgraph.solvers.paths.vertex_numbers import VertexNumbers
 
-SAMPLE = 4096  # edges, to choose the width of slots
+SAMPLE_EDGES = 4096  # edges, to choose the width of slots
 ALL = 1 << 62  # edges
-LEAST, LARGEST = 1e-300, 1e300  # bounds of the width of a slot: it and its inverse must be finite
+NARROWEST, WIDEST = 1e-300, 1e300  # bounds of the width of a slot: it and its inverse must be finite
 
 # positions in `shared`, after those of `edge_relaxation.py`; there is one of each for even and for odd turns
 LISTED, TAKEN, NEXT, WINDOW, TURN = 24, 32, 40, 48, 32
@@ -90,7 +90,7 @@ def relax(
     vertices that are still `waiting` afterwards, because no slot is started after `limit` edges. `delta` is the width
     of a slot, and must not change while vertices wait. With `words`, distances are kept in these.
     """
-    scale, edges, flat, beyond = 1.0 / max(delta or width(*rows[:3]), LEAST), 0, False, False
+    scale, edges, flat, beyond = 1.0 / max(delta or slot_width(*rows[:3]), NARROWEST), 0, False, False
     senders = int(np.searchsorted(rows.indptr, rows.indptr[-1]))  # rows from there on are empty
     waiting = waiting if waiting is not None else WaitList(len(rows.dist), threads)
     while len(frontier) or not waiting.empty:
@@ -106,22 +106,25 @@ def relax(
         if not waiting.shared[DROPPED]:
             break
         # The pool was too small for all lowered vertices: start again from every reached vertex.
-        frontier, waiting.slot = np.flatnonzero(rows.dist < (np.inf if words is None else FAR)).astype(np.uint32), LISTS
+        frontier, waiting.slot = (
+            np.flatnonzero(rows.dist < (np.inf if words is None else UNSET_HALF)).astype(np.uint32),
+            LISTS,
+        )
     return RelaxResult(edges, flat, beyond)
 
 
-def width(indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray) -> float:
+def slot_width(indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray) -> float:
     """A width of slots such that, at the end of an edge, one edge on average is at most that heavy; from a sample of
     edges. Then a vertex rarely lowers another of its own slot, and few slots are empty, for any distribution of
     weights."""
-    step = max(1, len(neighbours) // SAMPLE)
+    step = max(1, len(neighbours) // SAMPLE_EDGES)
     sample, ends = weights[::step].astype(np.float64), neighbours[::step].astype(np.int64)
     sample = sample[(sample > 0) & (sample < np.inf)]
     if not len(sample):
         return 1.0
     degree = (indptr[ends + 1] - indptr[ends]).mean()
     lighter = int((len(sample) - 1) / max(degree, 1.0))
-    return min(float(np.partition(sample, lighter)[lighter]), LARGEST)
+    return min(float(np.partition(sample, lighter)[lighter]), WIDEST)
 
 
 @kernel
@@ -146,12 +149,12 @@ def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, sc
             lists.tails[slot] = 0
             while place > 0:
                 work[atomic_add(shared, now + LISTED, 1)] = place
-                place = before(place, lists)
+                place = previous_end(place, lists)
         else:
             atomic_min(shared, now + WINDOW, nearest(place, slot, window, dist, scale, lists))
         barrier(size, signals)
         listed = shared[now + LISTED]
-        alone = within and (size == 1 or listed <= FEW)
+        alone = within and (size == 1 or listed <= FEW_CHUNKS)
         low, high = (0, size) if alone else (rank, rank + 1)
         if rank == 0:
             shared[other + LISTED], shared[other + TAKEN] = 0, 0
@@ -177,7 +180,7 @@ def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, sc
                 for r in range(low, high):
                     place, tails[r, here] = tails[r, here], 0
                     while place > 0:
-                        earlier = before(place, lists)
+                        earlier = previous_end(place, lists)
                         seen += relax_chunk(place, here, alone, rows, words, senders, window, scale, lists)
                         place = earlier
                 here = next_of(here, lists_of_all, low, high)

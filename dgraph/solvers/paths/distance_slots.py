@@ -29,9 +29,9 @@ LISTS = SLOTS + TOP - BITS  # the bins come after the slots
 NOWHERE = 1 << TOP  # larger than any number
 DIGITS = 53  # of a float64: from 2**DIGITS on, all are integers, 2**(DIGITS - 1) for each power of two
 FURTHEST = sys.float_info.max
-ROOM = 64  # vertices in a chunk
-FEW = 4  # chunks that are not worth sharing
-HOARD = 64  # free chunks that a thread keeps for itself; further ones are available to all
+CHUNK_SIZE = 64  # vertices in a chunk
+FEW_CHUNKS = 4  # chunks that are not worth sharing
+HOARDED_CHUNKS = 64  # free chunks that a thread keeps for itself; further ones are available to all
 USED, OVER, DROPPED = 0, 1, 8  # in `shared`: chunks used so far; the first one free for all; whether none were left
 HALF, LOW = np.int64(32), np.int64((1 << 32) - 1)  # the word at OVER has a counter of changes, and the chunk + 1
 
@@ -86,19 +86,19 @@ def list_of(number, window):
 def push(slot, u, lists):
     """Add a vertex to a slot's list."""
     place = lists.tails[slot]
-    if place % ROOM == 0:  # empty, or its last chunk is full
-        chunk = fresh(lists)
+    if place % CHUNK_SIZE == 0:  # empty, or its last chunk is full
+        chunk = take_free_chunk(lists)
         if chunk < 0:
             return
-        lists.chained[uint64(chunk)] = place // ROOM - 1
-        place = chunk * ROOM
+        lists.chained[uint64(chunk)] = place // CHUNK_SIZE - 1
+        place = chunk * CHUNK_SIZE
         lists.marks[slot >> 6] |= ONE << (uint64(slot) & LAST)
     lists.pool[uint64(place)] = u
     lists.tails[slot] = place + 1
 
 
 @scalar_part
-def fresh(lists):
+def take_free_chunk(lists):
     """A free chunk, one that was freed or an unused one of the pool; -1 if there is none."""
     spare, chained, shared = lists.spare, lists.chained, lists.shared
     chunk = spare[0]
@@ -119,10 +119,10 @@ def fresh(lists):
 
 
 @scalar_part
-def free(chunk, lists):
+def free_chunk(chunk, lists):
     """Free a chunk."""
     spare, chained, shared = lists.spare, lists.chained, lists.shared
-    if spare[1] < HOARD:
+    if spare[1] < HOARDED_CHUNKS:
         chained[uint64(chunk)] = spare[0]
         spare[0], spare[1] = chunk, spare[1] + 1
         return
@@ -134,9 +134,9 @@ def free(chunk, lists):
 
 
 @scalar_part
-def before(place, lists):
+def previous_end(place, lists):
     """The end of the previous chunk of a list, given the end of a chunk; 0 if there is none."""
-    return (lists.chained[uint64((place - 1) // ROOM)] + 1) * ROOM
+    return (lists.chained[uint64((place - 1) // CHUNK_SIZE)] + 1) * CHUNK_SIZE
 
 
 @inlined
@@ -168,8 +168,8 @@ def any_long(slot, lists, low, high):
     """Whether one of the threads from `low` to below `high` has a list at this slot that is long enough to share."""
     for rank in range(low, high):
         place = lists.tails[rank, slot]
-        for _ in range(FEW):
-            place = before(place, lists) if place > 0 else place
+        for _ in range(FEW_CHUNKS):
+            place = previous_end(place, lists) if place > 0 else place
         if place > 0:
             return True
     return False
@@ -189,11 +189,11 @@ def nearest(place, slot, window, dist, scale, lists):
     """The smallest number among the vertices of a bin; NOWHERE if all have moved to nearer lists."""
     found = np.int64(NOWHERE)
     while place > 0:
-        for i in range(uint64((place - 1) // ROOM * ROOM), uint64(place)):
+        for i in range(uint64((place - 1) // CHUNK_SIZE * CHUNK_SIZE), uint64(place)):
             number = number_of(dist[lists.pool[i]], scale)
             if number < found and list_of(number, window) == slot:
                 found = number
-        place = before(place, lists)
+        place = previous_end(place, lists)
     return found
 
 
@@ -202,13 +202,13 @@ def move(slot, window, to, dist, scale, lists):
     """Move the window to number `to`, the nearest of a bin, and the vertices of that bin to their new lists."""
     place, lists.tails[slot] = lists.tails[slot], 0
     while place > 0:
-        chunk, earlier = (place - 1) // ROOM, before(place, lists)
-        for i in range(uint64(chunk * ROOM), uint64(place)):
+        chunk, earlier = (place - 1) // CHUNK_SIZE, previous_end(place, lists)
+        for i in range(uint64(chunk * CHUNK_SIZE), uint64(place)):
             u = lists.pool[i]
             number = number_of(dist[u], scale)
             if list_of(number, window) == slot:
                 push(list_of(number, to), u, lists)
-        free(chunk, lists)
+        free_chunk(chunk, lists)
         place = earlier
     return window if to == NOWHERE else to
 
@@ -234,10 +234,10 @@ class WaitList:
     """The vertices that wait, kept from one call of `relax` to the next if it ends early."""
 
     def __init__(self, size: int, threads: int, room: int | None = None):
-        chunks = (4 * size if room is None else room) // ROOM + threads * (LISTS + HOARD + 1)
+        chunks = (4 * size if room is None else room) // CHUNK_SIZE + threads * (LISTS + HOARDED_CHUNKS + 1)
         self.tails, self.marks = np.zeros((threads, LISTS), np.int64), np.zeros((threads, WORDS), np.uint64)
         self.spare = np.tile([-1, 0], (threads, 1))
-        self.pool, self.chained = np.empty(chunks * ROOM, np.uint32), np.empty(chunks, np.int64)
+        self.pool, self.chained = np.empty(chunks * CHUNK_SIZE, np.uint32), np.empty(chunks, np.int64)
         self.work, self.shared = np.empty(chunks, np.int64), np.zeros(128, np.int64)
         self.window, self.slot = 0, LISTS  # where to continue; at LISTS, nothing waits
         self.far = NOWHERE  # vertices with larger numbers do not matter
@@ -280,6 +280,6 @@ class WaitList:
         """The chunks of all lists."""
         for place in self.tails[self.tails > 0].tolist():
             while place > 0:
-                chunk = (place - 1) // ROOM
-                yield self.pool[chunk * ROOM : place]
-                place = (int(self.chained[chunk]) + 1) * ROOM
+                chunk = (place - 1) // CHUNK_SIZE
+                yield self.pool[chunk * CHUNK_SIZE : place]
+                place = (int(self.chained[chunk]) + 1) * CHUNK_SIZE

@@ -28,14 +28,14 @@ from dgraph.native.team import (
     team,
 )
 from dgraph.programs.monoid import UNREACHED
-from dgraph.solvers.paths.distance_slots import ROOM, free, list_of, number_of, push
+from dgraph.solvers.paths.distance_slots import CHUNK_SIZE, free_chunk, list_of, number_of, push
 from dgraph.solvers.paths.vertex_numbers import VertexNumbers, number_of_vertex
 
 AHEAD = 8  # prefetch distance, in vertices
 LOCKED = np.int64(-(2**63))  # the sign bit of a parent
-FAR = (1 << 32) - 1  # in half a word: no distance, or no predecessor
+UNSET_HALF = (1 << 32) - 1  # in half a word: no distance, or no predecessor
 BLOCK = 4096  # vertices or weights that are processed at a time
-HALF, LOW = uint64(32), uint64(FAR)
+HALF, LOW = uint64(32), uint64(UNSET_HALF)
 
 EDGES, FLAT, BEYOND = 16, 17, 18  # positions in `shared`, after those of `distance_slots.py`
 
@@ -67,12 +67,12 @@ class PathWords(NamedTuple):
     def learn(self, ids: np.ndarray, dist: np.ndarray, parent: np.ndarray) -> bool:
         """Set the distances of some vertices, and their predecessors if `parent` is not empty; False if one does not
         fit."""
-        return bool(_learn(self.known, ids, dist, parent))
+        return bool(_set_distances(self.known, ids, dist, parent))
 
     def tell(self, improved: np.ndarray, owned: int, dist: np.ndarray, parent: np.ndarray) -> None:
         """Copy improvements to the arrays that are sent. A new predecessor alone matters only to the masters of
         proxies."""
-        _tell(self.known, improved, owned, dist, parent)
+        _copy_improvements(self.known, improved, owned, dist, parent)
 
     def split(self, threads: int) -> tuple[np.ndarray, np.ndarray]:
         """Distances and predecessors as two arrays."""
@@ -83,7 +83,7 @@ class PathWords(NamedTuple):
 
 def words_of(vertices: int, largest: int) -> PathWords:
     """Words of unreached vertices."""
-    return PathWords(np.full(vertices, (FAR << 32) | FAR, np.uint64), largest)
+    return PathWords(np.full(vertices, (UNSET_HALF << 32) | UNSET_HALF, np.uint64), largest)
 
 
 def largest_whole(weights: np.ndarray, threads: int) -> int:
@@ -97,29 +97,29 @@ def largest_whole(weights: np.ndarray, threads: int) -> int:
 def _largest_whole(rank, size, signals, weights, result):
     lo, hi = share(rank, size, weights.size)
     for start in range(lo, hi, BLOCK):
-        if atomic_load(result, 0) >= FAR:
+        if atomic_load(result, 0) >= UNSET_HALF:
             break
         largest, others = np.int64(0), False
         for e in range(uint64(start), uint64(min(start + BLOCK, hi))):
             weight = np.int64(weights[e])
-            others |= (weight != weights[e]) | (weight < 0) | (weight >= FAR)
+            others |= (weight != weights[e]) | (weight < 0) | (weight >= UNSET_HALF)
             largest = max(largest, weight)
-        atomic_max(result, 0, FAR if others else largest)
+        atomic_max(result, 0, UNSET_HALF if others else largest)
 
 
 @kernel
-def _learn(known, ids, dist, parent):
+def _set_distances(known, ids, dist, parent):
     for i in range(uint64(ids.size)):
         v = ids[i]
         far = dist[v]
-        if not (far < FAR and far == np.floor(far)):
+        if not (far < UNSET_HALF and far == np.floor(far)):
             return False
-        known[v] = uint64(np.int64(far)) << HALF | uint64(min(parent[v], FAR) if parent.size else FAR)
+        known[v] = uint64(np.int64(far)) << HALF | uint64(min(parent[v], UNSET_HALF) if parent.size else UNSET_HALF)
     return True
 
 
 @kernel
-def _tell(known, improved, owned, dist, parent):
+def _copy_improvements(known, improved, owned, dist, parent):
     listed = np.empty(BLOCK, np.uint32)
     for start in range(0, improved.size, BLOCK):
         count = uint64(0)
@@ -131,7 +131,7 @@ def _tell(known, improved, owned, dist, parent):
             far, by = np.float64(known[v] >> HALF), np.int64(known[v] & LOW)
             improved[v] = far < dist[v] or (v >= owned and parent.size > 0)
             if parent.size and (far < dist[v] or by < parent[v]):
-                parent[v] = UNREACHED if by == FAR else by
+                parent[v] = UNREACHED if by == UNSET_HALF else by
             dist[v] = far
 
 
@@ -149,15 +149,15 @@ def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
     """Relax the edges of a chunk's vertices, and free the chunk; returns the number of edges. Numba compiles only the
     form for the type of `words`, which may be None. With words, vertices are skipped from which a distance might not
     fit."""
-    chunk = (place - 1) // ROOM
-    begin, end, edges_read = uint64(chunk * ROOM), uint64(place), uint64(0)
+    chunk = (place - 1) // CHUNK_SIZE
+    begin, end, edges_read = uint64(chunk * CHUNK_SIZE), uint64(place), uint64(0)
     for i in range(begin, end):
         _prefetch_ahead(i, end, rows, words, lists.pool)
         u = uint64(lists.pool[i])
         d = rows.dist[u] if words is None else words.known[u] >> HALF
         if list_of(number_of(d, scale), window) != slot:
             continue  # it was processed in a nearer slot
-        if words is not None and d >= uint64(FAR - words.largest):
+        if words is not None and d >= uint64(UNSET_HALF - words.largest):
             lists.shared[BEYOND] = 1
             continue
         number = number_of_vertex(u, rows.numbers)
@@ -176,7 +176,7 @@ def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
             there = list_of(number_of(new, scale), window)
             if there == slot or not waited or list_of(number_of(old, scale), window) != there:
                 push(there, v, lists)  # unless it waits there already
-    free(chunk, lists)
+    free_chunk(chunk, lists)
     return edges_read
 
 

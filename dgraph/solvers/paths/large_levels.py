@@ -20,7 +20,7 @@ NEXT, FOUND, SEEN = 0, 8, 16  # counts of a pulled level, on cache lines of thei
 
 
 @part
-def ends(level, goal, best):
+def is_last_level(level, goal, best):
     """Whether the search ends at this level. The answer is the same if another thread is already a level further."""
     return level >= goal.depth or (goal.target != NONE and best[goal.target] >> BITS <= level)
 
@@ -42,7 +42,7 @@ def pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, b
             if w >= front.size:
                 break
             end = min(w + sizes.taken, front.size)
-            more, seen = _look(w, end, level, incoming, ascending, best, front, found, unknown)
+            more, seen = _find_predecessors(w, end, level, incoming, ascending, best, front, found, unknown)
             reached += more
             edges += seen
         atomic_add(count, FOUND, reached)
@@ -50,7 +50,7 @@ def pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, b
         before, length = length, count[FOUND]
         front, found = found, front
         level += 1
-        if (length < before and length * sizes.beta < best.size) or length == 0 or ends(level, goal, best):
+        if (length < before and length * sizes.beta < best.size) or length == 0 or is_last_level(level, goal, best):
             return level, front, edges
 
 
@@ -70,7 +70,7 @@ def _mark(rank, size, level, incoming, best, front, unknown):
 
 
 @part
-def _look(first, last, level, incoming, ascending, best, front, found, unknown):
+def _find_predecessors(first, last, level, incoming, ascending, best, front, found, unknown):
     """Vertices look for a predecessor in the frontier. Returns how many found one, and the number of edges read."""
     reached, edges = np.int64(0), np.int64(0)
     for w in range(uint64(first), uint64(last)):
@@ -100,7 +100,7 @@ def _look(first, last, level, incoming, ascending, best, front, found, unknown):
 
 
 @part
-def listed(rank, size, front, out, queue, at):
+def list_bits(rank, size, front, out, queue, at):
     """Write a thread's share of a bitmap to its queue. Returns the end of the queue, and the number of edges out of its
     vertices."""
     first, last = share(rank, size, front.size)

@@ -15,11 +15,11 @@ from dgraph.programs.monoid import UNREACHED
 from dgraph.solvers.paths.large_levels import LOW, SIX
 from dgraph.solvers.paths.row_order import order_of
 from dgraph.solvers.paths.vertex_numbers import VertexNumbers, number_of_vertex, numbers_of
-from dgraph.solvers.solver import SOON, SettleProblem
+from dgraph.solvers.solver import FIRST_SEND_FACTOR, SettleProblem
 from dgraph.tables.edge_tables import cached_on
 
-LARGE = 1 << 17  # a level with more edges costs more than a round of all workers
-MANY = 1 << 20  # edges after which a round ends
+LARGE_LEVEL = 1 << 17  # a level with more edges costs more than a round of all workers
+ROUND_EDGES = 1 << 20  # edges after which a round ends
 ALPHA = 30  # pull once a level has 1/ALPHA of the edges that have not been pushed along,
 SCAN = 8  # and at least an edge for every SCAN vertices, because a pull scans them all
 NEAR, FAR = uint64(8), uint64(24)  # prefetch distances: of rows, and of the bounds of rows
@@ -80,8 +80,8 @@ def settle(part: SettleProblem, tight: TightEdges | None = None) -> tuple[int, n
     rows = BothOrders(*sides, ascending, numbers_of(part.edges))
     limit = min(part.values.get(name, UNREACHED) for name in ("depth_limit", "horizon"))
     reached = LevelMessage(part.best, part.improved, bits, limit)
-    many = MANY // SOON if part.unheard else MANY
-    pulled = _settle(rows, reached, scratch, frontier, levels, tight, LARGE, many)
+    many = ROUND_EDGES // FIRST_SEND_FACTOR if part.has_not_sent else ROUND_EDGES
+    pulled = _settle(rows, reached, scratch, frontier, levels, tight, LARGE_LEVEL, many)
     order.edges_read += pulled
     edges_read, length, rest, _ = scratch.counts.tolist()
     waits = part.best[frontier[rest:]] >> bits == levels[rest:]  # not if visited on a lower level, or in `now`

@@ -13,7 +13,7 @@ from numba import uint64
 from dgraph.native.team import ONE, atomic_max, kernel, share, team
 from dgraph.partition.adjacency import Adjacency
 
-PATIENCE = 2  # rows are sorted once this many times all edges have been read
+READS_BEFORE_SORT = 2  # rows are sorted once this many times all edges have been read
 
 
 @dataclass
@@ -39,7 +39,7 @@ def order_of(rows: Adjacency, reverse: Adjacency, threads: int) -> Order:
             # a new Adjacency: a value that refers to its weak key would keep it alive
             _orders[rows] = Order(Adjacency(rows.indptr, rows.neighbours), not disorder[0])
         order = _orders[rows]
-        if not order.ascending and order.edges_read > PATIENCE * rows.num_edges:
+        if not order.ascending and order.edges_read > READS_BEFORE_SORT * rows.num_edges:
             ends = Adjacency(reverse.indptr, reverse.neighbours)
             order = _orders[rows] = Order(ends.transposed(threads), True)
     return order

@@ -9,17 +9,17 @@ import numpy as np
 from dgraph.native.team import worthwhile_threads
 from dgraph.programs.monoid import NONE, UNREACHED
 from dgraph.solvers.paths.bellman_ford import bellman_ford, by_steps
-from dgraph.solvers.paths.breadth_first import Goal, search
-from dgraph.solvers.paths.delta_stepping import RelaxResult, relax, rows_of, width
+from dgraph.solvers.paths.breadth_first import SearchGoal, search
+from dgraph.solvers.paths.delta_stepping import RelaxResult, relax, rows_of, slot_width
 from dgraph.solvers.paths.distance_slots import LISTS, WaitList
-from dgraph.solvers.paths.edge_relaxation import FAR, PathTables, PathWords, largest_whole, words_of
+from dgraph.solvers.paths.edge_relaxation import UNSET_HALF, PathTables, PathWords, largest_whole, words_of
 from dgraph.solvers.paths.local_levels import TightEdges
 from dgraph.solvers.paths.local_levels import settle as settle_levels
 from dgraph.solvers.paths.vertex_numbers import numbers_of
-from dgraph.solvers.solver import SOON, Problem, SettleProblem, Solution
+from dgraph.solvers.solver import FIRST_SEND_FACTOR, Problem, SettleProblem, Solution
 from dgraph.tables.edge_tables import cached_on
 
-LIMIT = 1 << 20  # edges after which a round ends, because news from other partitions may save many more
+ROUND_EDGES = 1 << 20  # edges after which a round ends, because news from other partitions may save many more
 NOT_CAST = tuple(map(np.dtype, ("int64", "int32", "float64", "float32")))  # weights: kernels are compiled for each
 
 
@@ -90,7 +90,7 @@ def settle(part: SettleProblem) -> tuple[int, np.ndarray]:
         delta=_width(part),
         bound=part.values.get("bound", np.inf),
         threads=threads,
-        limit=max(1, LIMIT // SOON) if part.unheard else LIMIT,
+        limit=max(1, ROUND_EDGES // FIRST_SEND_FACTOR) if part.has_not_sent else ROUND_EDGES,
         waiting=waiting,
         words=words,
     )
@@ -117,7 +117,7 @@ def _relax(problem: Problem, sources: np.ndarray, *, tree: bool = False) -> tupl
     target, threads, edges = problem.values.get("target", NONE), _threads(problem), _weighted(problem)
     words = _words(problem)
     if words is not None:
-        words.known[sources] = FAR
+        words.known[sources] = UNSET_HALF
         rows = rows_of(*edges, words.dist)._replace(improved=np.empty(0, bool))
         result = relax(rows, sources, delta=_width(problem), target=target, threads=threads, words=words)
         if not result.beyond:
@@ -130,7 +130,7 @@ def _relax(problem: Problem, sources: np.ndarray, *, tree: bool = False) -> tupl
 def _width(part: Problem | SettleProblem) -> float:
     """The width of slots, cached with the edges."""
     (out,) = part.edges.senders("out")
-    return cached_on(out, ("width", part.edges.columns.get("weight")), lambda: width(*_weighted(part)))
+    return cached_on(out, ("width", part.edges.columns.get("weight")), lambda: slot_width(*_weighted(part)))
 
 
 def _words(part: Problem | SettleProblem) -> PathWords | None:
@@ -139,10 +139,10 @@ def _words(part: Problem | SettleProblem) -> PathWords | None:
     numbers, threads = part.edges.partition.numbers, _threads(part)
 
     def largest() -> int:
-        return largest_whole(weights, threads) if numbers.max(initial=0) < FAR else FAR
+        return largest_whole(weights, threads) if numbers.max(initial=0) < UNSET_HALF else UNSET_HALF
 
-    weight = FAR if column is None else cached_on(out, ("largest whole", column), largest)
-    return words_of(len(numbers), weight) if weight < FAR else None
+    weight = UNSET_HALF if column is None else cached_on(out, ("largest whole", column), largest)
+    return words_of(len(numbers), weight) if weight < UNSET_HALF else None
 
 
 def _sources(problem: Problem) -> np.ndarray:
@@ -174,7 +174,7 @@ def _distances(problem: Problem, sources: np.ndarray) -> tuple[np.ndarray, int]:
     """Distances from the nearest source, up to that of the target if there is one; and the number of edges read."""
     target = problem.values.get("target", NONE)
     if "weight" not in problem.edges.columns:  # every edge has length 1
-        solution = search(problem, sources.astype(np.int64), Goal(UNREACHED, target))
+        solution = search(problem, sources.astype(np.int64), SearchGoal(UNREACHED, target))
         dist, edges = solution.values["distance"], solution.edges
     else:
         dist, _, (edges, _, _) = _relax(problem, sources)

@@ -14,8 +14,8 @@ from dgraph.solvers.union_find import flatten, link
 from dgraph.tables.edge_tables import EdgeTables
 
 ROUNDS = 2  # edges of each vertex that are linked before the largest component is chosen
-MORE = 2  # more edges, from the end of each row, while less than half of the vertices are in that component
-LONG = 8  # the mean degree from which these are worth it
+MORE_EDGES = 2  # more edges, from the end of each row, while less than half of the vertices are in that component
+LONG_ROWS = 8  # the mean degree from which these are worth it
 SAMPLES = 256  # about how many vertices are sampled to choose the largest component
 GRAIN = 4096  # vertices that a thread takes at a time
 AHEAD = uint64(16)  # prefetch distance of neighbours' trees, in vertices
@@ -48,7 +48,7 @@ def _find(edges: EdgeTables, component: np.ndarray) -> tuple[np.ndarray, int]:
     arrays = [array for table in (tables[0], tables[-1]) for array in (table.indptr, table.neighbours)]
     above = np.empty(partition.num_local, np.uint32)
     rounds = 2 * ROUNDS if len(tables) == 2 and _is_bipartite(*tables) else ROUNDS
-    more = MORE if tables[0].num_edges >= LONG * partition.num_local else 0
+    more = MORE_EDGES if tables[0].num_edges >= LONG_ROWS * partition.num_local else 0
     counts = np.zeros((2 * (rounds + more) + 4, 8), np.int64)
     threads = worthwhile_threads(edges.threads, tables[0].num_edges)
     # so many rounds link edges of the second order: a proxy may have no others

@@ -11,7 +11,7 @@ from dgraph.native.team import ONE, atomic_add, atomic_min, barrier, kernel, tea
 from dgraph.solvers.solver import Problem, Solution
 from dgraph.solvers.subgraphs.neighbours import OTHERS, distinct, is_simple
 
-LEVELS = 1 << 31  # more than any graph has
+MOST_LEVELS = 1 << 31  # more than any graph has
 GRAIN = 64  # consecutive vertices of one thread: vertices with similar numbers often have the same level
 
 
@@ -48,7 +48,7 @@ def peel(problem: Problem, levels: int) -> tuple[np.ndarray, int]:
     left = np.empty(size, np.int32)
     waiting = np.empty((threads, size // threads + GRAIN), np.uint32)
     going = np.empty((threads, size), np.uint32)
-    team(_peel, threads, begins, ends, others, left, waiting, going, np.array([0, LEVELS, LEVELS]), levels)
+    team(_peel, threads, begins, ends, others, left, waiting, going, np.array([0, MOST_LEVELS, MOST_LEVELS]), levels)
     return left.astype(np.int64), int((ends - begins).sum())
 
 
@@ -72,7 +72,7 @@ def _peel(rank, size, signals, begins, ends, others, left, waiting, going, share
         if shared[0] == left.size:
             break
         deep = still = uint64(0)
-        above = np.int64(LEVELS)
+        above = np.int64(MOST_LEVELS)
         for i in range(count):
             u = own[i]
             stack[deep], own[still] = u, u
@@ -84,7 +84,7 @@ def _peel(rank, size, signals, begins, ends, others, left, waiting, going, share
         barrier(size, signals)
         lowest = shared[1 + turn]
         if rank == 0:
-            shared[2 - turn] = LEVELS
+            shared[2 - turn] = MOST_LEVELS
         if lowest > level:
             level = lowest
             continue

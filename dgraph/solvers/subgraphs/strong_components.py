@@ -11,34 +11,34 @@ from numba import uint32, uint64
 
 from dgraph.native.team import ONE, kernel
 from dgraph.programs.monoid import NONE
-from dgraph.solvers.paths.breadth_first import Goal, search
+from dgraph.solvers.paths.breadth_first import SearchGoal, search
 from dgraph.solvers.solver import Problem, Solution
 from dgraph.tables.edge_tables import EdgeTables
 
 NEW, DONE = uint32(0), uint32((1 << 32) - 1)  # values of `low`: not visited yet; in a finished component
-NEAR = Goal(depth=128, target=NONE)  # the depth at which the search for the first component gives up
+SHALLOW_GOAL = SearchGoal(depth=128, target=NONE)  # the depth at which the search for the first component gives up
 
 
 def strong_components(problem: Problem) -> Solution:
     """Solver of `scc`: the column `component`, the smallest vertex of each vertex's component."""
     (out,), n = problem.edges.senders("out"), problem.vertices
     component, low = np.empty(n, np.int64), np.zeros(n, np.uint32)
-    members, edges_read = _around(problem) if n else (np.empty(0, np.int64), 0)
+    members, edges_read = _component_of_hub(problem) if n else (np.empty(0, np.int64), 0)
     if len(members):
         component[members], low[members] = members[0], DONE
     edges_read += _search_depth_first(out.indptr, out.neighbours, low, component)
     return Solution({"component": component}, edges=edges_read)
 
 
-def _around(problem: Problem) -> tuple[np.ndarray, int]:
+def _component_of_hub(problem: Problem) -> tuple[np.ndarray, int]:
     """The members of the component of a vertex with many edges, and the number of edges read. Empty if some vertices
     are far from it: then each of these searches would take as long as the depth-first one, which is still to come."""
     pivot = np.argmax(np.minimum(problem.edges.degrees("out"), problem.edges.degrees("in")))
     reached, edges_read = np.ones(problem.vertices, bool), 0
     for one_way in (problem, _reversed(problem)):
-        side = search(one_way, np.array([pivot]), NEAR)
+        side = search(one_way, np.array([pivot]), SHALLOW_GOAL)
         edges_read += side.edges
-        if side.rounds > NEAR.depth:
+        if side.rounds > SHALLOW_GOAL.depth:
             return np.empty(0, np.int64), edges_read
         reached &= side.values["distance"] < np.inf
     return np.flatnonzero(reached), edges_read
