@@ -155,7 +155,7 @@ def superstep(length: int) -> list[Finding]:
 def launches(count: int) -> str:
     """What the host pays for what supersteps are made of."""
     cuda = Cuda(recipe_of(Components(), "cuda").source)
-    flags = cuda.memory.moved(np.zeros(256, np.int32))
+    flags = cuda.memory.to_device(np.zeros(256, np.int32))
     parts = {
         "a kernel": lambda: cuda.arrays.launch("count_flags", 256, arrived=flags, listed=COUNTED),
         "a fill": lambda: cuda.memory.fill(flags, 0),

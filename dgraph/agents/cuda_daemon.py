@@ -38,7 +38,7 @@ class CudaWorkspace(Workspace):
             name: self.memory.empty(array.shape, arguments[name].dtype if name in arguments else array.dtype)
             for name, array in spec.arrays.items()
         }
-        constants = {name: self.memory.moved(np.asarray(value)) for name, value in spec.constants.items()}
+        constants = {name: self.memory.to_device(np.asarray(value)) for name, value in spec.constants.items()}
         self.values: list[dict[str, Any]] = [
             {
                 **constants,
@@ -60,7 +60,9 @@ class CudaWorkspace(Workspace):
             if is_push(call.kernel):
                 return int(cuda.once(call.kernel, call.hi, values))
             lists = cuda.by_degree(self.arrays["indptr"][call.lo : call.hi + 1], call.lo)
-            rows = [RowList(size, ids, cuda.arrays.copied(f"rows {i}", ids)) for i, (size, ids) in enumerate(lists)]
+            rows = [
+                RowList(size, ids, cuda.arrays.copy_to_scratch(f"rows {i}", ids)) for i, (size, ids) in enumerate(lists)
+            ]
             cuda.gather(call.kernel, rows, values, call.lo, call.hi)
             return None
 

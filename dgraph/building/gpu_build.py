@@ -190,10 +190,10 @@ class DeviceEdges:
         """The table that turns ids into numbers: the sorted ids, the number at each distance from the first id, or None
         if that distance is the number."""
         if ids.ranks is None:
-            return self.memory.moved(np.asarray(ids.tables[0])).raw
+            return self.memory.to_device(np.asarray(ids.tables[0])).raw
         if ids.ranks.is_dense:
             return None
-        places = self.memory.moved(ids.ranks.members()).raw
+        places = self.memory.to_device(ids.ranks.members()).raw
         places -= ids.ranks.first
         table = self.xp.empty(64 * len(ids.ranks.words), np.uint32)
         table[places] = self.xp.arange(len(places), dtype=np.uint32)
@@ -213,7 +213,7 @@ class DeviceEdges:
     def _column(self, frame: DeviceFrame, name: str, is_weight: bool) -> Any:
         column = frame[name]
         if column.dtype.kind not in "iufb" or (is_weight and column.dtype.kind == "f" and self.xp.isnan(column).any()):
-            return self.memory.moved(numeric_column(frame.to_arrow(), name, is_weight)).raw  # may raise
+            return self.memory.to_device(numeric_column(frame.to_arrow(), name, is_weight)).raw  # may raise
         return column
 
 

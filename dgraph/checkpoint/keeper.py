@@ -115,7 +115,7 @@ def restore_arrays(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]
         for name in fields_of(state):
             state.arrays.write(state.values[name], np.arange(state.n, dtype=np.uint32), found[name])
         senders = np.flatnonzero(found[SENDERS]).astype(np.uint32)
-        state.frontier.send(state.arrays.first(state.arrays.moved(senders), len(senders)))
+        state.frontier.send(state.arrays.first(state.arrays.to_device(senders), len(senders)))
         state.arrays.fill(state.values["arrived"], 0, False)
         state.frontier.clear()
         state.resume(rounds.phase)
@@ -145,8 +145,8 @@ def globals_of(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
 def arrays_of(state: Any) -> dict[str, np.ndarray]:
     """Copies of these arrays for the owned vertices, because the run goes on."""
     state.halt()
-    arrays = {name: state.arrays.brought(state.values[name], state.n).copy() for name in fields_of(state)}
+    arrays = {name: state.arrays.to_host(state.values[name], state.n).copy() for name in fields_of(state)}
     sends = np.zeros(state.n, bool)
     senders = state.frontier.senders
-    sends[state.arrays.brought(senders, len(senders))] = True
+    sends[state.arrays.to_host(senders, len(senders))] = True
     return {NUMBERS: state.partition.numbers[: state.n], **arrays, SENDERS: sends}

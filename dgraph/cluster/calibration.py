@@ -116,7 +116,7 @@ def gather_rate(name: str, partition: Partition, how: DaemonSettings, **where: A
     tables, n = EdgeTables(partition, True, {}, where["threads"]), partition.num_owned
     connection = agent_of(name).connect(recipe, n, how, **where)
     arrays, table = connection.arrays, vertex_table(recipe, tables, {})
-    values = {name: arrays.moved(array) for name, array in table.items()}
+    values = {name: arrays.to_device(array) for name, array in table.items()}
     values |= tables.arguments(tables.receivers("out", at_once=True)[0])
 
     def pull() -> None:

@@ -55,8 +55,8 @@ class Cuda:
         self.arrays = DeviceVertexArrays(self.memory, self.tally, self._general, self._fold)
         self._own: dict[str, Any] = {total_name(name): self.tally.device[name] for name in dtypes}
         self._own |= {partial_name(name): self.memory.empty(self.grid.blocks, dtype) for name, dtype in dtypes.items()}
-        self._own[FINISHED] = self.memory.moved(np.zeros(1, np.int64))
-        self._own |= {"parts": self.memory.moved(np.zeros(1, np.uint32)), "part_size": WHOLE_ROW}
+        self._own[FINISHED] = self.memory.to_device(np.zeros(1, np.int64))
+        self._own |= {"parts": self.memory.to_device(np.zeros(1, np.uint32)), "part_size": WHOLE_ROW}
         self._lists: dict[tuple, tuple[Any, list[RowList]]] = {}
         self._counts: dict[str, DeferredCount] = {}
         self._arguments: dict[str, frozenset[str]] = {}  # the names of each kernel's arguments
@@ -158,8 +158,8 @@ class Cuda:
         if isinstance(value, DeviceArray):
             return value
         if argument.name == "ids" or argument.name.startswith("incoming_"):  # mail, which is read once
-            return self.arrays.copied(argument.name, value)
-        return self.memory.stays(value)  # edges
+            return self.arrays.copy_to_scratch(argument.name, value)
+        return self.memory.resident_copy(value)  # edges
 
     def _queue(self, queued: Any) -> DeferredCount:
         """The length of the queue before the next kernel. The host need not know it if the last kernel extended the
@@ -201,7 +201,7 @@ class Cuda:
         key = id(indptr), first, count
         if key not in self._lists:
             lists = self.by_degree(indptr[first : count + 1], first)
-            self._lists[key] = indptr, [RowList(size, rows, self.memory.moved(rows)) for size, rows in lists]
+            self._lists[key] = indptr, [RowList(size, rows, self.memory.to_device(rows)) for size, rows in lists]
         return self._lists[key][1]
 
     def by_degree(self, ends: np.ndarray, first: int) -> list[tuple[int, np.ndarray]]:
@@ -213,4 +213,4 @@ class Cuda:
     def _scratch(self, name: str, edges: int) -> dict[str, DeviceArray]:
         """Scratch for the neighbourhoods of this many edges, if the kernel uses any."""
         names = SCRATCH.keys() & self._names(name)
-        return self.arrays.rooms({one: SCRATCH[one] * edges for one in sorted(names)}, np.int64)
+        return self.arrays.scratch_arrays({one: SCRATCH[one] * edges for one in sorted(names)}, np.int64)

@@ -66,7 +66,7 @@ class Memory:
         self.budget = budget
         self.used = 0  # bytes
         self.copied = self.copies = 0  # between host and device: bytes, and number of copies
-        self._stay: dict[int, tuple[Any, DeviceArray]] = {}  # by the id of an array of the host: a reference to it
+        self._residents: dict[int, tuple[Any, DeviceArray]] = {}  # by the id of an array of the host: a reference to it
         self._counting = threading.RLock()  # any thread may release arrays at any time
         self._swept = -math.inf
 
@@ -104,19 +104,19 @@ class Memory:
         """Whether `size` bytes can be allocated while leaving a share `spare` of the budget free."""
         return self.budget is None or self.used + size <= self.budget * (1 - spare)
 
-    def moved(self, array: np.ndarray) -> DeviceArray:
+    def to_device(self, array: np.ndarray) -> DeviceArray:
         """A copy on the device."""
         device = self.empty(array.shape, array.dtype)
         self.put(device, array)
         return device
 
-    def stays(self, array: np.ndarray) -> DeviceArray:
+    def resident_copy(self, array: np.ndarray) -> DeviceArray:
         """The device copy of an array of the host, kept for as long as that array exists."""
-        if id(array) not in self._stay:
-            device = self.moved(array)
+        if id(array) not in self._residents:
+            device = self.to_device(array)
             self.wait()  # other threads may read it on other streams
             self._keep(array, device)
-        return self._stay[id(array)][1]
+        return self._residents[id(array)][1]
 
     def adopt(self, array: np.ndarray, raw: Any) -> None:
         """Register an existing array of the device as the copy of an array of the host, if the budget allows it."""
@@ -124,14 +124,14 @@ class Memory:
             self._keep(array, self.counted(raw))
 
     def has(self, array: np.ndarray) -> bool:
-        return id(array) in self._stay
+        return id(array) in self._residents
 
     def let_go(self, array: np.ndarray) -> None:
-        self._stay.pop(id(array), None)
+        self._residents.pop(id(array), None)
 
     def _keep(self, array: np.ndarray, copy: DeviceArray) -> None:
         key = id(array)
-        self._stay[key] = weakref.ref(array, lambda _: self._stay.pop(key, None)), copy
+        self._residents[key] = weakref.ref(array, lambda _: self._residents.pop(key, None)), copy
 
     def put(self, device: DeviceArray, array: np.ndarray) -> None:
         """Copy from the host."""
@@ -159,13 +159,13 @@ class Memory:
         self.copies += 1
 
     @property
-    def whole(self) -> int | None:
+    def default_budget(self) -> int | None:
         """The budget of runs that have none."""
         return None
 
     def begin(self, budget: int | None) -> None:
         """Begin a run, which may have a budget of its own."""
-        self.budget = budget or self.whole
+        self.budget = budget or self.default_budget
 
     def give_back(self) -> None:
         """Return freed memory that is kept for future arrays, because another library needs it."""

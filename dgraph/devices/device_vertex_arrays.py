@@ -84,12 +84,12 @@ class DeviceVertexArrays(VertexArrays):
         self._listed: DeviceIds | None = None  # the list whose long rows are in scratch now
         self.direct = 0  # bytes of messages that stayed on devices
 
-    def moved(self, array: Any) -> DeviceArray:
+    def to_device(self, array: Any) -> DeviceArray:
         if isinstance(array, DeviceArray):
             return array
-        return self.memory.moved(array) if isinstance(array, np.ndarray) else self.memory.counted(array)
+        return self.memory.to_device(array) if isinstance(array, np.ndarray) else self.memory.counted(array)
 
-    def brought(self, array: Any, count: int) -> np.ndarray:
+    def to_host(self, array: Any, count: int) -> np.ndarray:
         array = array.array if isinstance(array, DeviceIds) else array
         return self.memory.get(array[:count]) if isinstance(array, DeviceArray) else array[:count]
 
@@ -101,25 +101,25 @@ class DeviceVertexArrays(VertexArrays):
     def first(self, queue: DeviceArray, count: Any) -> DeviceIds:
         return DeviceIds(queue, count)
 
-    def listed(self, queue: DeviceArray, ranges: Sequence[tuple[int, Any]]) -> DeviceIds:
+    def join_ranges(self, queue: DeviceArray, ranges: Sequence[tuple[int, Any]]) -> DeviceIds:
         return DeviceIds(queue, ranges[0][1] or 0)
 
-    def joined(self, lists: Sequence[Any], room: DeviceArray) -> DeviceIds:
-        """The first list is in `room` already, or empty."""
+    def join_lists(self, lists: Sequence[Any], queue: DeviceArray) -> DeviceIds:
+        """The first list is in `queue` already, or empty."""
         count = len(lists[0])
         for ids in lists[1:]:
-            self.memory.put(room[count : count + len(ids)], ids.astype(np.uint32, copy=False))
+            self.memory.put(queue[count : count + len(ids)], ids.astype(np.uint32, copy=False))
             count += len(ids)
-        return DeviceIds(room, count)
+        return DeviceIds(queue, count)
 
-    def everybody(self, n: int) -> DeviceIds:
+    def all_vertices(self, n: int) -> DeviceIds:
         return DeviceIds(self.places(slice(0, n)), n)
 
     def below(self, ids: DeviceIds, limit: int) -> DeviceIds:
-        room = self.scratch_array("below", len(ids), np.uint32)
+        queue = self.scratch_array("below", len(ids), np.uint32)
         self.tally.clear(LISTED, LISTED)
-        self.launch("list_below", len(ids), ids=ids.array, limit=limit, queue=room, listed=LISTED)
-        return DeviceIds(room, self.tally[LISTED])
+        self.launch("list_below", len(ids), ids=ids.array, limit=limit, queue=queue, listed=LISTED)
+        return DeviceIds(queue, self.tally[LISTED])
 
     def store(self, queue: DeviceArray, ids: DeviceIds) -> None:
         if ids.array is not queue and len(ids):
@@ -134,13 +134,18 @@ class DeviceVertexArrays(VertexArrays):
         self._listed = ids
         known = not isinstance(ids.count, DeferredCount) or ids.count.value is not None
         for side, slot in zip(sides, REST[: len(sides)], strict=True):
-            rest = self.rooms(
+            rest = self.scratch_arrays(
                 {f"{one} {slot}": side.num_edges // PART_EDGES + 1 for one in ("senders", "parts")}, np.uint32
             )
             ids.rest[id(side.indptr)] = LongRows(
                 rest[f"senders {slot}"], rest[f"parts {slot}"], DeferredCount(self.tally, slot)
             )
-            arguments = {"ids": ids.array, LISTED: LISTED, "indptr": self.memory.stays(side.indptr), EDGES: EDGES}
+            arguments = {
+                "ids": ids.array,
+                LISTED: LISTED,
+                "indptr": self.memory.resident_copy(side.indptr),
+                EDGES: EDGES,
+            }
             arguments |= {"rest": slot, **ids.rest[id(side.indptr)].arguments}
             if not known:
                 self.launch("count_edges", 0, most=len(ids.array), **arguments)
@@ -170,15 +175,17 @@ class DeviceVertexArrays(VertexArrays):
     def write(self, array: DeviceArray, ids: np.ndarray, values: Any) -> None:
         if len(ids):
             on_host = not isinstance(values, DeviceArray)
-            packed = self.copied("packed", np.ascontiguousarray(values, array.dtype)) if on_host else values
-            self._words("unpack", array, len(ids), ids=self.copied("ids", ids.astype(np.uint32)), packed=packed.words)
+            packed = self.copy_to_scratch("packed", np.ascontiguousarray(values, array.dtype)) if on_host else values
+            self._words(
+                "unpack", array, len(ids), ids=self.copy_to_scratch("ids", ids.astype(np.uint32)), packed=packed.words
+            )
 
     def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
         return self.run(phase_name(phase, BEST), len(senders), {**values, "senders": senders})
 
     # -- what travels --------------------------------------------------------------------------------------------------
 
-    def news(self, arrays: Sequence[DeviceArray], before: Any, n: int) -> tuple[Any, Any]:
+    def changed_rows(self, arrays: Sequence[DeviceArray], before: Any, n: int) -> tuple[Any, Any]:
         if before is None:
             before = [self.memory.empty(array.shape, array.dtype) for array in arrays]
             for old, array in zip(before, arrays, strict=True):
@@ -205,25 +212,27 @@ class DeviceVertexArrays(VertexArrays):
     def mail_buffer(self, size: int) -> DeviceArray | None:
         if size >= LARGE_MAIL:
             with suppress(DeviceError):
-                room = self.memory.empty(size, np.uint8)
+                buffer = self.memory.empty(size, np.uint8)
                 self.direct += size
-                return room
+                return buffer
         return None
 
     def take(self, array: DeviceArray, where: Where | None, picked: np.ndarray | None, out: Any) -> None:
-        stays = isinstance(out, DeviceArray)
+        on_device = isinstance(out, DeviceArray)
         if isinstance(where, slice) and picked is None:
-            self.memory.copy(out, array[where]) if stays else self.memory.get(array[where], out)
+            self.memory.copy(out, array[where]) if on_device else self.memory.get(array[where], out)
             return
         assert where is not None
         if picked is None:
             ids = self.places(where)
         else:
             chosen = picked + where.start if isinstance(where, slice) else where[picked]
-            ids = self.copied("ids", chosen.astype(np.uint32, copy=False))
-        packed = out if stays else self.scratch_array("packed", out.size, array.dtype)[: out.size].reshape(out.shape)
+            ids = self.copy_to_scratch("ids", chosen.astype(np.uint32, copy=False))
+        packed = (
+            out if on_device else self.scratch_array("packed", out.size, array.dtype)[: out.size].reshape(out.shape)
+        )
         self._words("pack", array, len(out), ids=ids, packed=packed.words)
-        if not stays:
+        if not on_device:
             self.memory.get(packed, out)
 
     # -- scratch -------------------------------------------------------------------------------------------------------
@@ -236,7 +245,7 @@ class DeviceVertexArrays(VertexArrays):
             self._scratch[key] = self.memory.empty(max(1, count), dtype)
         return self._scratch[key]
 
-    def rooms(self, counts: Mapping[str, int], dtype: Any) -> dict[str, DeviceArray]:
+    def scratch_arrays(self, counts: Mapping[str, int], dtype: Any) -> dict[str, DeviceArray]:
         """Several scratch arrays; if one does not fit, none of them is kept."""
         try:
             return {name: self.scratch_array(name, count, dtype) for name, count in counts.items()}
@@ -245,7 +254,7 @@ class DeviceVertexArrays(VertexArrays):
                 self._scratch.pop(f"{name} {np.dtype(dtype)}", None)
             raise
 
-    def copied(self, name: str, array: np.ndarray) -> DeviceArray:
+    def copy_to_scratch(self, name: str, array: np.ndarray) -> DeviceArray:
         """A copy of an array of the host in scratch."""
         copy = self.scratch_array(name, array.size, array.dtype)[: array.size].reshape(array.shape)
         self.memory.put(copy, array)
@@ -259,7 +268,7 @@ class DeviceVertexArrays(VertexArrays):
             key = where.__array_interface__["data"][0], len(where)
         if key not in self._places:
             ids = np.arange(where.start, where.stop) if isinstance(where, slice) else where
-            self._places[key] = self.memory.moved(ids.astype(np.uint32))
+            self._places[key] = self.memory.to_device(ids.astype(np.uint32))
         return self._places[key]
 
     def _marks(self, name: str, count: int) -> DeviceArray:

@@ -55,7 +55,7 @@ class EdgeBlocks:
     ) -> None:
         """Call `run` for blocks that cover all rows; the edges of a row are between consecutive `ends`, and the first
         row has number `first`. `prepare` allocates scratch for kernels over a number of edges."""
-        if self._stay(edges, prepare):
+        if self._keep_on_device(edges, prepare):
             run({}, first, first + len(ends) - 1)
             return
         blocks = [Block(a + first, b + first, e) for a, b, e in self._cut(kernel, edges, ends, prepare)]
@@ -66,14 +66,14 @@ class EdgeBlocks:
         else:
             run_concurrently([passage], blocks)
 
-    def _stay(self, edges: Mapping[str, np.ndarray], prepare: Callable[[int], Any]) -> bool:
+    def _keep_on_device(self, edges: Mapping[str, np.ndarray], prepare: Callable[[int], Any]) -> bool:
         """Copy all edges to the device if they fit; returns whether they are there."""
         missing = [array for array in edges.values() if not self.memory.has(array)]
         if missing and not self.memory.fits(sum(array.nbytes for array in missing), RESERVED_SHARE):
             return False
         try:
             for array in missing:
-                self.memory.stays(array)
+                self.memory.resident_copy(array)
             prepare(max(map(len, edges.values())))
         except DeviceError:  # less memory is left than the budget says
             for array in missing:

@@ -96,7 +96,7 @@ class GpuMemory(Memory):
             return super().pinned(size)
 
     @property
-    def whole(self) -> int:
+    def default_budget(self) -> int:
         return int(BUDGET_SHARE * self.xp.cuda.runtime.memGetInfo()[1])
 
     def pin(self, array: np.ndarray) -> bool:

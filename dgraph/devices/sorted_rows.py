@@ -74,7 +74,7 @@ def concatenate(xp: Any, pieces: list[Any]) -> Any:
 
 def to_gpu(memory: Memory, array: np.ndarray) -> Any:
     """An array of the host on the GPU; it may be there already."""
-    return (memory.stays(array) if memory.has(array) else memory.moved(array)).raw
+    return (memory.resident_copy(array) if memory.has(array) else memory.to_device(array)).raw
 
 
 def to_host(memory: Memory, raw: Any) -> np.ndarray:

@@ -330,7 +330,7 @@ class LookAhead:
 
     def _quiet_rounds(self, state: PartitionState, phase: PhaseAnalysis) -> int:
         senders = state.frontier.senders
-        return quiet_rounds(state.edges, phase.along, state.arrays.brought(senders, len(senders)))
+        return quiet_rounds(state.edges, phase.along, state.arrays.to_host(senders, len(senders)))
 
     def tell(self) -> tuple[int, int]:
         return self.seen, self.last

@@ -100,7 +100,7 @@ class ProxyMail:
         ends know, and the values."""
         for sender, buffer in self._arrived(tags):
             if isinstance(buffer, DeviceBuffer):
-                buffer = buffer._replace(there=self.arrays.moved(buffer.there))
+                buffer = buffer._replace(there=self.arrays.to_device(buffer.there))
             yield tag_of(buffer), sender, *decode(buffer)
 
     def bring(self, buffers: Sequence[tuple[int, Buffer]]) -> None:

@@ -19,11 +19,11 @@ class VertexArrays:
     """Operations on NumPy arrays. A `queue` is an array whose first elements are a list; `ids` are lists of local
     ids."""
 
-    def moved(self, array: Any) -> Any:
+    def to_device(self, array: Any) -> Any:
         """A copy of the array where kernels run; here, the array itself."""
         return array
 
-    def brought(self, array: Any, count: int) -> np.ndarray:
+    def to_host(self, array: Any, count: int) -> np.ndarray:
         """The first `count` values of an array, in this process's memory."""
         return array[:count]
 
@@ -36,16 +36,17 @@ class VertexArrays:
         """The list at the head of a queue."""
         return queue[:count]
 
-    def listed(self, queue: Any, ranges: Sequence[tuple[int, Any]]) -> Any:
-        """One list from what a kernel has listed: (start in the queue, length) for each range of its rows."""
+    def join_ranges(self, queue: Any, ranges: Sequence[tuple[int, Any]]) -> Any:
+        """Joins what a kernel has written to a queue: (start in the queue, length) for each range of its rows."""
         lists = [queue[begin : begin + int(length or 0)] for begin, length in ranges]
         return lists[0] if len(lists) == 1 else np.concatenate(lists)
 
-    def joined(self, lists: Sequence[Any], room: Any) -> Any:
-        """Several lists as one. All but the first come from other partitions; `room` may hold the result."""
+    def join_lists(self, lists: Sequence[Any], queue: Any) -> Any:
+        """Several lists as one. All but the first come from other partitions; `queue` may hold the result."""
         return np.concatenate(lists) if len(lists) > 1 else lists[0]
 
-    def everybody(self, n: int) -> Any:
+    def all_vertices(self, n: int) -> Any:
+        """The list of the vertices 0 to n - 1."""
         return np.arange(n, dtype=np.uint32)
 
     def below(self, ids: Any, limit: int) -> Any:
@@ -92,7 +93,7 @@ class VertexArrays:
 
     # -- copies for other partitions -----------------------------------------------------------------------------------
 
-    def news(self, arrays: Sequence[Any], before: list[Any] | None, n: int) -> tuple[Any, list[Any]]:
+    def changed_rows(self, arrays: Sequence[Any], before: list[Any] | None, n: int) -> tuple[Any, list[Any]]:
         """A mask of the first n rows that differ from `before`, and a copy of the rows for the next call. If `before`
         is None, the mask is None: all rows count as changed."""
         now = [array[:n] for array in arrays]
@@ -104,7 +105,7 @@ class VertexArrays:
         return changed, before
 
     def select_flags(self, mask: Any, where: Where) -> np.ndarray:
-        """A mask of some vertices, in this process's memory."""
+        """The flags of some vertices, in this process's memory."""
         return mask[where]
 
     def differing_rows(self, arrays: Sequence[Any], where: slice, values: Sequence[Any]) -> np.ndarray:

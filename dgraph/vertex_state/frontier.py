@@ -25,7 +25,7 @@ class Frontier:
 
     def move(self, arrays: VertexArrays) -> None:
         """Move the arrays to where kernels run."""
-        self.queue, self.spare = arrays.moved(self.queue), arrays.moved(self.spare)
+        self.queue, self.spare = arrays.to_device(self.queue), arrays.to_device(self.spare)
 
     @property
     def arguments(self) -> dict[str, Any]:

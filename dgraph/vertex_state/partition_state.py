@@ -105,7 +105,7 @@ class PartitionState:
         """Move arrays to where kernels run, then call `seed`."""
         self.arrays = self.post.arrays = self.agent.arrays
         for arrays in (self.values, self.degrees):
-            arrays |= {name: self.arrays.moved(array) for name, array in arrays.items() if np.ndim(array)}
+            arrays |= {name: self.arrays.to_device(array) for name, array in arrays.items() if np.ndim(array)}
         self.frontier.move(self.arrays)
         self.prepare_round(self.analysis.phases[0], 0)
         self.seed()
@@ -153,7 +153,7 @@ class PartitionState:
                 self.arrays.write(self.values[name], ids, value)
             senders.append(ids if self.round_options.changed_only else ids[values[-1]])
         if len(senders) > 1:
-            self.frontier.send(self.arrays.joined(senders, self.frontier.spare))
+            self.frontier.send(self.arrays.join_lists(senders, self.frontier.spare))
 
     def cross(self, phase: PhaseAnalysis) -> None:
         """Send messages along all edges here."""
@@ -232,7 +232,7 @@ class PartitionState:
     def ready(self) -> Any:
         """The owned vertices that fire next."""
         if not self.round_options.active_only:
-            return self.arrays.everybody(self.n)
+            return self.arrays.all_vertices(self.n)
         if self.frontier.scan:
             return self.arrays.list_flagged(self.values["arrived"], 0, self.n)
         queue = self.arrays.first(self.frontier.queue, self.frontier.queued)
@@ -278,10 +278,10 @@ class PartitionState:
             columns = states_as_columns(self.analysis, self.values, self.n)
         else:
             room = empty_results(self.analysis, self.n)
-            self.values |= {name: self.arrays.moved(array) for name, array in room.items()}
+            self.values |= {name: self.arrays.to_device(array) for name, array in room.items()}
             self.agent.rows(kernel, self.n, self.values)
             columns = {name: self.values[f"result_{name}"] for name in self.analysis.results}
-        return {name: self.arrays.brought(array, self.n) for name, array in columns.items()}
+        return {name: self.arrays.to_host(array, self.n) for name, array in columns.items()}
 
     def check_sums(self) -> None:
         """Raise if the sum of messages to a vertex has exceeded its type."""
@@ -293,7 +293,7 @@ class PartitionState:
 
     def _listed(self, kernel: str, count: int, queue: Any, **more: Any) -> Any:
         """Run a kernel that lists vertices in `queue`, and return the list."""
-        return self.arrays.listed(queue, self.agent.rows(kernel, count, {**self.values, "queue": queue, **more}))
+        return self.arrays.join_ranges(queue, self.agent.rows(kernel, count, {**self.values, "queue": queue, **more}))
 
     def _mark(self, value: bool) -> None:
         self.arrays.put(self.values["sending"], self.frontier.senders, value)

@@ -53,7 +53,7 @@ class RecountState(SynchronousState):
         """Gather at owned vertices whose slack is used up."""
         (rows,) = self.edges.receivers(phase.along, at_once=True)
         arrays = [self.values[name] for name in phase.broadcast]
-        changed, self.seen = self.arrays.news(arrays, self.seen, self.size)
+        changed, self.seen = self.arrays.changed_rows(arrays, self.seen, self.size)
         if changed is None or not self._spent(phase, rows, np.flatnonzero(changed)):
             self.slack.fill(-1)
         self.total["edges"] += int(edges_without_slack(self.slack, rows.indptr))

@@ -43,7 +43,7 @@ class SynchronousState(PartitionState):
         arrays, changed = [self.values[name] for name in names], None
         if self.round_options.changed_only:
             key = tag, *names
-            changed, self.sent_before[key] = self.arrays.news(arrays, self.sent_before.get(key), self.n)
+            changed, self.sent_before[key] = self.arrays.changed_rows(arrays, self.sent_before.get(key), self.n)
         self.post.broadcast(tag, side, arrays, changed, exact=False)
 
     def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:

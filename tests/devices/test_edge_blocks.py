@@ -72,7 +72,7 @@ def test_a_budget_is_a_number_of_bytes(wrong):
 @pytest.mark.parametrize("asked", ["auto", None])
 def test_measuring_blocks_of_one_length_does_not_make_tiny_blocks(asked):
     blocks, edges = EdgeBlocks(Memory(), asked), {"neighbours": np.zeros(1 << 22, np.uint32)}
-    blocks._stay = lambda *_: False
+    blocks._keep_on_device = lambda *_: False
     for _ in range(10):  # the model takes a call to cost nothing
         blocks.measured["pull"].add(1 << 20, 1e-3, 1e-3, 0.0)
     blocks.each("pull", edges, np.arange(0, (1 << 22) + 1, 8), 0, lambda arrays, low, high: None)

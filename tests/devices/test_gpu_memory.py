@@ -139,7 +139,7 @@ def test_host_arrays_are_kept_until_their_copy_is_waited_for(cupy):
     assert alive() is None
     table = np.arange(1000)
     with memory.stage(1):
-        memory.stays(table)
+        memory.resident_copy(table)
         assert memory.streams[1].waits == 2  # other threads, with other streams, take it to be there
 
 

@@ -73,7 +73,7 @@ def test_little_but_the_exchanged_values_leaves_the_gpu():
 
 
 def test_numpy_cannot_read_what_is_on_a_device():
-    there = Memory().moved(np.arange(3))
+    there = Memory().to_device(np.arange(3))
     for read in (np.asarray, np.sum, list, lambda array: array + np.ones(3)):
         with pytest.raises((DeviceError, TypeError)):
             read(there)
@@ -81,7 +81,7 @@ def test_numpy_cannot_read_what_is_on_a_device():
 
 def test_a_budget_is_kept_and_given_back():
     memory = Memory(budget=1000)
-    there = memory.moved(np.zeros(100))
+    there = memory.to_device(np.zeros(100))
     with pytest.raises(DeviceError, match="memory_budget=1,000"):
         memory.empty(30, np.float64)
     del there
