@@ -94,7 +94,7 @@ class Agent:
     ) -> Connection:
         """A connection for one partition of `vertices` local vertices, with kernels generated for `device`. With
         `lazy`, results of daemons come back when they are needed rather than after each block."""
-        kinds = settings.of(worker)
+        kinds = settings.kinds_of_worker(worker)
         if device == "cuda":
             require_cuda()
             return DirectConnection(
@@ -106,10 +106,12 @@ class Agent:
             while len(self.costs) > MOST_COSTS:
                 self.costs.pop(next(iter(self.costs)))
             keys = [(kind, kinds[:i].count(kind), threads) for i, kind in enumerate(kinds)]
-            plugs = [DaemonHandle(self.started(key), key[0], self.costs[key, recipe.source.digest]) for key in keys]
-        return StreamingConnection(recipe, vertices, settings, plugs, threads, lazy)
+            handles = [
+                DaemonHandle(self.start_daemon(key), key[0], self.costs[key, recipe.source.digest]) for key in keys
+            ]
+        return StreamingConnection(recipe, vertices, settings, handles, threads, lazy)
 
-    def started(self, key: DaemonKey) -> Daemon:
+    def start_daemon(self, key: DaemonKey) -> Daemon:
         """A daemon, started if it is not running. The caller holds the lock."""
         if key not in self.daemons:
             kind, _, threads = key

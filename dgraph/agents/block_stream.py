@@ -33,7 +33,7 @@ class StreamingConnection:
         recipe: Recipe,
         vertices: int,
         settings: DaemonSettings,
-        plugs: Sequence[DaemonHandle],
+        handles: Sequence[DaemonHandle],
         threads: int,
         lazy: bool,
     ):
@@ -41,13 +41,13 @@ class StreamingConnection:
         self.receives = {phase_name(phase, "push"): phase_name(phase, "receive") for phase in recipe.analysis.phases}
         self.tally = Counters()
         self.lanes = [  # other devices get all vertices with each block
-            Lane(plug, recipe, vertices, settings.vertex_cache if plug.kind.device == CPU else 0, self.tally)
-            for plug in plugs
+            Lane(handle, recipe, vertices, settings.vertex_cache if handle.kind.device == CPU else 0, self.tally)
+            for handle in handles
         ]
-        self.devices = " and ".join(sorted({plug.kind.device for plug in plugs}))
+        self.devices = " and ".join(sorted({handle.kind.device for handle in handles}))
         self.size = 0  # edges per block of the last request
         self.cost: Cost | None = None  # of the first daemon in that request
-        self._let_go = weakref.finalize(self, _close, self.lanes)
+        self._finalizer = weakref.finalize(self, _close, self.lanes)
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         if not is_push(name):
@@ -74,10 +74,10 @@ class StreamingConnection:
 
     def counted(self) -> dict[str, Any]:
         costs = {field.name: getattr(self.cost, field.name, None) for field in fields(Cost)}
-        return {"device": self.devices, **self.tally.taken(), "block_size": self.size, **costs}
+        return {"device": self.devices, **self.tally.take_counts(), "block_size": self.size, **costs}
 
     def disconnect(self) -> None:
-        self._let_go()
+        self._finalizer()
 
     def _stream(self, name: str, ends: np.ndarray, request: Callable[[Lane], BlockRequest], first: int = 0) -> None:
         """Send blocks through the pipelines of all daemons. Row i of the request has the edges ends[i]:ends[i + 1] and

@@ -74,22 +74,22 @@ class DaemonSettings:
     memory_budget: int | None = None  # bytes of GPU memory; edges that do not fit are streamed in blocks
 
     @property
-    def direct(self) -> bool:
+    def without_daemons(self) -> bool:
         return not self.daemons
 
-    def of(self, worker: int) -> tuple[DaemonKind, ...]:
+    def kinds_of_worker(self, worker: int) -> tuple[DaemonKind, ...]:
         """The kinds of one worker's daemons."""
         return self.daemons.get(worker, ()) if isinstance(self.daemons, Mapping) else self.daemons
 
     @property
-    def others(self) -> tuple[str, ...]:
+    def other_devices(self) -> tuple[str, ...]:
         """The devices of daemons that are not CPUs."""
         every = self.daemons.values() if isinstance(self.daemons, Mapping) else [self.daemons]
         return tuple({kind.device for kinds in every for kind in kinds} - {CPU})
 
     def options(self) -> dict[str, Any]:
         """The entries of the report."""
-        if self.direct:
+        if self.without_daemons:
             budget = {} if self.memory_budget is None else {"memory budget": f"{self.memory_budget:,} bytes"}
             return {"daemons": IN_PROCESS, **budget}
         return {

@@ -46,21 +46,21 @@ class Counters:
         with self.lock:
             self.counts[what] += count
 
-    def taken(self) -> dict[str, float]:
+    def take_counts(self) -> dict[str, float]:
         """The counts since this was last called."""
         counts, self.counts = self.counts, dict.fromkeys(COUNTED, 0.0)
         return {what: count if what in SECONDS else int(count) for what, count in counts.items()}
 
 
 class Lane:
-    """What a daemon holds of a partition. `cache` is the number of bytes of vertices that stay there between blocks."""
+    """The arrays of one partition in one daemon. `cache` is the size in bytes of its cache of vertices."""
 
-    def __init__(self, plug: DaemonHandle, recipe: Recipe, vertices: int, cache: int, tally: Counters):
-        (self.daemon, self.kind, self.costs), self.recipe, self.tally = plug, recipe, tally
+    def __init__(self, handle: DaemonHandle, recipe: Recipe, vertices: int, cache: int, tally: Counters):
+        (self.daemon, self.kind, self.costs), self.recipe, self.tally = handle, recipe, tally
         self.table, self.roles = f"{os.getpid()}-{next(_numbers)}", roles_of(recipe)
         self.cached = frozenset(name for one in self.roles.values() for name in (*one.sources, *one.rows))
         self.cache = VertexCache(min(cache // self._bytes_per_vertex(), vertices), vertices)
-        self.plain = VertexCache(0, vertices) if self.cache.slots else self.cache  # for vertices that must not stay
+        self.uncached = VertexCache(0, vertices) if self.cache.slots else self.cache  # for vertices that must not stay
         self.area = self.edges = 0  # capacity of a buffer: vertices and edges
         self.arrays: Mapping[str, np.ndarray] = {}
         self.lock = threading.Lock()  # held while a block is written
@@ -81,7 +81,7 @@ class Lane:
         """Where the area of a buffer begins."""
         return self.cache.slots + buffer * self.area
 
-    def moved(self, count: int) -> None:
+    def count_moved(self, count: int) -> None:
         """Count bytes of vertices that went to the daemon or came from it."""
         self.tally.add("moved", count)
 

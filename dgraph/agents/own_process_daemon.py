@@ -49,7 +49,7 @@ class ProcessDaemon:
             descriptor = memory_file(size_of(spec.arrays))
             self.tables[table] = spec, descriptor
             while not (self._begin() if self.process is None else self._open(table)):
-                self._lose()
+                self._kill_process()
             self.failures = 0
         return arrays_in(map_memory(descriptor), spec.arrays)
 
@@ -60,9 +60,9 @@ class ProcessDaemon:
         with self.lock:
             answer = self._ask("compute", table, call)
             if answer is LOST:
-                self._lose()
+                self._kill_process()
                 while not self._begin():
-                    self._lose()
+                    self._kill_process()
             else:
                 self.failures = 0
             return answer
@@ -109,7 +109,7 @@ class ProcessDaemon:
         spec, descriptor = self.tables[table]
         return self._ask("open", table, spec, descriptor) is not LOST
 
-    def _lose(self) -> None:
+    def _kill_process(self) -> None:
         """Kill a process that is dead or hangs, and give up after several failures."""
         self._end()
         self.failures += 1

@@ -41,18 +41,18 @@ class BlockRequest(Stages):
         self.lane, self.kernel, self.values, self.cache, self.cached = lane, kernel, values, cache, tuple(cached)
         self.roles = lane.roles[kernel]
         self.scalars = {name: values[name] for name in self.roles.scalars}
-        self.unsure = False  # whether a daemon was lost, so that slots may hold changes that are not flagged
+        self.lost_daemon = False  # whether a daemon was lost, so that slots may hold changes that are not flagged
         cache.begin_request()
 
     def refresh(self, ids: np.ndarray, slots: np.ndarray) -> None:
         """Copy vertices to slots of the cache if they have changed since they were last copied."""
         for name in self.cached:
-            self.lane.moved(refresh(self.values[name], ids, self.lane.arrays[name], slots))
+            self.lane.count_moved(refresh(self.values[name], ids, self.lane.arrays[name], slots))
 
     def compute(self, work: BlockInFlight) -> None:
         while (answer := self.lane.daemon.compute(self.lane.table, work.call)) is LOST:
             self.lane.tally.add("restarts", 1)
-            self.unsure = True
+            self.lost_daemon = True
             again = self.download(work.block, work.call.buffer)  # the lost process may have written to it
             work.call, work.places = again.call, again.places
         work.answer = answer
@@ -62,7 +62,7 @@ class BlockRequest(Stages):
         self.lane.costs[self.kernel].add(work.block.edges, *seconds)
 
     def write_back(self, slots: np.ndarray) -> None:
-        """Upload the changes in some slots of the cache, if a subclass keeps any there."""
+        """Upload the changes in some slots of the cache. Only a `PushRequest` keeps changes there."""
 
     def free_slots(self) -> None:
         """Free some slots of the cache before it is full."""
@@ -72,8 +72,8 @@ class BlockRequest(Stages):
             self.cache.free_slots(slots)
 
     def check_sums(self, first: int, owners: range | np.ndarray) -> None:
-        """Pass on that the daemon met a sum that does not fit (see `sums.py`) in one of some places: those from `first`
-        on, which hold the vertices `owners`."""
+        """Report a sum in the daemon that exceeds its type (see `message_sums.py`). The places from `first` on hold the
+        vertices `owners`."""
         if EXCESS in self.lane.arrays:
             place = int(self.lane.arrays[EXCESS][0]) - 1 - first
             if 0 <= place < len(owners):
@@ -85,7 +85,7 @@ class BlockRequest(Stages):
 
 class PullRequest(BlockRequest):
     """Rows gather from their in-edges. A block brings its rows; their neighbours are in the cache. With `lazy`, only
-    inboxes that are not empty are brought, and only rows that have a message are taken back."""
+    inboxes that are not empty are copied to the daemon, and only rows that have a message are copied back."""
 
     def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], edges: int, lazy: bool):
         super().__init__(lane, kernel, values, lane.cache, lane.roles[kernel].sources)
@@ -114,7 +114,7 @@ class PullRequest(BlockRequest):
             places = self.cache.find(neighbours, spill, lane.arrays["neighbours"][buffer])
             self.refresh(places.ids, places.slots)
             for name in self.roles.sources:
-                lane.moved(gather(values[name], places.spilled, lane.arrays[name][spill:]))
+                lane.count_moved(gather(values[name], places.spilled, lane.arrays[name][spill:]))
             used = base, spill + len(places.spilled)
             call = BlockCall(self.kernel, base, base + count, buffer, block.edges, self.scalars, used)
         lane.daemon.download(lane.table, call)
@@ -130,10 +130,10 @@ class PullRequest(BlockRequest):
                 copy[:] = self.roles.identities[name]
                 full = np.flatnonzero((values != copy).reshape(len(values), -1).any(axis=1))
                 copy[full] = values[full]
-                self.lane.moved(values[full].nbytes + index_bytes(len(full), len(values)))
+                self.lane.count_moved(values[full].nbytes + index_bytes(len(full), len(values)))
             else:
                 copy[:] = values
-                self.lane.moved(values.nbytes)
+                self.lane.count_moved(values.nbytes)
 
     def upload(self, work: BlockInFlight) -> None:
         lane, (first, last, _) = self.lane, work.block
@@ -143,11 +143,11 @@ class PullRequest(BlockRequest):
         rows: Any = slice(None)
         if self.lazy:
             rows = np.flatnonzero(written["arrived"])
-            lane.moved(index_bytes(len(rows), last - first))
+            lane.count_moved(index_bytes(len(rows), last - first))
         for name, values in written.items():
             changed = values[rows]
             self.values[name][first:last][rows] = changed
-            lane.moved(changed.nbytes)
+            lane.count_moved(changed.nbytes)
 
 
 def index_bytes(count: int, rows: int) -> int:
@@ -186,7 +186,7 @@ class PushRequest(BlockRequest):
 
     def __init__(self, lane: Lane, kernel: str, values: Mapping[str, Any], inboxes: MessageReceiver, lazy: bool):
         roles = lane.roles[kernel]
-        cache = lane.cache if lazy and roles.phase.idempotent else lane.plain
+        cache = lane.cache if lazy and roles.phase.idempotent else lane.uncached
         self.fixed = [name for name in roles.rows if name not in roles.written]
         super().__init__(lane, kernel, values, cache, [*roles.identities, *self.fixed])
         self.scalars["queued"] = 0
@@ -204,7 +204,7 @@ class PushRequest(BlockRequest):
             for name in self.roles.edges:
                 gather_edges(indptr, senders, values[name], arrays[name][buffer])
             for name in self.roles.sources:
-                lane.moved(gather(values[name], senders, arrays[name][base:]))
+                lane.count_moved(gather(values[name], senders, arrays[name][base:]))
             targets = np.empty(block.edges, np.uint32)
             gather_edges(indptr, senders, values["neighbours"], targets)
             self.free_slots()
@@ -215,7 +215,7 @@ class PushRequest(BlockRequest):
             for name, identity in self.roles.identities.items():
                 arrays[name][spilled] = identity
             for name in self.fixed:
-                lane.moved(gather(values[name], places.spilled, arrays[name][spill:]))
+                lane.count_moved(gather(values[name], places.spilled, arrays[name][spill:]))
             arrays["arrived"][spilled] = False
             call = BlockCall(self.kernel, 0, count, buffer, block.edges, self.scalars, (base, spilled.stop))
         lane.daemon.download(lane.table, call)
@@ -228,12 +228,12 @@ class PushRequest(BlockRequest):
         self.check_sums(0, self.cache.owner)
         queue = lane.arrays["queue"][work.call.buffer, : int(work.answer)]
         in_area = queue[queue >= spill]
-        lane.moved(self.inboxes.receive(work.places.spilled[in_area - spill], self.messages(in_area)))
+        lane.count_moved(self.inboxes.receive(work.places.spilled[in_area - spill], self.messages(in_area)))
 
     def write_back(self, slots: np.ndarray) -> None:
-        if not self.unsure:
+        if not self.lost_daemon:
             slots = slots[self.lane.arrays["arrived"][slots]]
-        self.lane.moved(self.inboxes.receive(self.cache.owner[slots], self.messages(slots)))
+        self.lane.count_moved(self.inboxes.receive(self.cache.owner[slots], self.messages(slots)))
         self.lane.arrays["arrived"][slots] = False
 
     def messages(self, places: np.ndarray) -> dict[str, np.ndarray]:

@@ -46,10 +46,11 @@ class VertexCache:
         self.free = np.arange(slots - 1, -1, -1, dtype=np.uint32)
         self.empty, self.block, self.request = slots, 0, 0
         self.seen: list[np.ndarray] = []  # the slots that this request has used
-        self.everybody, self.fresh = NO_VERTICES, False  # all vertices, if all have a slot; whether all are refreshed
+        self.all_ids = NO_VERTICES  # all vertices if each has a slot; otherwise none
+        self.fresh = False  # whether this request has refreshed all vertices
         if 0 < slots == vertices:
-            self.everybody = self.owner = np.arange(slots, dtype=np.uint32)
-            self.known["slot"], self.empty = self.everybody, 0
+            self.all_ids = self.owner = np.arange(slots, dtype=np.uint32)
+            self.known["slot"], self.empty = self.all_ids, 0
 
     def begin_request(self) -> None:
         """Begin a request: values may have changed since the previous one."""
@@ -59,8 +60,8 @@ class VertexCache:
 
     def all_vertices(self) -> np.ndarray:
         """The vertices that the caller refreshes at once rather than block by block: all, if each has a slot."""
-        self.fresh = len(self.everybody) > 0
-        return self.everybody
+        self.fresh = len(self.all_ids) > 0
+        return self.all_ids
 
     def find(self, ids: np.ndarray, area: int, out: np.ndarray) -> BlockPlaces:
         """Write the place of each id to `out`: a slot, or a place in the block's area, which begins at `area`."""
@@ -77,7 +78,7 @@ class VertexCache:
     def victims(self) -> np.ndarray:
         """The slots to free now: the least useful ones that no block in flight uses; none while enough are empty."""
         count = self.slots // SLOTS_PER_VICTIM
-        if not count or self.empty >= count or len(self.everybody):
+        if not count or self.empty >= count or len(self.all_ids):
             return NO_VERTICES
         taken = np.ones(self.slots, bool)
         taken[self.free[: self.empty]] = False

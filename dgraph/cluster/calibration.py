@@ -100,7 +100,7 @@ def speeds(workers: Workers, *, anew: bool = False) -> dict[str, float]:
 def measure_speed(name: str, number: int, how: DaemonSettings, device: str, cores: int | None = None) -> float:
     """Edges per second of the worker called `name`. Runs on that worker, with its own daemons."""
     if device == "auto":
-        device = default_device() if how.direct else "cpu"
+        device = default_device() if how.without_daemons else "cpu"
     where: dict[str, Any] = {"device": device, "worker": number, "threads": cores or threads_of_worker()}
     measured = 0.0
     for edges in SIZES:
@@ -112,7 +112,7 @@ def measure_speed(name: str, number: int, how: DaemonSettings, device: str, core
 
 def gather_rate(name: str, partition: Partition, how: DaemonSettings, **where: Any) -> float:
     """Edges per second of an agent that gathers along the edges into the vertices of a partition."""
-    recipe = recipe_of(SumOfNeighbours(), where["device"], others=how.others)
+    recipe = recipe_of(SumOfNeighbours(), where["device"], other_devices=how.other_devices)
     tables, n = EdgeTables(partition, True, {}, where["threads"]), partition.num_owned
     connection = agent_of(name).connect(recipe, n, how, **where)
     arrays, table = connection.arrays, vertex_table(recipe, tables, {})

@@ -28,10 +28,10 @@ class Recipe:
     source: Source
     values: dict[str, Any]
     stop: Callable[..., Any] | None
-    others: dict[str, Source] = field(default_factory=dict)  # kernels for the other devices of daemons
+    other_sources: dict[str, Source] = field(default_factory=dict)  # kernels for the other devices of daemons
 
     def source_for(self, device: str) -> Source:
-        return self.others.get(device, self.source)
+        return self.other_sources.get(device, self.source)
 
     @property
     def kernels(self) -> Kernels:
@@ -85,7 +85,9 @@ class Recipe:
         for module in foreign:
             cloudpickle.register_pickle_by_value(module)
         try:
-            return _unpickled, (cloudpickle.dumps((self.analysis, self.source, self.values, self.stop, self.others)),)
+            return _unpickled, (
+                cloudpickle.dumps((self.analysis, self.source, self.values, self.stop, self.other_sources)),
+            )
         finally:
             for module in foreign:
                 cloudpickle.unregister_pickle_by_value(module)
@@ -95,15 +97,15 @@ _known: WeakKeyDictionary[type[VertexProgram], dict[tuple, tuple[Analysis, Analy
 
 
 def recipe_of(
-    program: VertexProgram, target: str = "cpu", operator: str | None = None, others: Iterable[str] = ()
+    program: VertexProgram, target: str = "cpu", operator: str | None = None, other_devices: Iterable[str] = ()
 ) -> Recipe:
     """The recipe of a program. Analysis and kernels are computed once per length of vectors, for all values of
-    parameters. `operator` adds the kernels of block descent; `others` are the devices of daemons."""
+    parameters. `operator` adds the kernels of block descent; `other_devices` are those of daemons."""
     known, kind = _known.setdefault(type(program), {}), (target, program.vector_length, operator)
     analysis = analyse(program)
     if kind not in known or known[kind][0] is not analysis:
         known[kind] = analysis, _without_functions(analysis), generate(program, target, operator)
-    sources = {device: recipe_of(program, device).source for device in others}
+    sources = {device: recipe_of(program, device).source for device in other_devices}
     return Recipe(*known[kind][1:], dict(program.values), program.functions.get("stop"), sources)
 
 

@@ -55,10 +55,10 @@ def gather(values: np.ndarray, ids: np.ndarray, out: np.ndarray) -> int:
     return moved.nbytes
 
 
-def refresh(values: np.ndarray, ids: np.ndarray, room: np.ndarray, slots: np.ndarray) -> int:
-    """room[slots] = values[ids] where they differ; returns the number of bytes moved."""
+def refresh(values: np.ndarray, ids: np.ndarray, cache: np.ndarray, slots: np.ndarray) -> int:
+    """cache[slots] = values[ids] where they differ; returns the number of bytes moved."""
     rows = words(values)
-    return int(_refresh(rows, ids, words(room), slots)) * rows.shape[1] * rows.itemsize
+    return int(_refresh(rows, ids, words(cache), slots)) * rows.shape[1] * rows.itemsize
 
 
 @kernel
@@ -70,13 +70,13 @@ def _gather(values, ids, out):
 
 
 @kernel
-def _refresh(values, ids, room, slots):
+def _refresh(values, ids, cache, slots):
     moved = 0
     for i in range(uint64(len(ids))):
         u, s, differs = uint64(ids[i]), uint64(slots[i]), False
         for c in range(uint64(values.shape[1])):
-            if room[s, c] != values[u, c]:
-                room[s, c] = values[u, c]
+            if cache[s, c] != values[u, c]:
+                cache[s, c] = values[u, c]
                 differs = True
         moved += differs
     return moved

@@ -113,7 +113,7 @@ def _blocks(options: RunOptions) -> BlockOptions | None:
 def _conflicts(plan: Plan) -> Iterator[str]:
     """An error message for each conflict between options."""
     engine, switches, settings = plan.engine, plan.round_options, plan.settings
-    daemons = "" if settings.direct else settings.options()["daemons"]
+    daemons = "" if settings.without_daemons else settings.options()["daemons"]
     if switches.deterministic and switches.direction == "push":
         yield (
             'direction="push" and deterministic=True are mutually exclusive, because messages are then gathered in a '
@@ -180,14 +180,16 @@ def _complete_for(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     if plan.blocks is None:
         return plan
     blocks = plan.blocks.completed_for(analysis, parts)
-    return replace(plan, blocks=blocks if plan.settings.direct else blocks.beside(plan.settings.daemons, analysis))
+    return replace(
+        plan, blocks=blocks if plan.settings.without_daemons else blocks.beside(plan.settings.daemons, analysis)
+    )
 
 
 def _local_method(graph: PartitionedGraph, plan: Plan, program: VertexProgram) -> LocalMethod | None:
     """The program's local method. None if rounds are single steps, because of an option or because the program counts
     rounds."""
     chosen = plan.local_rounds, plan.max_rounds, replace(plan.round_options, random_seed=0)
-    if plan.blocks or chosen != (None, None, RoundOptions()) or plan.device != CPU or not plan.settings.direct:
+    if plan.blocks or chosen != (None, None, RoundOptions()) or plan.device != CPU or not plan.settings.without_daemons:
         return None
     if program.diffuse is not None:  # checkpoints do not save its state
         sends_from_masters = graph.num_parts == 1 or graph.cut.sends_from_masters

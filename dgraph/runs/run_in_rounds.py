@@ -103,7 +103,9 @@ def naming_vertices(graph: PartitionedGraph) -> Iterator[None]:
 def _recipes(graph: PartitionedGraph, program: VertexProgram, plan: Plan) -> dict[str, Recipe]:
     """The program's kernels for each device, with the values of its parameters (vertices by number)."""
     values, operator = graph.parameters_of(program), plan.blocks.operator if plan.blocks else None
-    recipes = {device: recipe_of(program, device, operator, plan.settings.others) for device in plan.kernel_devices}
+    recipes = {
+        device: recipe_of(program, device, operator, plan.settings.other_devices) for device in plan.kernel_devices
+    }
     for device, recipe in recipes.items():
         if (
             plan.round_options.direction == "push"
