@@ -1,4 +1,4 @@
-"""What a user asks for: where checkpoints lie, and how often one is made."""
+"""The option `checkpoint=`: where checkpoints are stored, and how often one is written."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ DEFAULT_INTERVAL = 10  # supersteps
 @known_fields
 @dataclass(frozen=True)
 class Checkpoint:
-    """`dg.run(..., checkpoint=Checkpoint("s3://bucket/run", every=20))`; a path alone is every 10 supersteps.
+    """Where to store the checkpoints of a run, and how often.
 
-    path:    a folder, or a URL of fsspec, that all workers can reach. None: the memory of the workers, each piece on
-             two of them: for lost workers; it goes with the cluster and the client.
-    every:   supersteps between two checkpoints; None: by `seconds` alone.
-    seconds: at most so long between two checkpoints.
+    `dg.run(..., checkpoint=Checkpoint("s3://bucket/run", every=20))`; a path alone means every 10 supersteps.
+
+    path:    a folder or an fsspec URL that all workers can reach. None keeps each piece in the memory of two workers:
+             a run survives the loss of a worker, but not that of the cluster or the client.
+    every:   supersteps between two checkpoints; None leaves it to `seconds`.
+    seconds: the longest time between two checkpoints.
     """
 
     path: Any = None
@@ -45,24 +47,24 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class CheckpointSeries:
-    """The checkpoints of one run of a program; an operation may make several runs."""
+    """The checkpoints of one run of a program. An operation may make several runs."""
 
     option: Checkpoint
-    part: str = ""  # which of several runs it is
-    memory: MemoryStore | None = None  # where they lie, if there is no path
+    part: str = ""  # tells apart the runs of one operation
+    memory: MemoryStore | None = None  # the store if there is no path
 
     @classmethod
-    def of(cls, given: Any) -> CheckpointSeries | None:
-        """From the option `checkpoint=`: None, a path, a Checkpoint; or a Series, which an operation gives to one of
-        its runs."""
-        if given is None or isinstance(given, cls):
-            return given
-        return cls(given if isinstance(given, Checkpoint) else Checkpoint(given))
+    def from_option(cls, option: Any) -> CheckpointSeries | None:
+        """The series for the option `checkpoint=`: None, a path, a Checkpoint, or the series that an operation passes
+        to one of its runs."""
+        if option is None or isinstance(option, cls):
+            return option
+        return cls(option if isinstance(option, Checkpoint) else Checkpoint(option))
 
     @classmethod
-    def for_run(cls, given: Any, client: Any) -> CheckpointSeries | None:
-        """The same, as one run takes it. In this process no worker can be lost, so nothing is kept in memory."""
-        asked = cls.of(given)
-        if asked is None or asked.option.path is not None:
-            return asked
-        return None if client is None else replace(asked, memory=MemoryStore(f"{client.id}-{uuid4().hex}"))
+    def for_run(cls, option: Any, client: Any) -> CheckpointSeries | None:
+        """The series for one run. Without a cluster nothing is kept in memory, because no worker can be lost."""
+        series = cls.from_option(option)
+        if series is None or series.option.path is not None:
+            return series
+        return None if client is None else replace(series, memory=MemoryStore(f"{client.id}-{uuid4().hex}"))

@@ -17,7 +17,7 @@ from dgraph.checkpoint.piece import CheckpointPiece, from_bytes, round_of, to_by
 from dgraph.errors import RoomError, StorageError
 from dgraph.native.free_memory import explain_lack_of_memory
 
-KEPT_CHECKPOINTS = 2  # checkpoints: the last may be torn, and then the one before is used
+KEPT_CHECKPOINTS = 2  # the last may be incomplete; then a run is resumed from the one before
 FOLDER_REMEDY = "give checkpoint= a folder or URL with space, that all workers and this process can read and write"
 
 
@@ -33,8 +33,8 @@ class CheckpointFolder:
     def name(self) -> str:
         return f"{_path_part(self.program)}-{xxhash.xxh3_64_hexdigest(repr(self.identity).encode())}"
 
-    def at(self, exchange: Any) -> CheckpointFolder:
-        """The same folder: all workers see it alike."""
+    def on_worker(self, exchange: Any) -> CheckpointFolder:
+        """The store as a worker of the run sees it: the same folder."""
         return self
 
     def write(self, checkpoint: str, piece: CheckpointPiece) -> None:
@@ -53,25 +53,26 @@ class CheckpointFolder:
         except Exception as cause:
             raise StorageError(f"{self.path}: the checkpoint cannot be written ({cause}); {FOLDER_REMEDY}") from cause
 
-    def sign(self, meeting: str, name: str) -> None:
-        """Leave a name, by which other workers see whether this is the same place for all."""
+    def write_marker(self, folder: str, name: str) -> None:
+        """Write a file to a subfolder. A process that does not see it has another folder under the same path."""
         fs, root = _filesystem(self.path)
         try:
-            fs.makedirs(f"{root}/{meeting}", exist_ok=True)
-            fs.pipe_file(f"{root}/{meeting}/{name}", b"here")
+            fs.makedirs(f"{root}/{folder}", exist_ok=True)
+            fs.pipe_file(f"{root}/{folder}/{name}", b"here")
         except Exception as cause:
             raise StorageError(f"{self.path}: cannot be written ({cause}); {FOLDER_REMEDY}") from cause
 
-    def signed(self, meeting: str) -> set[str]:
+    def markers(self, folder: str) -> set[str]:
+        """The names of the files in a subfolder."""
         fs, root = _filesystem(self.path)
-        return set(_names(fs, f"{root}/{meeting}"))
+        return set(_names(fs, f"{root}/{folder}"))
 
-    def erase(self, meeting: str) -> None:
+    def remove_markers(self, folder: str) -> None:
         fs, root = _filesystem(self.path)
-        _remove(fs, f"{root}/{meeting}")
+        _remove(fs, f"{root}/{folder}")
 
     def read(self, checkpoint: str, part: int) -> CheckpointPiece:
-        """A piece that is whole and of this run."""
+        """Read a piece, and check that it is complete and belongs to this run."""
         fs, root = _filesystem(self.path)
         where = f"{root}/{self.name}/{checkpoint}/p{part}.piece"
         try:
@@ -87,32 +88,32 @@ class CheckpointFolder:
         return piece
 
     def checkpoints(self) -> list[str]:
-        """The checkpoints that were begun, the latest first."""
+        """The names of all checkpoints, complete or not, the latest first."""
         fs, root = _filesystem(self.path)
         return sorted((name for name in _names(fs, f"{root}/{self.name}") if round_of(name)), reverse=True)
 
     def parts(self, checkpoint: str) -> int:
-        """How many pieces a checkpoint has, as one of them says; 0 if none is whole."""
+        """The number of pieces of a checkpoint, according to one of them; 0 if none is readable."""
         fs, root = _filesystem(self.path)
         for name in _names(fs, f"{root}/{self.name}/{checkpoint}"):
-            if (found := re.fullmatch(r"p([0-9]{1,6})\.piece", name)) is not None:
+            if (match := re.fullmatch(r"p([0-9]{1,6})\.piece", name)) is not None:
                 try:
-                    return self.read(checkpoint, int(found[1])).parts
+                    return self.read(checkpoint, int(match[1])).parts
                 except StorageError:
                     continue
         return 0
 
     def others(self) -> list[CheckpointPiece]:
-        """One piece of each run of the same program on something else, if any of its pieces is whole."""
+        """One readable piece of each run of the same program on other input."""
         fs, root = _filesystem(self.path)
-        found = []
+        pieces = []
         for name in _names(fs, root):
             if name != self.name and name.rpartition("-")[0] == _path_part(self.program):
                 for piece in sorted(fs.glob(f"{root}/{name}/*/p*.piece"), reverse=True):
                     with suppress(StorageError):
-                        found.append(from_bytes(fs.cat_file(piece), piece))
+                        pieces.append(from_bytes(fs.cat_file(piece), piece))
                         break
-        return found
+        return pieces
 
     def forget(self, before: int | None = None) -> None:
         """Remove the checkpoints before a round, or all of this run."""

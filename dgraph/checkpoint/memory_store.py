@@ -1,6 +1,6 @@
-"""Pieces in the memory of the workers: each where it was made, and a copy on another worker, in case that is lost.
+"""Checkpoints in the memory of workers: each piece is kept where it was made, with a copy on another worker.
 
-They belong to one call of `run`, and go with it or with its client.
+They belong to one call of `run`, and are dropped when it ends or its client leaves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dgraph.checkpoint.piece import CheckpointPiece, PieceLabel, from_bytes, rou
 from dgraph.errors import LostError
 from dgraph.native.hosts import backup_worker
 
-PieceLocations = Mapping[int, tuple[str, ...]]  # of a checkpoint: each piece's number -> the workers that have it
+PieceLocations = Mapping[int, tuple[str, ...]]  # the number of each piece of a checkpoint -> the workers that have it
 
 # run -> piece -> how many parts its checkpoint has, and the piece as bytes
 _pieces: defaultdict[str, dict[PieceLabel, tuple[int, bytes]]] = defaultdict(dict)
@@ -38,7 +38,7 @@ def stored_pieces(run: str) -> list[tuple[str, int, int]]:
 
 
 def forget(run: str, before: int | None = None) -> None:
-    """Let go of pieces of rounds before one, or of all pieces."""
+    """Drop the pieces of rounds before `before`, or all pieces of the run."""
     with _lock:
         if before is None:
             _pieces.pop(run, None)
@@ -48,16 +48,16 @@ def forget(run: str, before: int | None = None) -> None:
 
 
 def forget_client(client: str) -> None:
-    """Let go of what a client's runs have left."""
+    """Drop all pieces of a client's runs."""
     for run in [run for run in list(_pieces) if run.startswith(client)]:
         forget(run)
 
 
-def last_complete(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, PieceLocations]:
-    """The last checkpoint of which every piece is on some worker, given what each worker has; "" if there is none."""
+def last_complete(pieces_of_workers: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str, PieceLocations]:
+    """The last complete checkpoint, given the `stored_pieces` of each worker; "" if there is none."""
     places: defaultdict[str, defaultdict[int, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
     counts: dict[str, int] = {}
-    for worker, pieces in found.items():
+    for worker, pieces in pieces_of_workers.items():
         for checkpoint, part, parts in pieces:
             places[checkpoint][part] += (worker,)
             counts[checkpoint] = parts
@@ -69,21 +69,22 @@ def last_complete(found: Mapping[str, list[tuple[str, int, int]]]) -> tuple[str,
 
 @dataclass(frozen=True)
 class MemoryStore:
-    """The checkpoints of one run, and the places of the one to go on from. `run` begins with the client's name."""
+    """The checkpoints of one run, and where the pieces of the one to resume from are. `run` begins with the client's
+    name."""
 
     run: str
     places: tuple[tuple[int, tuple[str, ...]], ...] = ()
     identity: tuple[tuple[str, str], ...] = ()
     path = "the workers' memory"
 
-    def at(self, exchange: Any) -> WorkerMemoryStore:
+    def on_worker(self, exchange: Any) -> WorkerMemoryStore:
         """The store as a worker of the run sees it."""
         return WorkerMemoryStore(self, exchange)
 
 
 @dataclass(frozen=True)
 class WorkerMemoryStore:
-    """A MemoryStore on a worker; `exchange` brings pieces to other workers and from them."""
+    """A MemoryStore on a worker; `exchange` copies pieces to other workers and from them."""
 
     memory: MemoryStore
     exchange: Any
@@ -91,15 +92,15 @@ class WorkerMemoryStore:
     def write(self, checkpoint: str, piece: CheckpointPiece) -> None:
         data, label = to_bytes(piece), PieceLabel(self.memory.run, checkpoint, piece.part)
         put(label, piece.parts, data)
-        buddy = backup_worker(self.exchange.route.workers, self.exchange.worker)
-        if buddy is not None:
-            self.exchange.store_piece(buddy, label, piece.parts, data)
+        backup = backup_worker(self.exchange.route.workers, self.exchange.worker)
+        if backup is not None:
+            self.exchange.store_piece(backup, label, piece.parts, data)
 
     def read(self, checkpoint: str, part: int) -> CheckpointPiece:
         label = PieceLabel(self.memory.run, checkpoint, part)
         data = take(label)
         for place in dict(self.memory.places)[part]:
-            data = data or self.exchange.fetch(place, label)
+            data = data or self.exchange.fetch_piece(place, label)
         if data is None:
             raise LostError(
                 f"piece {part} of the checkpoint of superstep {round_of(checkpoint)} went away with its workers"

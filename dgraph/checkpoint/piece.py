@@ -1,6 +1,6 @@
-"""A piece of a checkpoint as bytes: a line of JSON that says what it is of, then arrays one after the other.
+"""A piece of a checkpoint as bytes: a line of JSON that describes it, followed by arrays.
 
-No pickles; everything under a checksum; all that is read is looked at before it is used.
+It contains no pickles. Everything has a checksum, and everything that is read is checked before it is used.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ MANIFEST_SHAPE = {
 
 
 class CheckpointPiece(NamedTuple):
-    """What a checkpoint keeps of one partition after a round: `arrays` of its owned vertices (their numbers among
-    them), and the global values."""
+    """The part of a checkpoint that belongs to one partition: `arrays` of its owned vertices, including their numbers,
+    and the global values."""
 
-    identity: dict[str, str]  # of the run: what of -> which
+    identity: dict[str, str]  # what identifies the run: kind -> value
     round: int
     part: int
     parts: int
@@ -59,7 +59,7 @@ class CheckpointPiece(NamedTuple):
 
 
 class PieceLabel(NamedTuple):
-    """Which piece it is, among all that a worker keeps."""
+    """Identifies a piece among all that a worker keeps."""
 
     run: str
     checkpoint: str
@@ -73,7 +73,7 @@ def name_of(round: int, attempt: str) -> str:
 
 
 def round_of(name: str) -> int:
-    """The round in a checkpoint's name; 0, which none has, if it is no such name."""
+    """The round in a checkpoint's name; 0 if this is not the name of a checkpoint."""
     return int(name[:9]) if re.fullmatch(r"[0-9]{9}-[0-9a-f]+", name) else 0
 
 
@@ -86,39 +86,39 @@ def to_bytes(piece: CheckpointPiece) -> bytes:
 
 
 def from_bytes(data: bytes, where: Any) -> CheckpointPiece:
-    """The piece; a StorageError if it is torn or was changed."""
+    """Decode a piece. Raises a StorageError if it is incomplete or was changed."""
     head, _, body = data.partition(b"\n")
-    said = read_manifest(head, KIND, VERSION, MANIFEST_SHAPE, path=where, remedy=REMEDY)
-    if len(body) != said["bytes"] or xxhash.xxh3_128_hexdigest(body) != said["checksum"]:
+    manifest = read_manifest(head, KIND, VERSION, MANIFEST_SHAPE, path=where, remedy=REMEDY)
+    if len(body) != manifest["bytes"] or xxhash.xxh3_128_hexdigest(body) != manifest["checksum"]:
         raise StorageError(f"{where}: it is torn or was changed; {REMEDY}")
     arrays, used = {}, 0
     with refuse_mismatch(where, REMEDY):
-        for one in said["arrays"]:
+        for one in manifest["arrays"]:
             dtype, count = np.dtype(one["dtype"]), math.prod(one["shape"])
             require(used + count * dtype.itemsize <= len(body), "arrays beyond the end")
             arrays[one["name"]] = np.frombuffer(body, dtype, count, used).reshape(one["shape"])
             used += count * dtype.itemsize
         require(NUMBERS in arrays and arrays[NUMBERS].ndim == 1, "no numbers")
-    return CheckpointPiece(said["identity"], said["round"], said["part"], said["parts"], arrays)
+    return CheckpointPiece(manifest["identity"], manifest["round"], manifest["part"], manifest["parts"], arrays)
 
 
 def rows_for(pieces: Mapping[int, CheckpointPiece], numbers: np.ndarray, where: Any) -> dict[str, np.ndarray]:
     """The arrays of the vertices with these numbers, from whichever pieces have them."""
     first = next(iter(pieces.values()))
-    vertex = [name for name, array in first.arrays.items() if array.ndim and name != NUMBERS]
-    found = {name: first.arrays[name] for name in first.arrays if not first.arrays[name].ndim}
+    vertex_arrays = [name for name, array in first.arrays.items() if array.ndim and name != NUMBERS]
+    rows = {name: first.arrays[name] for name in first.arrays if not first.arrays[name].ndim}
     with refuse_mismatch(where, REMEDY):
-        for name in vertex:
+        for name in vertex_arrays:
             array = first.arrays[name]
-            found[name] = np.empty((len(numbers), *array.shape[1:]), array.dtype)
+            rows[name] = np.empty((len(numbers), *array.shape[1:]), array.dtype)
         seen = np.zeros(len(numbers), bool)
         for piece in pieces.values():
-            theirs = piece.arrays[NUMBERS]
-            order = np.argsort(theirs, kind="stable")
-            places = np.minimum(np.searchsorted(theirs, numbers, sorter=order), max(len(theirs) - 1, 0))
-            here = theirs[order[places]] == numbers if len(theirs) else np.zeros(len(numbers), bool)
-            for name in vertex:
-                found[name][here] = piece.arrays[name][order[places[here]]]
-            seen |= here
+            stored = piece.arrays[NUMBERS]
+            order = np.argsort(stored, kind="stable")
+            places = np.minimum(np.searchsorted(stored, numbers, sorter=order), max(len(stored) - 1, 0))
+            in_piece = stored[order[places]] == numbers if len(stored) else np.zeros(len(numbers), bool)
+            for name in vertex_arrays:
+                rows[name][in_piece] = piece.arrays[name][order[places[in_piece]]]
+            seen |= in_piece
         require(seen.all(), "vertices that no piece has")
-    return found
+    return rows

@@ -62,7 +62,7 @@ class FreeRounds:
         self.clocks = {one.partition.index: Clock(now, now if self.waiting(one) else None) for one in self.states}
         self.rows: dict[int, list[dict]] = {state.partition.index: [] for state in self.states}
         for state in self.states:
-            state.post.bring([])
+            state.post.use_free_mail([])
             state.prepare_round(self.phase, 1)
         self.standstill = Standstill(self, rounds.keeper) if rounds.keeper is not None else None
         if self.first:
@@ -73,7 +73,7 @@ class FreeRounds:
         while not self.over:
             if self.standstill is not None:
                 self.standstill.look()
-            news = self.mail.inbox.news
+            news = self.mail.inbox.events
             if not self.local_round():
                 self.rest(news)
         self.close()
@@ -87,7 +87,7 @@ class FreeRounds:
     def receive(self) -> int:
         """Take in what has come, mail before notes, because a note may be about mail. Returns the number of the latest
         news."""
-        news = self.mail.inbox.news
+        news = self.mail.inbox.events
         buffers, notes = self.mail.inbox.take()
         now = time.perf_counter()
         for sender, receiver, buffer in buffers:
@@ -118,7 +118,7 @@ class FreeRounds:
     def merge(self, state: PartitionState, came: dict[int, list[Buffer]]) -> None:
         """Merge mail, at most one buffer of each sender at a time: a later buffer would overwrite an earlier one."""
         while any(came.values()):
-            state.post.bring([(sender, buffers.pop(0)) for sender, buffers in came.items() if buffers])
+            state.post.use_free_mail([(sender, buffers.pop(0)) for sender, buffers in came.items() if buffers])
             self.hear(state)
 
     # -- what a partition does; subclasses do it otherwise -------------------------------------------------------------
@@ -132,7 +132,7 @@ class FreeRounds:
         return bool(self.waiting(state)) and not self.mail.crowded
 
     def hear(self, state: PartitionState) -> None:
-        """Merge the mail that `ProxyMail.bring` was given."""
+        """Merge the mail that `ProxyMail.use_free_mail` was given."""
         state.receive(self.phase, self.targets)
         state.frontier.send(NO_VERTICES)
         state.take(self.phase, self.senders, self.targets)

@@ -69,7 +69,7 @@ class DaskExchange(Exchange):
         self.plugin.window.acquire(size, self._window_full)
         self.plugin.worker.loop.add_callback(self._start, peer, message, size)
 
-    def ask(self, peer: int) -> int:
+    def last_posted_step(self, peer: int) -> int:
         with suppress(OSError):  # if the peer is gone, the scheduler will report it
             return self._answer(self._peer(peer).dgraph_ask(run=self.route.run))
         return -(1 << 62)
@@ -81,7 +81,7 @@ class DaskExchange(Exchange):
             pickled = None
         self._notify({"op": "dgraph-failed", "run": self.route.run, "reason": reason, "error": pickled})
 
-    def tell(self, token: Token) -> None:
+    def send_token(self, token: Token) -> None:
         """Send the client the token of a chunk's last step. It arrives earlier than the end of the task would."""
         notice = {"op": "dgraph-told", "run": self.route.run, "token": dumps(token)}
         self._notify({**notice, "last": bool(token.values.get("done"))})
@@ -116,7 +116,7 @@ class DaskExchange(Exchange):
         except OSError as error:
             raise unreachable(self.route.workers[peer]) from error
 
-    def fetch(self, address: str, label: PieceLabel) -> bytes | None:
+    def fetch_piece(self, address: str, label: PieceLabel) -> bytes | None:
         """A piece of a checkpoint from any worker; None if that worker is gone or does not have it."""
         with suppress(OSError):
             return self._answer(self.plugin.worker.rpc(address).dgraph_fetch(label=tuple(label)))
@@ -240,8 +240,10 @@ class ExchangeOnWorker(WorkerPlugin):
         self.worker, self.window, self.heap = worker, SendWindow(WINDOW_BYTES), Heap()
         self._idle_timer: asyncio.TimerHandle | None = None
         self.ends: dict[str, DaskExchange] = {}
-        worker.handlers.update({"dgraph_open": self.open, "dgraph_mail": self.mail, "dgraph_ask": self.ask})
-        worker.handlers.update({"dgraph_lodge": self.store_piece, "dgraph_fetch": self.fetch})
+        worker.handlers.update(
+            {"dgraph_open": self.open, "dgraph_mail": self.mail, "dgraph_ask": self.last_posted_step}
+        )
+        worker.handlers.update({"dgraph_lodge": self.store_piece, "dgraph_fetch": self.fetch_piece})
         worker.stream_handlers.update({"dgraph-fail": self.fail, "dgraph-close": self.close})
         worker.stream_handlers["dgraph-forget"] = memory_store.forget_client
 
@@ -282,13 +284,13 @@ class ExchangeOnWorker(WorkerPlugin):
                 await asyncio.wait_for(has_room.wait(), 1)
         return True
 
-    def ask(self, run: str) -> int:
+    def last_posted_step(self, run: str) -> int:
         return self.ends[run].last_token.step if run in self.ends else -(1 << 62)
 
     def store_piece(self, label: Sequence[Any], parts: int, data: Any) -> None:
         memory_store.put(PieceLabel(*label), parts, bytes(data))
 
-    def fetch(self, label: Sequence[Any]) -> Any:
+    def fetch_piece(self, label: Sequence[Any]) -> Any:
         data = memory_store.take(PieceLabel(*label))
         return None if data is None else Serialized(*serialize(data))
 
@@ -301,9 +303,9 @@ class ExchangeOnWorker(WorkerPlugin):
             self.ends.pop(run).close()
             if self._idle_timer is not None:
                 self._idle_timer.cancel()
-            self._idle_timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._rest)
+            self._idle_timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._release_idle_memory)
 
-    def _rest(self) -> None:
+    def _release_idle_memory(self) -> None:
         if not self.ends:
             self.heap.give_back()
 

@@ -54,13 +54,13 @@ def encode(
     *,
     exact: bool = True,
     take: Callable[[Any, Where | None, np.ndarray | None, Any], None] = IN_PROCESS.take,
-    room: Callable[[int], Any] | None = None,
+    allocate: Callable[[int], Any] | None = None,
 ) -> Buffer | None:
     """The changed rows of `values` (arrays of equal length, of scalars or vectors) as bytes; None if nothing changed.
 
     `changed` is a boolean mask, or None if everything changed. With `rows` the slice is `values[rows]`. Unless `exact`,
     the whole slice may travel when nearly all of it changed, which is faster at both ends. `take` copies values into
-    the buffer, wherever they are; `room(bytes)`, if given, allocates memory on a device, where the values then stay.
+    the buffer, wherever they are. If `allocate(bytes)` is given, it allocates memory on a device for the values.
     """
     length = rows.stop - rows.start if isinstance(rows, slice) else len(values[0] if rows is None else rows)
     count = length if changed is None else int(np.count_nonzero(changed))
@@ -72,8 +72,8 @@ def encode(
     layout = [HEADER.size + FIELD.size * len(values), position_bytes]
     sizes = [count * _row(column) for column in values]
     head, rest = _length(layout), _length(sizes)
-    there = None if room is None else room(rest)
-    buffer = np.empty(head + (rest if there is None else 0), np.uint8)
+    on_device = None if allocate is None else allocate(rest)
+    buffer = np.empty(head + (rest if on_device is None else 0), np.uint8)
     HEADER.pack_into(buffer, 0, encoding, _position_width(length), 0, len(values), length, count)
     for i, column in enumerate(values):
         width = column.shape[1] if column.ndim == 2 else 0
@@ -87,9 +87,9 @@ def encode(
             positions[:] = np.packbits(changed, bitorder="little")
         else:
             positions.view(_position_type(length))[:] = picked
-    for block, column in zip(_blocks(buffer[head:] if there is None else there, sizes), values, strict=True):
+    for block, column in zip(_blocks(buffer[head:] if on_device is None else on_device, sizes), values, strict=True):
         take(column, rows, picked, block.view(column.dtype).reshape(count, *column.shape[1:]))
-    return buffer if there is None else DeviceBuffer(buffer, there)
+    return buffer if on_device is None else DeviceBuffer(buffer, on_device)
 
 
 def decode(received: Buffer) -> tuple[Positions, list[Any]]:
@@ -97,7 +97,7 @@ def decode(received: Buffer) -> tuple[Positions, list[Any]]:
 
     The positions are a slice if all changed, and an array otherwise; both can index an array.
     """
-    buffer, there = received if isinstance(received, DeviceBuffer) else (received, None)
+    buffer, on_device = received if isinstance(received, DeviceBuffer) else (received, None)
     try:
         code, width, _, fields, length, count = HEADER.unpack_from(buffer, 0)
         encoding = Encoding(code)
@@ -115,10 +115,10 @@ def decode(received: Buffer) -> tuple[Positions, list[Any]]:
     sizes = [dtype.itemsize * math.prod(shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
     layout = [HEADER.size + FIELD.size * fields, position_bytes]
     head, rest = _length(layout), _length(sizes)
-    if head + rest != received.nbytes or (there is not None and head != buffer.nbytes):
+    if head + rest != received.nbytes or (on_device is not None and head != buffer.nbytes):
         raise RunError(f"expected an encoded buffer of {head + rest} bytes but got {received.nbytes}; run again")
 
-    blocks = _blocks(buffer[head:] if there is None else there, sizes)
+    blocks = _blocks(buffer[head:] if on_device is None else on_device, sizes)
     values = [block.view(dtype).reshape(shape) for block, dtype, shape in zip(blocks, dtypes, shapes, strict=True)]
     positions: Positions = slice(0, count)
     block = _blocks(buffer, layout)[1]

@@ -1,6 +1,6 @@
 """One worker's end of the exchange in one run: how steps send and collect mail, on any transport.
 
-A transport is a subclass that can `post` a packet to a peer (another worker), `ask` how far a peer has come, `report` a
+A transport is a subclass that can `post` a packet to a peer (another worker), `last_posted_step` of a peer, `report` a
 failure, and `sum` numbers over all workers. There are three: in `local.py`, `dask.py` and `supersteps/mail_graph.py`.
 """
 
@@ -56,7 +56,7 @@ class Exchange(ABC):
         self.mailbox = Mailbox(worker)
         self.free = FreeMail(self)  # used by asynchronous engines
         self.cause: BaseException | None = None  # the error that stopped the run, if it was raised here
-        self.held: Any = None  # what steps keep here from one to the next
+        self.steps_and_state: Any = None  # set by the first step, for the following ones
         self.result: Any = None  # what the last step returned
         started = [Token(route.run, START_STEP, peer, (0,) * len(route.workers)) for peer in range(len(route.workers))]
         self.last_token = started[worker]  # from the last step whose mail was posted in full
@@ -73,7 +73,7 @@ class Exchange(ABC):
         `FreeInbox`; when that has accepted it, the transport calls `free.confirm` here."""
 
     @abstractmethod
-    def ask(self, peer: int) -> int:
+    def last_posted_step(self, peer: int) -> int:
         """The number of the last step whose mail a peer has posted in full."""
 
     @abstractmethod
@@ -102,7 +102,7 @@ class Exchange(ABC):
     def close(self) -> None:
         """End the run here. The state refers back to this object, so release it now rather than wait for Python's
         garbage collector."""
-        self.held = self.result = None
+        self.steps_and_state = self.result = None
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ class Exchange(ABC):
                     f"mail of superstep {step} from {senders} to {self.route.workers[self.worker]} was lost "
                     f"(no news for {self.patience:g} s); run again"
                 )
-            suspects = {peer for peer in missing if self.ask(peer) >= step}
+            suspects = {peer for peer in missing if self.last_posted_step(peer) >= step}
 
     @contextmanager
     def one_task_at_a_time(self, secedes: bool) -> Iterator[None]:

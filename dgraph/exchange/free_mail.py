@@ -30,7 +30,7 @@ class FreeInbox:
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
-        self.news = 0  # how often anything arrived here, or was confirmed by a peer
+        self.events = 0  # how often anything arrived here, or was confirmed by a peer
         self.received: Counter[int] = Counter()  # packets numbered without a gap, by sending worker
         self._numbers: defaultdict[int, set[int]] = defaultdict(set)  # of packets that came ahead of a missing one
         self._parts: defaultdict[tuple[int, int, int], list[Fragment]] = defaultdict(list)
@@ -49,7 +49,7 @@ class FreeInbox:
                 self.put(message.fragments)
                 if message.token is not None:
                     self._notes += message.token.values["notes"]
-                self.tell()
+                self.wake()
             if not known and self._bytes > INBOX_BYTES:
                 self._unconfirmed.append(confirm)
                 return
@@ -81,10 +81,10 @@ class FreeInbox:
     def empty(self) -> bool:
         return not self._buffers and not self._notes
 
-    def tell(self) -> None:
-        """Wake the engine that waits for news, even if it has only just decided to wait."""
+    def wake(self) -> None:
+        """Count an event and wake the engine that waits for one, even if it has only just decided to wait."""
         with self.changed:
-            self.news += 1
+            self.events += 1
             self.changed.notify_all()
 
     def _count(self, message: Packet) -> None:
@@ -160,12 +160,12 @@ class FreeMail:
         """Whether as many packets are under way as there are peers: a stricter limit than `crowded`."""
         return len(self._under_way) >= max(1, len(self.exchange.route.workers) - 1)
 
-    def wait(self, news: int, seconds: float) -> None:
-        """Wait at most `seconds` for news later than number `news`: something arrived, or a peer confirmed a packet.
+    def wait(self, events: int, seconds: float) -> None:
+        """Wait at most `seconds` for an event after the first `events`: mail arrives, or a peer confirms a packet.
         Raises if the run has failed; sends packets again that have gone unconfirmed for too long."""
         with self.inbox.changed:
-            no_news = self.inbox.news == news and not self.inbox.changed.wait(seconds)
-        if no_news:
+            timed_out = self.inbox.events == events and not self.inbox.changed.wait(seconds)
+        if timed_out:
             self.exchange.leave_thread()
         self.exchange.check()
         now = time.monotonic()
@@ -179,7 +179,7 @@ class FreeMail:
         with self.inbox.changed:
             message = self._under_way.pop((peer, number), None)
             self._bytes -= 0 if message is None else _size(message.fragments)
-            self.inbox.tell()
+            self.inbox.wake()
 
     def _post(self, peer: int, fragments: list[Fragment], token: Token | None = None) -> None:
         exchange = self.exchange

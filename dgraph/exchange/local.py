@@ -35,7 +35,7 @@ class LocalExchange(Exchange):
     def takes_gpu_arrays(self, partition: int, gpus: Container[str]) -> bool:
         return True
 
-    def ask(self, peer: int) -> int:
+    def last_posted_step(self, peer: int) -> int:
         return self.peers[peer].last_token.step
 
     def report(self, reason: str, error: BaseException) -> None:

@@ -72,12 +72,12 @@ class Packet(NamedTuple):
 class DeviceBuffer(NamedTuple):
     """A buffer of bytes whose header is in main memory and whose values are in the memory of a device."""
 
-    here: np.ndarray
-    there: Any
+    header: np.ndarray
+    values: Any
 
     @property
     def nbytes(self) -> int:
-        return self.here.nbytes + self.there.nbytes
+        return self.header.nbytes + self.values.nbytes
 
 
 Buffer = np.ndarray | DeviceBuffer
@@ -94,11 +94,11 @@ def as_bytes(buffer: Any) -> Buffer:
 
 def cut(sender: int, receiver: int, number: int, data: Buffer) -> list[Fragment]:
     """Split a buffer into fragments of at most `FRAGMENT` bytes; the part on a device is one fragment."""
-    here, there = data if isinstance(data, DeviceBuffer) else (data, None)
+    on_host, on_device = data if isinstance(data, DeviceBuffer) else (data, None)
     place = sender, receiver, number, data.nbytes
-    starts = range(0, max(here.nbytes, 1), FRAGMENT)
-    fragments = [Fragment(*place, start, here[start : start + FRAGMENT]) for start in starts]
-    return fragments if there is None else [*fragments, Fragment(*place, here.nbytes, there)]
+    starts = range(0, max(on_host.nbytes, 1), FRAGMENT)
+    fragments = [Fragment(*place, start, on_host[start : start + FRAGMENT]) for start in starts]
+    return fragments if on_device is None else [*fragments, Fragment(*place, on_host.nbytes, on_device)]
 
 
 def join(fragments: list[Fragment]) -> list[tuple[int, Buffer]]:
@@ -112,12 +112,13 @@ def join(fragments: list[Fragment]) -> list[tuple[int, Buffer]]:
             raise RunError(
                 f"buffer {number} from partition {sender} arrived incomplete; run again, and report this if it recurs"
             )
-        there = None if isinstance(parts[-1].data, np.ndarray) else parts.pop().data
+        on_device = None if isinstance(parts[-1].data, np.ndarray) else parts.pop().data
+        on_host = first
         if len(parts) > 1 or first.ctypes.data % 8:
-            first = np.empty(size if there is None else size - there.nbytes, np.uint8)
+            on_host = np.empty(size if on_device is None else size - on_device.nbytes, np.uint8)
             for part in parts:
-                first[part.start : part.start + part.data.nbytes] = part.data
-        buffers.append((sender, first if there is None else DeviceBuffer(first, there)))
+                on_host[part.start : part.start + part.data.nbytes] = part.data
+        buffers.append((sender, on_host if on_device is None else DeviceBuffer(on_host, on_device)))
     return buffers
 
 
@@ -141,9 +142,9 @@ class Mailbox:
     It is unbounded on purpose: a receiver that refused mail of the current step could block the sender it waits for.
     """
 
-    def __init__(self, here: int) -> None:
+    def __init__(self, worker: int) -> None:
         self.failure: str | None = None
-        self._worker = here
+        self._worker = worker
         self._changed = threading.Condition()
         self._steps: defaultdict[int, Arrivals] = defaultdict(Arrivals)
         self._oldest = -(1 << 62)  # mail of steps before this one has been used, so it can only be a duplicate

@@ -39,7 +39,9 @@ class ProxyMail:
         self.arrays: VertexArrays = IN_PROCESS  # reads and copies values, wherever they are
         self.buffers = self.bytes = 0  # sent so far
         self.waited = 0.0  # seconds spent waiting for mail
-        self.brought: list[tuple[int, Buffer]] | None = None  # set by `bring`; None: mail comes step by step
+        self.free_buffers: list[tuple[int, Buffer]] | None = (
+            None  # set by `use_free_mail`; None: mail comes step by step
+        )
         self.peers = [q for q in range(partition.parts) if q != partition.index]
 
     def proxies(self, side: str, peer: int) -> slice:
@@ -83,41 +85,41 @@ class ProxyMail:
                 self._send(peer, tag, self._encoded(peer, mask, arrays, mine, exact))
 
     def collect(self, sides: Mapping[int, str]) -> Iterator[ReceivedValues]:
-        """The values that arrived under the given tags; each tag comes with the side that takes part."""
-        for tag, sender, positions, values in self.opened(sides):
+        """Yield the values that arrived under some tags; `sides` has the side that takes part for each tag."""
+        for tag, sender, positions, values in self.receive(sides):
             if tag == REDUCE:
                 yield ReceivedValues(tag, self.masters(sides[tag], sender)[positions], values)
             else:
                 mine = self.proxies(sides[tag], sender)
                 yield ReceivedValues(tag, np.arange(mine.start, mine.stop, dtype=np.uint32)[positions], values)
 
-    def give(self, peer: int, tag: int, arrays: Sequence[np.ndarray]) -> None:
-        """Send arrays of equal length to another partition, or to this one, which receives them by `opened`."""
+    def send_to(self, peer: int, tag: int, arrays: Sequence[np.ndarray]) -> None:
+        """Send arrays of equal length to another partition, or to this one, which receives them by `receive`."""
         self._send(peer, tag, encode(None, arrays))
 
-    def opened(self, tags: Container[int]) -> Iterator[tuple[int, int, Positions, list[Any]]]:
-        """What arrived under the given tags: the tag, the sender, the positions of the values in the list that both
-        ends know, and the values."""
+    def receive(self, tags: Container[int]) -> Iterator[tuple[int, int, Positions, list[Any]]]:
+        """Yield what arrived under some tags: the tag, the sender, the positions of the values in the list that both
+        partitions know, and the values."""
         for sender, buffer in self._arrived(tags):
             if isinstance(buffer, DeviceBuffer):
-                buffer = buffer._replace(there=self.arrays.to_device(buffer.there))
+                buffer = buffer._replace(values=self.arrays.to_device(buffer.values))
             yield tag_of(buffer), sender, *decode(buffer)
 
-    def bring(self, buffers: Sequence[tuple[int, Buffer]]) -> None:
-        """Switch to free mail: `collect` yields these buffers next, in any step."""
-        self.brought = list(buffers)
+    def use_free_mail(self, buffers: Sequence[tuple[int, Buffer]]) -> None:
+        """Switch to free mail: `collect` and `receive` take their values from these buffers, in any step."""
+        self.free_buffers = list(buffers)
 
     def _arrived(self, tags: Container[int]) -> list[tuple[int, Buffer]]:
-        if self.brought is not None:
-            return [(sender, buffer) for sender, buffer in self.brought if tag_of(buffer) in tags]
+        if self.free_buffers is not None:
+            return [(sender, buffer) for sender, buffer in self.free_buffers if tag_of(buffer) in tags]
         begun = time.perf_counter()
         buffers = self.exchange.collect(self.step - 1, self.partition.index)
         self.waited += time.perf_counter() - begun
         return buffers
 
     def _encoded(self, peer: int, mask: Any, arrays: Sequence[Any], mine: Any, exact: bool) -> Buffer | None:
-        room = self.arrays.mail_buffer if peer in self.direct else None
-        return encode(mask, arrays, mine, exact=exact, take=self.arrays.take, room=room)
+        allocate = self.arrays.mail_buffer if peer in self.direct else None
+        return encode(mask, arrays, mine, exact=exact, take=self.arrays.take, allocate=allocate)
 
     def _send(self, peer: int, tag: int, buffer: Buffer | None) -> None:
         if buffer is None:
@@ -125,7 +127,7 @@ class ProxyMail:
         if isinstance(buffer, DeviceBuffer):
             self.arrays.wait()  # the transport does not synchronise with the device
         _tag(buffer)[0] = tag
-        if self.brought is None:
+        if self.free_buffers is None:
             self.exchange.send(self.step, self.partition.index, peer, buffer)
         else:
             self.exchange.free.send(self.partition.index, peer, buffer)
@@ -139,7 +141,7 @@ def tag_of(buffer: Buffer) -> int:
 
 def _tag(buffer: Buffer) -> np.ndarray:
     """The two bytes for a tag in the header of an encoded buffer."""
-    return (buffer.here if isinstance(buffer, DeviceBuffer) else buffer)[2:4].view(np.uint16)
+    return (buffer.header if isinstance(buffer, DeviceBuffer) else buffer)[2:4].view(np.uint16)
 
 
 _NONE = np.empty(0, np.uint32)

@@ -65,7 +65,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         scheduler.add_plugin(self, name=NAME, idempotent=True)  # before the first await, so that there is only one
         self.scheduler, self.ready = scheduler, asyncio.Event()
         self.runs: dict[str, RunRecord] = {}
-        self.kept: set[Any] = set()  # keys of results of runs that have ended
+        self.ended_results: set[Any] = set()  # keys of results of runs that have ended
         handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum, "tokens": self.tokens}
         scheduler.handlers.update({f"dgraph_{name}": handler for name, handler in handlers.items()})
         scheduler.stream_handlers |= {"dgraph-failed": self.failed, "dgraph-told": self.receive_token}
@@ -109,7 +109,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         if (ended := self.runs.pop(run, None)) is None:
             return f"run {run} had already ended on the scheduler", None
         ended.stop()
-        self._keep(ended)
+        self._remember_results(ended)
         self._release_locks(run)
         self._tell(ended.workers, op="dgraph-close", run=run)
         return ended.reason, ended.error
@@ -195,7 +195,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
             if worker in record.workers:
                 reason = f"worker {worker} left the cluster during the run; run again on the remaining workers"
                 self.fail(run, reason, dumps(LostError(reason)))
-        scheduler.loop.add_callback(self._let_go, f"lost with worker {worker}")
+        scheduler.loop.add_callback(self._cancel_lost_results, f"lost with worker {worker}")
 
     def remove_client(self, scheduler: Any, client: str) -> None:
         for run, record in list(self.runs.items()):
@@ -207,7 +207,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         for run in list(self.runs):
             reason = "the cluster was restarted during the run; run again"
             self.fail(run, reason, dumps(LostError(reason)))
-        self.kept.clear()
+        self.ended_results.clear()
 
     def valid_workers_downscaling(self, scheduler: Any, workers: list[Any]) -> list[Any]:
         busy = {worker for record in self.runs.values() for worker in record.workers}
@@ -227,15 +227,15 @@ class ExchangeOnScheduler(SchedulerPlugin):
         record = self.runs.get(run)
         return f"run {run} has ended" if record is None else record.reason or ""
 
-    def _keep(self, record: RunRecord) -> None:
-        """Remember the results of a run that has ended, since no task can make them again."""
+    def _remember_results(self, record: RunRecord) -> None:
+        """Remember the results of a run that has ended: no task can compute them again."""
         tasks = self.scheduler.tasks
-        self.kept = {key for key in [*self.kept, *record.keys] if key in tasks}
+        self.ended_results = {key for key in [*self.ended_results, *record.keys] if key in tasks}
 
-    def _let_go(self, reason: str) -> None:
+    def _cancel_lost_results(self, reason: str) -> None:
         """Cancel results that were lost with a worker, and all tasks that depend on them: Dask would wait for them
         forever."""
-        gone, queue = set(), [self.scheduler.tasks[key] for key in self.kept if key in self.scheduler.tasks]
+        gone, queue = set(), [self.scheduler.tasks[key] for key in self.ended_results if key in self.scheduler.tasks]
         while queue:
             task = queue.pop()
             if not (task.who_has or task.processing_on or task in gone):

@@ -64,7 +64,9 @@ class WorkerJob:
         ]
         alone, recipe = len(end.route.workers) == 1, self.recipes[device]
         keeper = (
-            None if self.checkpoints is None else CheckpointKeeper(self.checkpoints, self.checkpoints.store.at(end))
+            None
+            if self.checkpoints is None
+            else CheckpointKeeper(self.checkpoints, self.checkpoints.store.on_worker(end))
         )
         rebalance = None if self.cost is None or alone else RebalanceDecision(states, self.cost, self.round)
         kind = LocalRounds if self.plan.local_method else Rounds
@@ -88,7 +90,7 @@ class WorkerJob:
         here."""
         if carried:
             return edge_moves.resume_after_move(carried, self.round)
-        return keeper.restore if keeper is not None and keeper.kept.round else None
+        return keeper.restore if keeper is not None and keeper.plan.round else None
 
     def _state(self, end: Exchange, device: str, share: Any) -> PartitionState:
         partition, columns = unpack(share)

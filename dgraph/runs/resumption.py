@@ -61,22 +61,22 @@ def _check_place(graph: PartitionedGraph, folder: CheckpointFolder) -> None:
     (such as a local disk of each host): nothing could be resumed from it."""
     meeting = f".meeting-{uuid4().hex}"
     if graph.client is None:
-        folder.sign(meeting, "this process")
-        folder.erase(meeting)
+        folder.write_marker(meeting, "this process")
+        folder.remove_markers(meeting)
         return
     workers = graph.workers.addresses
     each = partial(run_on_each, graph.client, workers)
     try:
-        each(lambda _, number: folder.sign(meeting, str(number)))
-        seen = {**each(lambda *_: folder.signed(meeting)), "this process": folder.signed(meeting)}
+        each(lambda _, number: folder.write_marker(meeting, str(number)))
+        seen = {**each(lambda *_: folder.markers(meeting)), "this process": folder.markers(meeting)}
         for who, signed in seen.items():
             if absent := [worker for number, worker in enumerate(workers) if str(number) not in signed]:
-                each(lambda *_: folder.erase(meeting))
+                each(lambda *_: folder.remove_markers(meeting))
                 raise StorageError(
                     f"{folder.path}: {who} cannot see the files that {absent[0]} writes; {FOLDER_REMEDY}"
                 )
     finally:
-        folder.erase(meeting)
+        folder.remove_markers(meeting)
 
 
 def _in_memory(graph: PartitionedGraph, option: Checkpoint, store: MemoryStore) -> CheckpointPlan:

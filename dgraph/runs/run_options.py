@@ -142,5 +142,5 @@ class RunOptions:
     def for_part(self, part: int) -> RunOptions:
         """The options of one of several runs of an operation, with its own checkpoints. Such a run may in turn consist
         of several."""
-        series = CheckpointSeries.of(self.checkpoint)
+        series = CheckpointSeries.from_option(self.checkpoint)
         return self if series is None else replace(self, checkpoint=replace(series, part=f"{series.part}_{part}"))

@@ -41,7 +41,7 @@ class MailExchange(Exchange):
     def post(self, peer: int, message: Packet) -> None:
         self.mail.append((peer, message))
 
-    def ask(self, peer: int) -> int:
+    def last_posted_step(self, peer: int) -> int:
         return self.next
 
     def report(self, reason: str, error: BaseException) -> None:

@@ -53,14 +53,14 @@ def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
 def fused_task(run: str, address: str, count: int, before: list[None]) -> Any:
     """Several steps of a worker in its only task of the chunk."""
     with taking_part(run, address) as end:
-        return _finished(end, take_steps(end, count, secedes=end.held[0].waits_within_steps))
+        return _finished(end, take_steps(end, count, secedes=end.steps_and_state[0].waits_within_steps))
 
 
 def _finished(end: DaskExchange, token: Token) -> Any:
     """What a worker's last task of a chunk returns: the result of the run, if there is one. The token goes to the
     client separately, because the end of a task takes longer to reach it."""
     result = end.result if is_done([token]) else None
-    end.tell(token)
+    end.send_token(token)
     return result
 
 

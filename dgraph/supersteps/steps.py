@@ -70,7 +70,7 @@ def open_steps(end: Exchange, steps: Steps, partitions: dict[int, Any], count: i
     """The first task of a worker: create the state, which stays with the worker's end of the exchange, and take the
     first `count` steps."""
     with end.stop_on_error():
-        end.held = steps, steps.setup(end, partitions)
+        end.steps_and_state = steps, steps.setup(end, partitions)
     return take_steps(end, count, secedes)
 
 
@@ -93,7 +93,7 @@ def take_steps(end: Exchange, count: int, secedes: bool = False) -> Token:
 
 
 def take_step(end: Exchange, number: int, tokens: list[Token]) -> None:
-    steps, state = end.held
+    steps, state = end.steps_and_state
     begun = time.perf_counter()
     values = steps.step(state, number, [token.values for token in tokens])
     if done := bool(values.get("done")):

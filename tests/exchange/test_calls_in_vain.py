@@ -68,8 +68,8 @@ def test_a_finished_run_makes_no_calls_to_a_worker_that_left(left):
     wait_until(lambda: end.mailbox.failure is not None)
     peer = everybody.index(gone)
     for call in (
-        lambda: end.ask(peer),
-        lambda: end.fetch(gone, PieceLabel("a run", "a checkpoint", 0)),
+        lambda: end.last_posted_step(peer),
+        lambda: end.fetch_piece(gone, PieceLabel("a run", "a checkpoint", 0)),
         lambda: end.store_piece(peer, PieceLabel("a run", "a checkpoint", 0), 1, b""),
     ):
         with pytest.raises(RunError, match=gone):

@@ -78,7 +78,7 @@ def test_what_is_not_confirmed_for_long_is_posted_again(ends, posted):
     mail.send(0, 1, b"news")
     mail.post()
     threading.Event().wait(0.02)
-    mail.wait(mail.inbox.news, 0.001)
+    mail.wait(mail.inbox.events, 0.001)
     assert [packet.number for packet in posted] == [0, 0] and posted[0] is posted[1]
 
 

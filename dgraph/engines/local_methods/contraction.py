@@ -85,7 +85,7 @@ class ContractState(LocalState):
         self.unsent = []
 
     def hear(self, side: str, target_side: str) -> None:
-        for tag, sender, _, values in self.post.opened((REDUCE, BROADCAST, BORDER_REPORT, BORDER_ANSWER)):
+        for tag, sender, _, values in self.post.receive((REDUCE, BROADCAST, BORDER_REPORT, BORDER_ANSWER)):
             self.received[tag, sender] = values
 
     @property
@@ -119,7 +119,7 @@ class ContractState(LocalState):
         if parts == 2:  # then each partition knows all pairs
             letters += [(q, BROADCAST, ids) for q, ids in masters.items()]
             expected |= {(BROADCAST, q): ids for q, ids in proxies.items()}
-        self.unsent += [partial(post.give, q, tag, [labels.at(ids)]) for q, tag, ids in letters]
+        self.unsent += [partial(post.send_to, q, tag, [labels.at(ids)]) for q, tag, ids in letters]
         yield set(expected)
         copies = _range(slice(self.n, self.size))
         pairs = [labels.pairs(copies, labels.at(copies))]
@@ -128,7 +128,7 @@ class ContractState(LocalState):
             pairs.append(labels.pairs(expected[letter], others))
         known, lowest = join(pairs)
         if parts > 2:
-            self.unsent.append(partial(post.give, ROOT_PARTITION, BORDER_REPORT, [known, lowest]))
+            self.unsent.append(partial(post.send_to, ROOT_PARTITION, BORDER_REPORT, [known, lowest]))
             if self.partition.index == ROOT_PARTITION:
                 yield {(BORDER_REPORT, q) for q in range(parts)}
                 self.unsent += self._answers()
@@ -144,7 +144,7 @@ class ContractState(LocalState):
         reports = {q: values for (tag, q), values in self.received.items() if tag == BORDER_REPORT}
         known, lowest = join(np.stack(report) for report in reports.values())
         return [
-            partial(self.post.give, q, BORDER_ANSWER, [lowest[np.searchsorted(known, labels)]])
+            partial(self.post.send_to, q, BORDER_ANSWER, [lowest[np.searchsorted(known, labels)]])
             for q, (labels, _) in reports.items()
         ]
 

@@ -118,7 +118,7 @@ class DiffuseState(LocalState):
         self.has_proxy_news = False
 
     def hear(self, side: str, target_side: str) -> None:
-        self.heard |= {sender for sender, _ in self.post.brought or ()}
+        self.heard |= {sender for sender, _ in self.post.free_buffers or ()}
         for _, ids, (values,) in self.post.collect({REDUCE: target_side}):
             self.diffusion.receive(ids, values)
 

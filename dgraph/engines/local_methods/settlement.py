@@ -138,7 +138,7 @@ class SettleState(LocalState):
         self.improved_proxies = NO_VERTICES
 
     def hear(self, side: str, target_side: str) -> None:
-        self.heard |= {sender for sender, _ in self.post.brought or ()}
+        self.heard |= {sender for sender, _ in self.post.free_buffers or ()}
         mail = self.post.collect({BROADCAST: side, REDUCE: target_side})
         self.merge(self.phase, self._without_companion(mail) if self.companion else mail)
 
