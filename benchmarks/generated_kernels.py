@@ -139,12 +139,12 @@ def pagerank(edges, trials):
         return rank
 
     def generated():
-        kernels["begin"].on(0, n, arrays)
+        kernels["begin"].run_rows(0, n, arrays)
         for _ in range(ROUNDS):
-            (arrays["field_dangling"],) = kernels["fold"].on(0, n, arrays)
-            kernels["emit"].on(0, n, arrays)
-            kernels["pull"].on(0, n, arrays)
-            kernels["fire"].on(0, n, arrays)
+            (arrays["field_dangling"],) = kernels["fold"].run_rows(0, n, arrays)
+            kernels["emit"].run_rows(0, n, arrays)
+            kernels["pull"].run_rows(0, n, arrays)
+            kernels["fire"].run_rows(0, n, arrays)
         return arrays["field_rank"]
 
     def check(found):
@@ -172,10 +172,12 @@ def shortest_paths(edges, trials):
 
     def generated():
         arrays["field_dist"][:] = inf
-        size = int(kernels["begin"].on(0, n, arrays | {"queue": frontier}))
+        size = int(kernels["begin"].run_rows(0, n, arrays | {"queue": frontier}))
         while size:
-            count = int(kernels["fire"].on(0, size, arrays | {"frontier": frontier, "queue": senders}))
-            size = int(kernels["push"].on(0, count, arrays | {"senders": senders, "queue": frontier, "queued": 0}))
+            count = int(kernels["fire"].run_rows(0, size, arrays | {"frontier": frontier, "queue": senders}))
+            size = int(
+                kernels["push"].run_rows(0, count, arrays | {"senders": senders, "queue": frontier, "queued": 0})
+            )
         return arrays["field_dist"]
 
     def check(found):

@@ -61,12 +61,15 @@ def _at_source(phase: PhaseAnalysis) -> set[str]:
     if phase.hoisted:
         return set()
     reads, arrays = phase.send, {"id": "number", "random": "number", "vertex_random": "number", "degree": "degree"}
-    return {*map(field_name, reads.of("state", "column")), *(array for name, array in arrays.items() if name in reads)}
+    return {
+        *map(field_name, reads.names_of("state", "column")),
+        *(array for name, array in arrays.items() if name in reads),
+    }
 
 
 def _at_target(analysis: Analysis, phase: PhaseAnalysis) -> set[str]:
     """Arrays that are read at the receiving vertex."""
-    names = {name.removeprefix("target_") for name in phase.send.of("target", "ahead")}
+    names = {name.removeprefix("target_") for name in phase.send.names_of("target", "ahead")}
     declared = names & {field.name for field in (*analysis.states, *analysis.columns)}
     arrays = {*map(field_name, declared), *("number" if name == "id" else name for name in names - declared)}
     return arrays | ({"number"} if phase.draws or not phase.combines else set())

@@ -26,7 +26,7 @@ _lock = threading.Lock()
 
 
 class Kernel:
-    """A kernel: call it with positional arguments, or use `on` with a mapping by name."""
+    """A kernel: call it with positional arguments, or use `run_rows` with a mapping by name."""
 
     def __init__(self, source: Source, name: str):
         self.source, self.name = source, name
@@ -52,7 +52,7 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         return (self._compiled or self.compile())(*arguments)
 
-    def on(self, lo: int, hi: int, values: Mapping[str, Any]) -> Any:
+    def run_rows(self, lo: int, hi: int, values: Mapping[str, Any]) -> Any:
         """Run the kernel over a range of rows; the other arguments are looked up by name."""
         return self(lo, hi, *(values[name] for name in self.names[2:]))
 

@@ -259,7 +259,7 @@ class EdgeKernelWriter:
 
     def name_source(self, kernel: KernelText) -> dict[str, str]:
         """Load the states of u that `send` reads into from_..., if they are scalars and messages differ by edge."""
-        names = () if self.width or self.phase.hoisted else self.phase.send.of("state")
+        names = () if self.width or self.phase.hoisted else self.phase.send.names_of("state")
         source = {name: f"from_{name}" for name in names}
         kernel.add(*(f"{local} = {kernel.use(field_name(name))}[u]" for name, local in source.items()))
         return source

@@ -105,8 +105,10 @@ SCRATCH = {SLOTS: 1, LOADS: 1, "keys": 4, "counts": 4}  # length as a multiple o
 def recounts(analysis: Analysis, phase: PhaseAnalysis) -> bool:
     """Whether a vertex may keep the message that it has gathered until one of the arrays in `broadcast` changes at an
     in-neighbour or at itself. A program with several phases cannot detect that."""
-    tracked = {field_name(name.removeprefix("target_")) for name in phase.send.of("target")} <= set(phase.broadcast)
-    changes = phase.send.of("global") or phase.send.depends_on_round
+    tracked = {field_name(name.removeprefix("target_")) for name in phase.send.names_of("target")} <= set(
+        phase.broadcast
+    )
+    changes = phase.send.names_of("global") or phase.send.depends_on_round
     by_chance = any(message.merge is BY_CHANCE for message in phase.messages)
     single = analysis.synchronous and len(analysis.phases) == 1
     return single and not phase.combines and tracked and not changes and not by_chance

@@ -59,7 +59,7 @@ class KernelWriter:
 
     def __init__(self, analysis: Analysis, arrays: dict):
         self.analysis, self.arrays, self.width = analysis, arrays, analysis.width
-        self.kept = kept_states(analysis)
+        self.kept_states = kept_states(analysis)
         self.kernels: list[KernelText] = []
         if analysis.start or analysis.seed:
             self.begin()
@@ -129,7 +129,10 @@ class KernelWriter:
         with self.rows(kernel):
             if analysis.start:
                 self.assign(
-                    kernel, analysis.start, "start", {field_name(state.name): state for state in analysis.plain}
+                    kernel,
+                    analysis.start,
+                    "start",
+                    {field_name(state.name): state for state in analysis.states_without_deltas},
                 )
             if analysis.seed:
                 phase = analysis.phases[0]
@@ -181,7 +184,7 @@ class KernelWriter:
     def hoist(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
         """Compute the message of v along all its edges from its new state."""
         targets = {sent_name(phase, message): message for message in phase.messages}
-        local = {} if self.width else {name: f"new_{name}" for name in phase.send.of("state")}
+        local = {} if self.width else {name: f"new_{name}" for name in phase.send.names_of("state")}
         self.assign(kernel, phase.send, phase_name(phase, "send"), targets, local)
 
     def fire_all(self, phase: PhaseAnalysis) -> None:
@@ -210,7 +213,7 @@ class KernelWriter:
         tests = [self.differs(kernel, state, "new") for state in states if state.name in triggers]
         kernel.add(f"changed = {' or '.join(tests)}")
         kernel.add(
-            *(f"{kernel.use(field_name(s.name), True)}[v] = new_{s.name}" for s in states if s.name in self.kept)
+            *(f"{kernel.use(field_name(s.name), True)}[v] = new_{s.name}" for s in states if s.name in self.kept_states)
         )
 
     def fold_vectors(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...], news: str) -> None:
@@ -313,5 +316,5 @@ def kept_states(analysis: Analysis) -> set[str]:
     if analysis.width or analysis.synchronous or not analysis.phases[0].hoisted:
         return {state.name for state in analysis.states}
     others = [reads for _, reads in (*analysis.globals.values(), *analysis.results.values())]
-    read = {name.removesuffix("_before") for reads in others for name in reads.of("state", "before")}
+    read = {name.removesuffix("_before") for reads in others for name in reads.names_of("state", "before")}
     return {state.name for state in analysis.states if not isinstance(state, Delta) or state.name in read}

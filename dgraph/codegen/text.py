@@ -96,14 +96,14 @@ class KernelText:
 class CallSite:
     """Where a function is called: its vertex, and for `send` the edge and the target vertex."""
 
-    at: str = "v"
+    vertex: str = "v"
     edge: str = "e"
     target: str = "v"
     rows: str = ""  # prefix of the names of edge arrays in kernels that read two tables
 
 
 ROW = CallSite()
-ALONG = CallSite(at="u")
+ALONG = CallSite(vertex="u")
 NOTHING: Mapping[str, str] = {}
 
 
@@ -135,13 +135,13 @@ def _argument(kernel: KernelText, reads: Reads, name: str, place: CallSite, phas
     fields: dict[str, Field] = {field.name: field for field in (*analysis.states, *analysis.columns)}
     match reads.kinds[name]:
         case "state" | "column":
-            return item(kernel.use(field_name(name)), place.at, fields[name])
+            return item(kernel.use(field_name(name)), place.vertex, fields[name])
         case "before":
             state = fields[name.removesuffix("_before")]
-            return item(kernel.use(before_name(state.name)), place.at, state)
+            return item(kernel.use(before_name(state.name)), place.vertex, state)
         case "message" if phase is not None:
             message = next(m for m in phase.messages if m.name == name)
-            return item(kernel.use(inbox_name(phase, message)), place.at, message)
+            return item(kernel.use(inbox_name(phase, message)), place.vertex, message)
         case "edge":
             return kernel.of_edge(place.rows + field_name(name), place.edge)
         case "target" | "ahead":
@@ -164,17 +164,17 @@ def _built_in(kernel: KernelText, reads: Reads, name: str, place: CallSite) -> s
     component = "c" if reads.vector else "0"
     match name:
         case "id":
-            return f"{kernel.use('number')}[{place.at}]"
+            return f"{kernel.use('number')}[{place.vertex}]"
         case "degree":
-            return f"{kernel.use('degree')}[{place.at}]"
+            return f"{kernel.use('degree')}[{place.vertex}]"
         case "component":
             return component
         case "random" | "vertex_random":
             word, number = kernel.use("round_word"), kernel.use("number")
             if reads.kinds[name] == "draw":
-                ends = f"{number}[{place.at}], {number}[{place.target}]"
+                ends = f"{number}[{place.vertex}], {number}[{place.target}]"
                 return f"uniform_of_edge({word}, {ends}, {kernel.of_edge(ORDINAL, place.edge)}, {component})"
-            return f"uniform({word}, {number}[{place.at}], {component})"
+            return f"uniform({word}, {number}[{place.vertex}], {component})"
     return kernel.use(name)  # `round` or `vertices`
 
 
@@ -190,7 +190,7 @@ def inner_products(kernel: KernelText, reads: Reads, place: CallSite, phase: Pha
             array = field_name(name.removeprefix("target_") if at_target else name)
             if kind == "message" and phase is not None:
                 array = inbox_name(phase, next(m for m in phase.messages if m.name == name))
-            rows.append(f"{kernel.use(array)}[{place.target if at_target else place.at}]")
+            rows.append(f"{kernel.use(array)}[{place.target if at_target else place.vertex}]")
         kernel.add(f"{dot_name(i)} = inner({', '.join(rows)})")
 
 

@@ -36,7 +36,7 @@ class Cpu:
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Run a kernel over all rows in one call."""
-        return self.kernels[name].on(0, count, values)
+        return self.kernels[name].run_rows(0, count, values)
 
     def team(
         self, name: str, threads: int, values: Mapping[str, Any], beside: Sequence[Callable[..., Any]] = ()
@@ -57,7 +57,7 @@ class Cpu:
 
         def run(bounds: tuple[int, int]) -> tuple[int, Any]:
             own = {**values, **scratch(values["indptr"], *bounds)} if needs_scratch else values
-            return bounds[0], kernel.on(*bounds, own)
+            return bounds[0], kernel.run_rows(*bounds, own)
 
         if block is None:
             ranges = self.ranges(kernel, first, count, values)

@@ -117,7 +117,7 @@ class Rounds:
         self.ahead.fired_in(self.round)
         self.log.close(self.round)
         self.done |= self.round == self.limit
-        if self.turn_ends and self.analysis.stop is not None and not self.analysis.stop.of("global"):
+        if self.turn_ends and self.analysis.stop is not None and not self.analysis.stop.names_of("global"):
             self.done |= self.globals.stop(self.round)
 
     def fold(self) -> None:
@@ -209,7 +209,7 @@ class Rounds:
     def end_needs_exchange(self) -> bool:
         """Whether only all workers together can tell that a round was the last."""
         stop = self.analysis.stop
-        return self.analysis.synchronous if stop is None else bool(stop.of("global"))
+        return self.analysis.synchronous if stop is None else bool(stop.names_of("global"))
 
     def share(self) -> Superstep:
         """Tell all workers and learn from them. Afterwards, mail that was sent before has arrived."""

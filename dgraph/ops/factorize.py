@@ -176,7 +176,7 @@ class Factorization:
     def __call__(self, pieces: list[RatingColumns], block: int | None, threads: int, seed: int) -> WorkerResult:
         draw = np.random.default_rng(seed)
         known, held, mean = self.divided(pieces, draw)
-        ratings = RatingRows.of(*known, self.vertices)
+        ratings = RatingRows.from_edges(*known, self.vertices)
         factors, spread = self.drawn(known[2], mean, draw)
         factors[np.diff(ratings.indptr) == 0] = 0
         users, items = (np.flatnonzero(np.bincount(side, minlength=self.vertices)) for side in known[:2])

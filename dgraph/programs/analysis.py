@@ -52,31 +52,31 @@ class PhaseAnalysis:
     @property
     def hoisted(self) -> bool:
         """Whether a message is the same along all out-edges of a vertex, and computed once, when the vertex fires."""
-        return not self.send.of("edge", "target", "ahead", "draw") and not self.sends_later
+        return not self.send.names_of("edge", "target", "ahead", "draw") and not self.sends_later
 
     @property
     def draws(self) -> bool:
         """Whether `send` draws a random number for each edge."""
-        return bool(self.send.of("draw"))
+        return bool(self.send.names_of("draw"))
 
     @property
     def broadcast(self) -> tuple[str, ...]:
         """The arrays that a master sends to its proxies with out-edges when the vertex sends."""
         return tuple(sent_name(self, m) for m in self.messages if self.hoisted) or tuple(
-            map(field_name, self.send.of("state"))
+            map(field_name, self.send.names_of("state"))
         )
 
     @property
     def target_broadcast(self) -> tuple[str, ...]:
         """The arrays that a master sends to its proxies with in-edges before every round."""
-        return tuple(field_name(name.removeprefix("target_")) for name in self.send.of("target"))
+        return tuple(field_name(name.removeprefix("target_")) for name in self.send.names_of("target"))
 
     @property
     def sends_copies(self) -> bool:
         """Whether proxies need degrees or columns, because `send` reads them at the ends of an edge."""
         reads = self.send
-        copied = set(reads.of("ahead")) - {"target_id"}
-        return bool(copied) or (not self.hoisted and ("degree" in reads or bool(reads.of("column"))))
+        copied = set(reads.names_of("ahead")) - {"target_id"}
+        return bool(copied) or (not self.hoisted and ("degree" in reads or bool(reads.names_of("column"))))
 
     @property
     def combines(self) -> bool:
@@ -109,7 +109,7 @@ class Analysis:
     reads_attributes: bool = True  # whether vertex attributes of the graph provide the columns
 
     @cached_property
-    def plain(self) -> tuple[State, ...]:
+    def states_without_deltas(self) -> tuple[State, ...]:
         """The States other than Deltas."""
         return tuple(state for state in self.states if not isinstance(state, Delta))
 
@@ -137,13 +137,15 @@ class Analysis:
     @cached_property
     def vertex_columns(self) -> tuple[VertexColumn, ...]:
         """The vertex columns to pass to the kernels."""
-        read = {name.removeprefix("target_") for reads in self.readers for name in reads.of("column", "ahead")}
+        read = {name.removeprefix("target_") for reads in self.readers for name in reads.names_of("column", "ahead")}
         return tuple(column for column in self.columns if column.name in read)
 
     @cached_property
     def copied_columns(self) -> tuple[VertexColumn, ...]:
         """The vertex columns that `send` reads, and proxies need copies of."""
-        read = {name.removeprefix("target_") for phase in self.phases for name in phase.send.of("column", "ahead")}
+        read = {
+            name.removeprefix("target_") for phase in self.phases for name in phase.send.names_of("column", "ahead")
+        }
         return tuple(column for column in self.columns if column.name in read)
 
     @cached_property
@@ -155,13 +157,15 @@ class Analysis:
     @cached_property
     def before(self) -> tuple[str, ...]:
         """The fields whose values from before each round are kept."""
-        return tuple(dict.fromkeys(n.removesuffix("_before") for reads in self.readers for n in reads.of("before")))
+        return tuple(
+            dict.fromkeys(n.removesuffix("_before") for reads in self.readers for n in reads.names_of("before"))
+        )
 
     @cached_property
     def globals_each_round(self) -> tuple[str, ...]:
         """The global values that are read in rounds. The others are folded once, at the end, for the results."""
         rounds = [self.stop, *(reads for phase in self.phases for reads in (phase.send, phase.apply))]
-        read = {name for reads in rounds if reads is not None for name in reads.of("global")}
+        read = {name for reads in rounds if reads is not None for name in reads.names_of("global")}
         return tuple(name for name, (field, _) in self.globals.items() if field.name in read)
 
     @cached_property
@@ -169,7 +173,7 @@ class Analysis:
         """The columns of the result that hold vertices."""
         if self.results:
             return tuple(name for name, (field, _) in self.results.items() if field.is_vertex)
-        return tuple(state.name for state in self.plain if state.is_vertex)
+        return tuple(state.name for state in self.states_without_deltas if state.is_vertex)
 
     def totals(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Global values by the names of the program. The components of a vector, separate in kernels, become a list."""
@@ -191,7 +195,7 @@ class Analysis:
     def send_reads_global(self) -> bool:
         """Whether `send` reads a global value. Then a round can only send once all partitions have folded the last
         one."""
-        return any(phase.send.of("global") for phase in self.phases)
+        return any(phase.send.names_of("global") for phase in self.phases)
 
 
 _known: WeakKeyDictionary[type[VertexProgram], dict[int, Analysis]] = WeakKeyDictionary()
@@ -231,14 +235,14 @@ def _analysed(program: VertexProgram) -> Analysis:
     for phase in program.phases:
         send = reads("send", phase.functions["send"], phase.messages, phase, VERTEX_KINDS | EDGE_KINDS)
         apply = reads("apply", phase.functions["apply"], states, phase, VERTEX_KINDS | {"message"})
-        for delta in set(apply.of("state")) - {field.name for field in plain}:
+        for delta in set(apply.names_of("state")) - {field.name for field in plain}:
             apply.function.refuse(f"{delta!r} is a Delta, which always has its start value here", None, "Read a State.")
-        if program.kind == "accumulative" and send.of("target"):
+        if program.kind == "accumulative" and send.names_of("target"):
             remedy = "Test it in `apply`."
             send.function.refuse("only a synchronous program may read a State of its target", None, remedy)
-        columns = tuple(program.fields.get(column, WEIGHT) for column in send.of("edge"))
-        triggers = send.of("state") or tuple(field.name for field in states)
-        later = program.kind == "accumulative" and (bool(send.of("global")) or send.depends_on_round)
+        columns = tuple(program.fields.get(column, WEIGHT) for column in send.names_of("edge"))
+        triggers = send.names_of("state") or tuple(field.name for field in states)
+        later = program.kind == "accumulative" and (bool(send.names_of("global")) or send.depends_on_round)
         phases.append(PhaseAnalysis(phase.name, phase.along, phase.messages, send, apply, columns, triggers, later))  # type: ignore[arg-type]
 
     def folds(kind: type) -> dict[str, tuple[Any, Reads]]:
@@ -296,5 +300,5 @@ def obstacle(engine: str, analysis: Analysis) -> str:
         return "has several phases" if len(analysis.phases) > 1 else "sends messages of several fields"
     if not phase.combines:
         return "merges whole neighbourhoods"
-    rounds_only = analysis.synchronous and analysis.stop is not None and not analysis.stop.of("global")
+    rounds_only = analysis.synchronous and analysis.stop is not None and not analysis.stop.names_of("global")
     return "runs a fixed number of rounds" if rounds_only else ""

@@ -101,7 +101,7 @@ def _bring_up_to_date(run: Reference, v: int) -> None:
     run.senders = [u for u, target, *_ in run.along[run.phase.along] if target == v]
     run.send()
     run.senders = everybody
-    context = {**run.at(v, 1), **run.merge(v)}
+    context = {**run.values_at(v, 1), **run.merge(v)}
     run.state[v] = run.call(run.phase.functions["apply"], run.states, context)
 
 

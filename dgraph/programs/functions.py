@@ -87,7 +87,7 @@ class Function:
         written = ast.parse(self.text(self.name))
         ours = [node for node in ast.walk(self.tree) if isinstance(node, ast.stmt)]
         theirs = [node for node in ast.walk(written.body[0]) if isinstance(node, ast.stmt)]
-        lines = {there.lineno: here for here, there in zip(ours, theirs, strict=True)}
+        lines = {in_text.lineno: own for own, in_text in zip(ours, theirs, strict=True)}
         return lines.get(line, self.tree)
 
     def refuse(self, problem: str, node: ast.AST | None = None, remedy: str = f"Allowed: {ALLOWED}.") -> NoReturn:

@@ -75,7 +75,7 @@ class LawTrial:
         self.out: list[list[tuple[int, Mapping]]] = [[] for _ in range(self.reference.vertices)]
         for u, v, values, _ in self.reference.along[str(self.phase.along)]:
             self.out[u].append((v, values))
-        self.fixed = [self.reference.at(v, 1) for v in range(self.reference.vertices)]
+        self.fixed = [self.reference.values_at(v, 1) for v in range(self.reference.vertices)]
         self.largest = 0.0
 
     def run(self) -> str:
@@ -104,7 +104,8 @@ class LawTrial:
     def _grouping_violation(
         self, v: int, before: NamedValues, messages: list[NamedValues], after: NamedValues, sent: list[NamedValues]
     ) -> str:
-        """How firing on messages in turn differs from firing on them at once, which leaves `after` and sends `sent`."""
+        """Describe how firing on messages in turn differs from firing on them at once, which leaves `after` and sends
+        `sent`; empty if it does not."""
         for first, second in self._split_messages(messages):
             between, sent_first = self._fire(v, before, first)
             in_turn, sent_second = self._fire(v, between, second)
@@ -129,7 +130,7 @@ class LawTrial:
             yield (whole := self._merge_messages(messages)), whole
 
     def _silence_violation(self, v: int, before: NamedValues) -> str:
-        """What the identity of the merge changes."""
+        """Describe what firing on the identity of the merge changes; empty if nothing."""
         try:
             after = self._apply(v, before, self.silent)
         except (ArithmeticError, ValueError):  # a program that divides by its message, say
@@ -151,13 +152,13 @@ class LawTrial:
         reset = {**before, **self.fresh}
         if all(reset[name] == after[name] for name in self.triggers):
             return after, [self.silent] * len(self.out[v])
-        here, send, call = {**self.fixed[v], **after}, self.phase.functions["send"], self.reference.call
+        sender, send, call = {**self.fixed[v], **after}, self.phase.functions["send"], self.reference.call
         if any(name.startswith("target_") for name in parameters(send)):
-            there = [{f"target_{name}": one for name, one in self.fixed[target].items()} for target, _ in self.out[v]]
+            targets = [{f"target_{name}": one for name, one in self.fixed[target].items()} for target, _ in self.out[v]]
         else:
-            there = [{}] * len(self.out[v])
-        pairs = zip(self.out[v], there, strict=True)
-        sent = [call(send, self.phase.messages, {**here, **values, **other}) for (_, values), other in pairs]
+            targets = [{}] * len(self.out[v])
+        pairs = zip(self.out[v], targets, strict=True)
+        sent = [call(send, self.phase.messages, {**sender, **edge, **target}) for (_, edge), target in pairs]
         for value in itertools.chain(after.values(), *(one.values() for one in sent)):
             if isinstance(value, float) and self.largest < abs(value) < math.inf:
                 self.largest = abs(value)
@@ -174,7 +175,7 @@ class LawTrial:
         return whole
 
     def _without_deltas(self, state: NamedValues) -> NamedValues:
-        """A state without Deltas, which nothing keeps."""
+        """A state without Deltas, which are reset before every firing."""
         return {name: value for name, value in state.items() if name not in self.fresh}
 
     def _same(self, a: Any, b: Any) -> bool:

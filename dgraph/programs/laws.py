@@ -54,7 +54,7 @@ class Vertex:
         self.run = Reference(program, edges, vertices, columns, {}, True, 0)
         self.program, self.number, self.phase = program, number, program.phases[0]
         self.fresh = {f.name: self.run.fill(f, f.start) for f in program.of(Delta)}
-        self.fire(self.run.call(program.functions["seed"], self.phase.messages, self.run.at(number, 1)))
+        self.fire(self.run.call(program.functions["seed"], self.phase.messages, self.run.values_at(number, 1)))
 
     @property
     def state(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Vertex:
 
     def apply_alone(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """The state that `apply` returns for a message, even for the identity."""
-        context = {**self.run.at(self.number, 1), **message}
+        context = {**self.run.values_at(self.number, 1), **message}
         return self.run.call(self.phase.functions["apply"], self.run.states, context)
 
 

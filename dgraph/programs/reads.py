@@ -23,7 +23,7 @@ class Reads:
     vector: bool  # it reads or returns a vector, and so runs once per component
     component: int | None = None  # of a vector of global values, whose components are folded separately
 
-    def of(self, *kinds: str) -> tuple[str, ...]:
+    def names_of(self, *kinds: str) -> tuple[str, ...]:
         """The parameters that come from one of `kinds`."""
         return tuple(name for name, kind in self.kinds.items() if kind in kinds)
 

@@ -105,7 +105,7 @@ class Reference:
         self.plain = [f for f in self.states if not isinstance(f, Delta)]
         if "start" in program.functions:
             for v in range(vertices):
-                self.state[v].update(self.call(program.functions["start"], self.plain, self.at(v, 0)))
+                self.state[v].update(self.call(program.functions["start"], self.plain, self.values_at(v, 0)))
         self.before = [dict(state) for state in self.state]
         self.fold()
         self.senders = list(range(vertices))
@@ -138,17 +138,17 @@ class Reference:
         self.inbox: list[dict[Message, list]] = [{m: [] for m in phase.messages} for _ in range(self.vertices)]
         if number == 1 and not self.synchronous:
             for v in range(self.vertices):
-                self.deliver(v, self.call(self.program.functions["seed"], phase.messages, self.at(v, number)))
+                self.deliver(v, self.call(self.program.functions["seed"], phase.messages, self.values_at(v, number)))
         else:
             sending = set(self.senders)
             reads_target = any(name.startswith("target_") for name in parameters(phase.functions["send"]))
             for u, v, columns, ordinal in self.along[phase.along]:
                 if u in sending:
-                    context = {**self.at(u, number), **columns}
+                    context = {**self.values_at(u, number), **columns}
                     if "random" not in self.program.fields:
                         context["random"] = partial(uniform_of_edge, self.word(number), u, v, ordinal)
                     if reads_target:
-                        context |= {f"target_{name}": value for name, value in self.at(v, number).items()}
+                        context |= {f"target_{name}": value for name, value in self.values_at(v, number).items()}
                     self.deliver(v, self.call(phase.functions["send"], phase.messages, context))
         if not self.synchronous:
             self.done |= not any(values for inbox in self.inbox for values in inbox.values())
@@ -185,7 +185,7 @@ class Reference:
         for v in range(self.vertices):
             if not self.synchronous and not any(self.inbox[v].values()):
                 continue
-            context = {**self.at(v, self.rounds + 1), **self.merge(v)}
+            context = {**self.values_at(v, self.rounds + 1), **self.merge(v)}
             after = self.call(phase.functions["apply"], self.states, context)
             if any({**self.state[v], **fresh}[name] != after[name] for name in triggers):
                 self.senders.append(v)
@@ -213,7 +213,7 @@ class Reference:
             folded[field.name] = self.fill(field, field.identity)
             for v in range(self.vertices):
                 before = {f"{name}_before": value for name, value in self.before[v].items()}
-                value = self.call(field.function, [field], {**before, **self.at(v, self.rounds)}, every=True)
+                value = self.call(field.function, [field], {**before, **self.values_at(v, self.rounds)}, every=True)
                 for one in [value[field.name]] if field.shape is not None else value[field.name]:
                     folded[field.name] = merge_values(field.merge, folded[field.name], one)
         self.globals = folded
@@ -228,10 +228,10 @@ class Reference:
         if not fields:
             return {f.name: [state[f.name] for state in self.state] for f in self.plain}
         befores = ({f"{name}_before": value for name, value in before.items()} for before in self.before)
-        rows = [{**before, **self.at(v, self.rounds)} for v, before in enumerate(befores)]
+        rows = [{**before, **self.values_at(v, self.rounds)} for v, before in enumerate(befores)]
         return {f.name: [self.call(f.function, [f], row, vectors=True)[f.name] for row in rows] for f in fields}
 
-    def at(self, v: int, number: int) -> dict[str, Any]:
+    def values_at(self, v: int, number: int) -> dict[str, Any]:
         """All values that a function may read at a vertex."""
         program = self.program
         columns = {f.name: self.columns.get(f.name, {v: self.fill(f, f.missing)})[v] for f in program.of(VertexColumn)}

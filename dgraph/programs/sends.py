@@ -32,13 +32,13 @@ def check_sends(program: VertexProgram, analysis: Analysis) -> None:
         and state.dtype.kind != "b"
         and returns_other_than(apply.function, i, state.name)
     }
-    triggers = send.of("state") or tuple(state.name for state in states)
+    triggers = send.names_of("state") or tuple(state.name for state in states)
     for i, message in enumerate(program.phases[0].messages):
         if message.merge not in COUNTING_MERGES:
             continue
-        depends = names_of_value(send.function, i) & set(triggers) if send.of("state") else set(triggers)
+        depends = names_of_value(send.function, i) & set(triggers) if send.names_of("state") else set(triggers)
         if again := sorted(depends & changing):
-            whole = f"the whole of {again[0]!r}" if send.of("state") else "the same message"
+            whole = f"the whole of {again[0]!r}" if send.names_of("state") else "the same message"
             send.function.refuse(
                 f"a vertex would send {whole} each time it fires, and {message.merge} would count it again, so the "
                 f"answer would depend on the engine{_example(program, analysis)}",

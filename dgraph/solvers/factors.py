@@ -28,14 +28,14 @@ class RatingRows:
     values: np.ndarray
 
     @staticmethod
-    def of(u: np.ndarray, v: np.ndarray, values: np.ndarray, n: int) -> RatingRows:
+    def from_edges(u: np.ndarray, v: np.ndarray, values: np.ndarray, n: int) -> RatingRows:
         indptr = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(u, minlength=n) + np.bincount(v, minlength=n), out=indptr[1:])
         rows = RatingRows(indptr, np.empty(2 * len(u), np.uint32), np.empty(2 * len(u)))
         _rows(u, v, values, indptr[:-1].copy(), rows.others, rows.values)
         return rows
 
-    def looks(self, width: int, way: int) -> int:
+    def ratings_read(self, width: int, way: int) -> int:
         """How many ratings an epoch reads, counting both sides."""
         counts = np.diff(self.indptr)
         return int(counts.sum() + (counts[counts < MANY_RATINGS * width].sum() if way == SEARCH else 0))

@@ -84,4 +84,4 @@ def states_as_columns(analysis: Analysis, table: Mapping[str, Any], n: int) -> d
             return table[field_name(state.name)][:n]
         return np.full((n,) if state.shape is None else (n, analysis.width), state.start, state.dtype)
 
-    return {state.name: column(state) for state in analysis.plain}
+    return {state.name: column(state) for state in analysis.states_without_deltas}

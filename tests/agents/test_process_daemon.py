@@ -107,7 +107,7 @@ def test_a_block_that_kills_every_daemon_ends_the_run(graph):
 
 def test_a_daemon_process_starts_once_for_all_runs(graph):
     runs = [dg.pagerank(graph, engine="gas", daemons="own process", max_iter=5, tol=0) for _ in range(3)]
-    daemon = agent_of("thread 0").started((OwnProcess(), 0, len(os.sched_getaffinity(0))))
+    daemon = agent_of("thread 0").start_daemon((OwnProcess(), 0, len(os.sched_getaffinity(0))))
     assert daemon.starts == 1 and daemon.tables == {}
     assert all(np.array_equal(runs[0].compute(), run.compute()) for run in runs)
 

@@ -22,7 +22,7 @@ def test_results_that_are_about_to_be_found_are_not_lost(cluster, client):
     async def left(dask_scheduler, key=future.key) -> None:
         plugin = dask_scheduler.plugins[NAME]
         plugin.ended_results.add(key)
-        plugin._let_go("a worker left")
+        plugin._cancel_lost_results("a worker left")
 
     client.run_on_scheduler(left)
     end.set()

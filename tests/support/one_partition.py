@@ -64,7 +64,7 @@ class OnePartition:
         """Run a kernel over n rows in ranges."""
         bounds = np.linspace(0, n, RANGES + 1).astype(int)
         values = {**self.arrays, **self.now, **more}
-        return [self.kernels[name].on(lo, hi, values) for lo, hi in pairwise(bounds)]
+        return [self.kernels[name].run_rows(lo, hi, values) for lo, hi in pairwise(bounds)]
 
     def listed(self, name, n, **more):
         """Run a kernel that lists vertices; returns the list."""
@@ -119,7 +119,7 @@ class OnePartition:
                     "queue": queue,
                     "queued": 0,
                 }
-                queued = self.kernels["push"].on(0, len(self.senders), values)
+                queued = self.kernels["push"].run_rows(0, len(self.senders), values)
                 self.frontier = queue[: int(queued)].copy()
             else:
                 self.arrays["sending"][:] = False

@@ -101,7 +101,7 @@ class DescentKernelWriter(TurnWriter):
             kernel.add(f"_w = {kernel.use('_ids')}[i]")
             kernel.add(f"_new = {kernel.use(inbox_name(self.phase, self.message))}[_w]")
             with kernel.block("if _w < _limits[_queue.OWNED]:"):
-                self.tell(f"abs({real(self.message, '_new')})")
+                self.notify_block(f"abs({real(self.message, '_new')})")
 
     def relay(self) -> None:
         """Pass on values from masters on other partitions through their proxies."""
@@ -144,7 +144,7 @@ class DescentKernelWriter(TurnWriter):
             self.measure_own_changes()
             self.keep()
         kernel.add(f"_count = {rows}[v + one] - {rows}[v]", "if _count == 0: continue")
-        told = {name: kernel.use(f"_told_{name}", True) for name in phase.send.of("state") if not phase.hoisted}
+        told = {name: kernel.use(f"_told_{name}", True) for name in phase.send.names_of("state") if not phase.hoisted}
         if phase.hoisted:
             array = kernel.use(sent_name(phase, m), True)
             kernel.add(f"_now = {m.dtype.name}({self._send({})})", f"_new = _now - {array}[v]", "_change = abs(_new)")

@@ -12,7 +12,7 @@ from dgraph.programs.program import Field, Message
 QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")  # arrays of the queue of blocks
 STORED = ("_heap", "_place", "_keys", "_board")  # those that change when a block is put or taken
 STORE_ARGUMENTS = ", ".join(STORED)
-OUT_EDGE = CallSite(at="v", edge="e", target="_w")  # the out-edges of v
+OUT_EDGE = CallSite(vertex="v", edge="e", target="_w")  # the out-edges of v
 ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # by merge
 
 
@@ -73,9 +73,9 @@ class NewsWriter:
             with kernel.block(f"if _new {order} {kernel.use(inbox_name(phase, m), True)}[_w]:"):
                 if self.operator == "pull_push":
                     kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
-                self.tell(change)
+                self.notify_block(change)
         else:
-            self.tell(change)
+            self.notify_block(change)
 
     def deliver(self, change: str) -> None:
         """Merge into the inbox of w, concurrently with other threads, and only then notify its block."""
@@ -92,7 +92,7 @@ class NewsWriter:
             kernel.add(f"_old = {array}[_w]", unless)
         self.merge_into(array, unless)
         kernel.add("if _w >= _owned:", f"    {kernel.use('arrived')}[_w] = True", "    continue")
-        self.tell(change)
+        self.notify_block(change)
 
     def merge_into(self, array: str, unless: str = "") -> None:
         """Merge `_new` into array[_w], by one atomic instruction if there are several threads; the text `unless` is
@@ -129,7 +129,7 @@ class NewsWriter:
             with kernel.block(f"for i in range({pairs}[_b], {pairs}[_b + 1]):"):
                 kernel.add(f"_queue.changed({readers}[i], _told * {share}[i], _size, {', '.join(QUEUE)})")
 
-    def tell(self, change: str) -> None:
+    def notify_block(self, change: str) -> None:
         """Notify the block of w of a change."""
         block = "int64(_w) >> _limits[_queue.SHIFT]"
         if self.side is None or self.synchronous:

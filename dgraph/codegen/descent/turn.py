@@ -12,7 +12,7 @@ from dgraph.codegen.text import CallSite, call, edges_of, literal
 from dgraph.programs.kernel_names import field_name, inbox_name, merge_name, sent_name
 from dgraph.programs.program import Delta, State
 
-IN_EDGE = CallSite(at="u", edge="e", target="v", rows="_in_")  # the in-edges of v
+IN_EDGE = CallSite(vertex="u", edge="e", target="v", rows="_in_")  # the in-edges of v
 
 
 class TurnWriter(NewsWriter):
@@ -142,19 +142,21 @@ class TurnWriter(NewsWriter):
     def own(self) -> list[State]:
         """The states that `apply` reads in every round of a synchronous program, besides messages. Operations read them
         only to relax (`ScaledPageRank`), and know how far a block is from its fixed point without another turn."""
-        read = self.phase.apply.of("state") if self.synchronous and self.analysis.reads_attributes else ()
-        return [state for state in self.analysis.states if state.name in read and state.name in self.kernels.kept]
+        read = self.phase.apply.names_of("state") if self.synchronous and self.analysis.reads_attributes else ()
+        return [
+            state for state in self.analysis.states if state.name in read and state.name in self.kernels.kept_states
+        ]
 
     def keep(self) -> None:
         """Store the new states."""
-        for name in [state.name for state in self.analysis.states if state.name in self.kernels.kept]:
+        for name in [state.name for state in self.analysis.states if state.name in self.kernels.kept_states]:
             self.kernel.add(f"{self.kernel.use(field_name(name), True)}[v] = new_{name}")
 
     @property
     def sent_one_by_one(self) -> bool:
         """Whether the messages of a vertex cannot merge on the way to its proxies: then it waits until they have been
         notified."""
-        sent_states = self.phase.send.of("state")
+        sent_states = self.phase.send.names_of("state")
         deltas = any(isinstance(state, Delta) and state.name in sent_states for state in self.analysis.states)
         return self.operator == "push" and not self.phase.hoisted and (deltas or not self.phase.idempotent)
 

@@ -18,7 +18,7 @@ WAITING_SHARE = 0.3  # of what there is to be told along an edge on average: les
 def can_send_changes(phase: PhaseAnalysis) -> bool:
     """Whether a vertex may be told by how much another's message has changed, in place of all messages again."""
     (message,) = phase.messages
-    return message.merge.atomic == "add" and message.dtype.kind == "f" and not phase.send.of("target", "ahead")
+    return message.merge.atomic == "add" and message.dtype.kind == "f" and not phase.send.names_of("target", "ahead")
 
 
 def has_atomic_merge(message: Message) -> bool:
@@ -56,7 +56,7 @@ class BlockOptions:
                 'send; choose operator="push"'
             )
         order = self.order or ("priority" if operator == "push" else "cyclic")  # whichever was measured to be quicker
-        news_for_all = analysis.synchronous and operator != "push" and bool(analysis.phases[0].apply.of("global"))
+        news_for_all = analysis.synchronous and operator != "push" and bool(analysis.phases[0].apply.names_of("global"))
         if order == "priority" and news_for_all and self.mode != "bsp":
             raise OptionError(
                 f'order="priority" finds no block before others where {analysis.title} gathers: it reads a global '

@@ -111,7 +111,7 @@ class DescentState:
     def must_sweep(self, known: Mapping[str, Any]) -> bool:
         """Whether the next epoch must look at every vertex: a global value that `apply` reads has changed; or vertices
         add up changes, and then no list says which blocks have news."""
-        now = {name: known[name] for name in self.phase.apply.of("global")}
+        now = {name: known[name] for name in self.phase.apply.names_of("global")}
         before, self.globals = self.globals, now
         return self.adds or now != before
 

@@ -79,12 +79,12 @@ class DaemonDriver:
             self.own["arrived"][first:last] = False
         elif self.lane.recipe.analysis.synchronous:
             self.values[inbox_name(self.phase, self.message)][first:last] = self.message.identity
-        fired, told = self.cpu.kernels["gathered"].on(first, last, self.values)
+        fired, told = self.cpu.kernels["gathered"].run_rows(first, last, self.values)
         return fired, block.edges + told
 
     def spread(self, first: int, last: int) -> tuple[int, int]:
         """Push: rows first:last fire, and the daemon sends along their out-edges. Returns who fired, and edges."""
-        fired, count = self.cpu.kernels["leaving"].on(first, last, {**self.values, **self.leaving})
+        fired, count = self.cpu.kernels["leaving"].run_rows(first, last, {**self.values, **self.leaving})
         senders = self.own["senders"][:count]
         edges = int((self.rows[senders + 1] - self.rows[senders]).sum())
         if edges:
@@ -95,7 +95,7 @@ class DaemonDriver:
     def receive(self, ids: np.ndarray, messages: dict[str, np.ndarray]) -> int:
         """Add what the daemon has merged for the targets of a block to their inboxes; the number of bytes."""
         values = {incoming_name(name): array for name, array in messages.items()}
-        self.cpu.kernels["arriving"].on(0, len(ids), {**self.values, **values, "ids": ids})
+        self.cpu.kernels["arriving"].run_rows(0, len(ids), {**self.values, **values, "ids": ids})
         return ids.nbytes + sum(array.nbytes for array in messages.values())
 
     def begin(self, values: Mapping[str, Any]) -> None:

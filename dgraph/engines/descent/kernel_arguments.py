@@ -48,7 +48,9 @@ def descent_arguments(
         "_least": 0.0,
     }
     if adds_changes(state, blocks):
-        found |= {f"_told_{name}": np.zeros_like(state.values[field_name(name)]) for name in phase.send.of("state")}
+        found |= {
+            f"_told_{name}": np.zeros_like(state.values[field_name(name)]) for name in phase.send.names_of("state")
+        }
     return found | _rows(state, phase, blocks.operator, shift)
 
 
