@@ -33,7 +33,7 @@ class CommunityDetection(VertexProgram):
     merge = MOST_FREQUENT
     along = "both"
     max_iter = Parameter(int64, 10)
-    solver = Solver(_solve, orders=("out", "incoming"), looks=8)
+    solver = Solver(_solve, orders=("out", "incoming"), reads_per_edge=8)
 
     def start(id):
         return id

@@ -27,7 +27,7 @@ class CoreNumber(VertexProgram):
 
     operation = "core_number"
     kind = "synchronous"
-    solver = Solver(core_numbers, ("out", "incoming"), PeelingMethod("core"), looks=2)
+    solver = Solver(core_numbers, ("out", "incoming"), PeelingMethod("core"), reads_per_edge=2)
     core = State(int64)
     merge = H_INDEX
     along = "both"

@@ -181,7 +181,7 @@ class Factorization:
         factors[np.diff(ratings.indptr) == 0] = 0
         users, items = (np.flatnonzero(np.bincount(side, minlength=self.vertices)) for side in known[:2])
         step, rows = self.step / (spread if self.way == DESCEND else 1.0), list[dict[str, Any]]()
-        far, once = objective(*known, factors, self.penalty), ratings.looks(self.rank, self.way)
+        far, once = objective(*known, factors, self.penalty), ratings.ratings_read(self.rank, self.way)
         how, begun = (self.penalty, block or max(1, self.vertices // BLOCKS), threads), time.perf_counter()
         for epoch in range(1, self.epochs + 1):
             opened, looks = time.perf_counter(), once

@@ -30,7 +30,7 @@ class HubsAndAuthorities(VertexProgram):
     authority_score = State(float64)
     tol = Parameter(float64, 1e-8)
     max_iter = Parameter(int64, 100)
-    solver = Solver(hubs_and_authorities, orders=("incoming", "out"), looks=8)
+    solver = Solver(hubs_and_authorities, orders=("incoming", "out"), reads_per_edge=8)
 
     class Authorities(Phase):
         message = Message(float64, SUM)

@@ -50,7 +50,7 @@ class MainCore(CoreNumber):
     """Which vertices belong to the core of the highest core number."""
 
     operation = "k_core"
-    solver = Solver(main_core, ("out", "incoming"), PeelingMethod("core"), looks=2)
+    solver = Solver(main_core, ("out", "incoming"), PeelingMethod("core"), reads_per_edge=2)
 
     @Global(int64, MAX)
     def highest(core):

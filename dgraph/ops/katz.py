@@ -43,7 +43,7 @@ class Katz(Walks, VertexProgram):
     kind = "synchronous"
     score = State(float64)
     merge = SUM
-    solver = Solver(solve, orders=("incoming",), looks=8)
+    solver = Solver(solve, orders=("incoming",), reads_per_edge=8)
 
     def send(score):
         return score

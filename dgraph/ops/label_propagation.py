@@ -57,7 +57,7 @@ class LabelPropagation(VertexProgram):
     merge = MOST_FREQUENT
     along = "both"
     max_iter = Parameter(int64, 100)
-    solver = Solver(_solve, orders=ORDERS, looks=8)
+    solver = Solver(_solve, orders=ORDERS, reads_per_edge=8)
 
     def start(id, random, vertices):
         label = int(random * DRAWN) * vertices + id

@@ -48,7 +48,7 @@ class Matching(VertexProgram):
     partner = State(vertex, start=NONE)
     choice = State(vertex, start=NONE)  # among the vertices that ask in this turn
     left = VertexColumn(bool)
-    solver = Solver(_solve, orders=("out", "incoming"), looks=8)
+    solver = Solver(_solve, orders=("out", "incoming"), reads_per_edge=8)
 
     class Request(Phase):
         def send(id, partner, left):

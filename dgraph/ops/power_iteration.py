@@ -33,7 +33,7 @@ class PageRank(VertexProgram):
     spread = VertexColumn(float64, missing=0)
     restarts_evenly = Parameter(float64, 1.0)
     spreads_evenly = Parameter(float64, 1.0)
-    solver = Solver(page_rank, orders=("incoming",), looks=8)
+    solver = Solver(page_rank, orders=("incoming",), reads_per_edge=8)
 
     def start(vertices, restart, restarts_evenly):
         return restart + restarts_evenly / vertices
@@ -85,7 +85,7 @@ class PageRanks(PageRank):
     rank = State(float64, shape="several")
     restart = VertexColumn(float64, shape="several")
     spread = VertexColumn(float64, shape="several")
-    solver = Solver(rank_vectors, orders=("incoming",), looks=512)
+    solver = Solver(rank_vectors, orders=("incoming",), reads_per_edge=512)
 
     def start(restart):
         return restart

@@ -33,7 +33,7 @@ class StrongComponents(VertexProgram):
     above = State(vertex)  # above and below: the ancestor and descendant that identify the vertex's part
     below = State(vertex)
     moved = State(bool)  # whether this turn found something new
-    solver = Solver(strong_components, ("out", "incoming"), looks=4)
+    solver = Solver(strong_components, ("out", "incoming"), reads_per_edge=4)
 
     def start(id):
         return id, id, NONE, NONE, True

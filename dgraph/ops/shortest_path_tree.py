@@ -65,7 +65,7 @@ class Tree(Levels, VertexProgram):
     known = VertexColumn(float64)
     before = VertexColumn(int64, missing=UNREACHED)
     source = VertexColumn(bool)
-    solver = Solver(bellman_ford_tree, local_method=SettlementMethod(settle_tree), looks=1024)
+    solver = Solver(bellman_ford_tree, local_method=SettlementMethod(settle_tree), reads_per_edge=1024)
 
     def seed(known, source, before):
         return 0 if before != UNREACHED or (source and known == 0) else UNREACHED

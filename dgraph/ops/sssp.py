@@ -132,7 +132,7 @@ class FromEach(VertexProgram):
     dist = State(float64, start=inf, shape="sources")
     merge = MIN
     sources = Parameter(vertex, shape=...)
-    solver = Solver(from_each, looks=64)
+    solver = Solver(from_each, reads_per_edge=64)
 
     def seed(id, sources):
         return 0.0 if id == sources else inf
@@ -143,7 +143,7 @@ class FromEach(VertexProgram):
 class HopsFromEach(FromEach):
     """The same, with edges of length 1."""
 
-    solver = Solver(from_each, orders=("out", "incoming"), looks=64)
+    solver = Solver(from_each, orders=("out", "incoming"), reads_per_edge=64)
 
     def send(dist):
         return dist + 1

@@ -73,11 +73,11 @@ class LocalJob:
     def is_short(self, partition: Partition) -> bool:
         """Whether the call is short and takes one thread. Only then does the main thread make it: Ctrl-C in the middle
         of a team of threads would leave the others waiting."""
-        looks = max(self.solver.looks, self.values.get("max_iter", 0)) * _size(partition)
+        looks = max(self.solver.reads_per_edge, self.values.get("max_iter", 0)) * _size(partition)
         return looks <= SHORT_CALL_LOOKS and self._threads(partition) == 1
 
     def _threads(self, partition: Partition) -> int:
-        return worthwhile_threads(self.threads or threads_of_worker(), self.solver.looks * _size(partition))
+        return worthwhile_threads(self.threads or threads_of_worker(), self.solver.reads_per_edge * _size(partition))
 
 
 def _size(partition: Partition) -> int:

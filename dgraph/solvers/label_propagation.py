@@ -79,24 +79,24 @@ def spread(
     turns = TurnOptions(max(1, min(GRAIN, n // 64)), problem.values["max_iter"], takes_turns, random_seed)
     grains = -(-n // turns.grain)
     widest = int(sum((np.diff(votes.indptr) for votes in tables), np.zeros(n, np.int64)).max(initial=0))
-    rooms = VoteCounter(
+    counters = VoteCounter(
         np.empty((threads, widest + 1), np.uint32),
         np.empty((threads, widest + 1 if weighted else 0), np.uint64),
         np.zeros((threads, n), np.uint64 if weighted else np.uint32),
         np.zeros((threads, 8), np.uint64),
     )
     slack = np.full(n, -1, np.int64 if weighted else np.int32)
-    wishes = SharedLabels(labels, labels.copy(), slack, np.ones(grains, np.bool_), np.zeros(grains, np.bool_))
+    shared = SharedLabels(labels, labels.copy(), slack, np.ones(grains, np.bool_), np.zeros(grains, np.bool_))
     tally = np.zeros(64, np.int64)
-    rounds = team(_spread, threads, first, second, unit, wishes, rooms, turns, tally)
+    rounds = team(_spread, threads, first, second, unit, shared, counters, turns, tally)
     return rounds, int(tally[RESTLESS + rounds % 2]), int(tally[EDGES])
 
 
 @kernel
-def _spread(rank, size, signals, first, second, unit, wishes, rooms, turns, tally):
+def _spread(rank, size, signals, first, second, unit, shared, counters, turns, tally):
     """Take rounds until no vertex wants another label."""
-    room = VoteCounter(rooms.slots[rank], rooms.loads[rank], rooms.counts[rank], rooms.base[rank])
-    edges, grains = first.neighbours.size + second.neighbours.size, wishes.busy.size
+    counter = VoteCounter(counters.slots[rank], counters.loads[rank], counters.counts[rank], counters.base[rank])
+    edges, grains = first.neighbours.size + second.neighbours.size, shared.busy.size
     seen, number = uint64(0), 0
     while number < turns.max_iter and not stopped(signals):
         number += 1
@@ -104,8 +104,8 @@ def _spread(rank, size, signals, first, second, unit, wishes, rooms, turns, tall
         moving = restless = uint64(0)
         grain = atomic_add(tally, FIRST, 1)
         while grain < grains:
-            if wishes.busy[grain] or wishes.wanting[grain]:
-                some, leaving, read = _choose(grain, number, first, second, unit, wishes, room, turns)
+            if shared.busy[grain] or shared.wanting[grain]:
+                some, leaving, read = _choose(grain, number, first, second, unit, shared, counter, turns)
                 restless, moving, seen = restless + some, moving + leaving, seen + read
             grain = atomic_add(tally, FIRST, 1)
         atomic_add(tally, MOVING + 8 * turn, moving)
@@ -119,7 +119,7 @@ def _spread(rank, size, signals, first, second, unit, wishes, rooms, turns, tall
         everywhere = tally[MOVING + 8 * turn] * SPARSE_SHARE > edges
         grain = atomic_add(tally, SECOND, 1)
         while grain < grains:
-            _assign_labels(grain, number, everywhere, first, second, unit, wishes, turns)
+            _assign_labels(grain, number, everywhere, first, second, unit, shared, turns)
             grain = atomic_add(tally, SECOND, 1)
         if rank == 0:
             tally[FIRST] = tally[MOVING + 8 * (1 - turn)] = tally[RESTLESS + 1 - turn] = 0
@@ -129,17 +129,17 @@ def _spread(rank, size, signals, first, second, unit, wishes, rooms, turns, tall
 
 
 @scalar_part
-def _choose(grain, number, first, second, unit, wishes, room, turns):
+def _choose(grain, number, first, second, unit, shared, counter, turns):
     """Find which labels the vertices of a grain want. Returns how many want another one, the number of edges of those
     that get it in this round, and the number of edges read."""
-    labels, wanted, slack, busy, wanting = wishes
+    labels, wanted, slack, busy, wanting = shared
     busy[grain] = wanting[grain] = False
     restless = moving = seen = uint64(0)
-    begin, end = _ends_of(grain, wishes, turns)
+    begin, end = _ends_of(grain, shared, turns)
     for u in range(begin, end):
         label = labels[u]
         if slack[u] < 0:
-            wanted[u], slack[u] = _count(u, label, first, second, unit, labels, room, turns.takes)
+            wanted[u], slack[u] = _count(u, label, first, second, unit, labels, counter, turns.takes)
             seen += _degree(u, first, second)
         if wanted[u] != label:
             wanting[grain] = True
@@ -150,11 +150,11 @@ def _choose(grain, number, first, second, unit, wishes, room, turns):
 
 
 @scalar_part
-def _assign_labels(grain, number, everywhere, first, second, unit, wishes, turns):
+def _assign_labels(grain, number, everywhere, first, second, unit, shared, turns):
     """Give the vertices of a grain the labels that they want. Their neighbours count again or, if `everywhere`, all
     vertices do."""
-    labels, wanted, slack, busy, wanting = wishes
-    begin, end = _ends_of(grain, wishes, turns)
+    labels, wanted, slack, busy, wanting = shared
+    begin, end = _ends_of(grain, shared, turns)
     if everywhere:
         busy[grain] = True
         for u in range(begin, end):
@@ -170,10 +170,10 @@ def _assign_labels(grain, number, everywhere, first, second, unit, wishes, turns
 
 
 @inlined
-def _ends_of(grain, wishes, turns):
+def _ends_of(grain, shared, turns):
     """The bounds of a grain."""
     begin = uint64(grain) * uint64(turns.grain)
-    return begin, min(begin + uint64(turns.grain), uint64(wishes.labels.size))
+    return begin, min(begin + uint64(turns.grain), uint64(shared.labels.size))
 
 
 @inlined
@@ -183,28 +183,28 @@ def _degree(u, first, second):
 
 
 @inlined
-def _count(u, label, first, second, unit, labels, room, keeps):
+def _count(u, label, first, second, unit, labels, counter, keeps):
     """The label that u wants, and its slack, from the labels of all its neighbours."""
     votes = uint64(0), uint64(0), uint64(0)
-    votes = _gather(u, first, unit, room, votes, labels, label)
+    votes = _gather(u, first, unit, counter, votes, labels, label)
     if second.indptr.size > 1:
-        votes = _gather(u, second, unit, room, votes, labels, label)
+        votes = _gather(u, second, unit, counter, votes, labels, label)
     others, own, theirs = votes
     if unit is None:
         own, theirs = _degree(u, first, second) - others, others
-    if theirs > uint64(np.iinfo(room.counts.dtype).max) - room.base[0]:
-        room.counts[:] = 0
-        room.base[0] = 0
-    wish = _most_frequent(others, own, theirs, label, unit, room, keeps)
-    room.base[0] += theirs
+    if theirs > uint64(np.iinfo(counter.counts.dtype).max) - counter.base[0]:
+        counter.counts[:] = 0
+        counter.base[0] = 0
+    wish = _most_frequent(others, own, theirs, label, unit, counter, keeps)
+    counter.base[0] += theirs
     return wish
 
 
 @inlined
-def _gather(u, edges, unit, room, votes, labels, label):
+def _gather(u, edges, unit, counter, votes, labels, label):
     """Append the neighbours' labels other than `label` to the slots after the first `others` and, with weights, their
     votes to the loads. Returns how many there are now, and the votes for `label` and for other labels."""
-    slots, loads, (others, own, theirs) = room.slots, room.loads, votes
+    slots, loads, (others, own, theirs) = counter.slots, counter.loads, votes
     for e in range(uint64(edges.indptr[u]), uint64(edges.indptr[u + ONE])):
         slots[others] = labels[edges.neighbours[e]]
         if unit is None:
@@ -242,10 +242,10 @@ def _has_turn(u, number, label, wanted, turns):
 
 
 @scalar_part
-def _most_frequent(others, own, theirs, label, unit, room, keeps):
+def _most_frequent(others, own, theirs, label, unit, counter, keeps):
     """The label with most votes; of several, the smallest or, with `keeps`, the vertex's own. Also returns how many
     votes may change before another label could win."""
-    slots, loads, counts, base = room.slots, room.loads, room.counts, room.base[0]
+    slots, loads, counts, base = counter.slots, counter.loads, counter.counts, counter.base[0]
     best, most, few = label, own, unit is None and others <= FEW_LABELS
     if own <= theirs:
         for i in range(others):

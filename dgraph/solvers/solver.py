@@ -61,18 +61,17 @@ class LocalMethod:
 
 @dataclass
 class SettleProblem:
-    """The input of `SettlementMethod.take`: one of several partitions, with news to pass on along its edges."""
+    """The input of `SettlementMethod.take`: one of several partitions, and the vertices whose neighbours do not know
+    their best message yet."""
 
     edges: EdgeTables
     values: dict[str, Any]  # the program's fields: arrays by local id, and numbers
     best: np.ndarray  # for each local vertex, owned or proxy, the best message that it has received
-    companion: (
-        np.ndarray
-    )  # the state named by `SettlementMethod.companion`, for each local vertex; empty if there is none
+    companion: np.ndarray  # the state `SettlementMethod.companion` of each local vertex; empty if there is none
     frontier: np.ndarray  # local ids of the vertices whose best message their neighbours here do not know yet
     improved: np.ndarray  # a flag for each local vertex, all False before the call
     has_not_sent: bool  # this partition has not sent anything yet, so others may have nothing to do until it does
-    kept: dict[Any, Any]  # scratch memory that is kept from one call to the next
+    scratch: dict[Any, Any]  # memory that is kept from one call to the next
 
 
 @dataclass(frozen=True)
@@ -82,4 +81,4 @@ class Solver:
     solve: Callable[[Problem], Solution]
     orders: tuple[str, ...] = ("out",)  # of a directed graph's edges; rows of an undirected one have both directions
     local_method: LocalMethod | None = None
-    looks: int = 1  # about how often it reads each vertex and edge: only much work is worth starting threads
+    reads_per_edge: int = 1  # about how often each vertex and edge is read: only much work is worth starting threads

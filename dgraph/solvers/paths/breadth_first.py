@@ -71,7 +71,8 @@ def search(problem: Problem, sources: np.ndarray, goal: SearchGoal) -> Solution:
 
 @kernel
 def _search(
-    rank, size, signals, out, incoming, ascending, sources, goal, sizes, best, distance, queues, marks, bits, counts
+    rank, size, signals, out, incoming, ascending, sources, goal, thresholds,
+    best, distance, queues, marks, bits, counts,
 ):  # fmt: skip
     """Write distance[v], and the predecessor to best[v]. All threads of the team take the same turns, because every
     choice depends on values that all can read. Returns the number of levels, and of edges pushed along."""
@@ -92,20 +93,20 @@ def _search(
             ahead += now[owner, AHEAD]
         if length == 0 or is_last_level(level, goal, best):
             break
-        if not pulled and ahead * sizes.alpha > out.neighbours.size - pushed:
+        if not pulled and ahead * thresholds.alpha > out.neighbours.size - pushed:
             begin = now[rank, END]
-            how = level, length, incoming, ascending, goal, sizes
+            how = level, length, incoming, ascending, goal, thresholds
             level, front, edges = pull(rank, size, signals, *how, best, bits, counts)
             seen += edges
             end, ahead = list_bits(rank, size, front, out, queues[rank], begin)
             _hand_over(next_[rank], begin, end, ahead)
             pulled = True
-        elif ahead >= sizes.alone and size > 1:
-            _push_together(rank, size, level, out, sizes, best, queues, now, next_)
+        elif ahead >= thresholds.alone and size > 1:
+            _push_together(rank, size, level, out, thresholds, best, queues, now, next_)
             level, pushed, pulled = level + 1, pushed + ahead, False
         else:
             if rank == 0:
-                level, edges = _push_alone(size, level, out, goal, sizes, best, queues, now, next_)
+                level, edges = _push_alone(size, level, out, goal, thresholds, best, queues, now, next_)
                 pushed += edges
             pulled = False
         if rank == 0:
@@ -159,7 +160,7 @@ def _push(frontier, begin, end, level, out, best, queue, at):
 
 
 @part
-def _push_together(rank, size, level, out, sizes, best, queues, now, next_):
+def _push_together(rank, size, level, out, thresholds, best, queues, now, next_):
     """Each thread first pushes its own queue, which is still in its cache, then what is left of the others' queues."""
     begin = at = now[rank, END]
     ahead = np.int64(0)
@@ -167,16 +168,16 @@ def _push_together(rank, size, level, out, sizes, best, queues, now, next_):
         owner = (rank + k) % size
         end = now[owner, END]
         while True:
-            i = atomic_add(now[owner], TAKEN, sizes.taken)
+            i = atomic_add(now[owner], TAKEN, thresholds.taken)
             if i >= end:
                 break
-            at, more = _push(queues[owner], i, min(i + sizes.taken, end), level, out, best, queues[rank], at)
+            at, more = _push(queues[owner], i, min(i + thresholds.taken, end), level, out, best, queues[rank], at)
             ahead += more
     _hand_over(next_[rank], begin, at, ahead)
 
 
 @part
-def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
+def _push_alone(size, level, out, goal, thresholds, best, queues, now, next_):
     """One thread pushes level after level, while the frontier is small. Returns the level, and the number of edges
     pushed along. A level may have a single edge, so calls are inlined by hand; no atomics are needed."""
     pushed, ahead = np.int64(0), np.int64(0)
@@ -188,7 +189,7 @@ def _push_alone(size, level, out, goal, sizes, best, queues, now, next_):
         ahead += more
         _hand_over(next_[owner], end, end, np.int64(0))
     level, queue, indptr, neighbours = level + 1, queues[0], out.indptr, out.neighbours
-    while at > begin and ahead < sizes.alone and not is_last_level(level, goal, best):
+    while at > begin and ahead < thresholds.alone and not is_last_level(level, goal, best):
         pushed, start, begin, ahead = pushed + ahead, begin, at, np.int64(0)
         word, later = np.int64(level + 1) << BITS, np.int64(level + 2) << BITS
         for i in range(uint64(start), uint64(begin)):

@@ -97,9 +97,9 @@ def relax(
         if len(rows.improved):
             rows.improved[frontier] = True
         added = waiting.begin(rows.dist, frontier, scale, bound)
-        where, ends, lists = (waiting.window, waiting.slot), StopLimits(target, waiting.far, limit), waiting.lists
+        where, limits, lists = (waiting.window, waiting.slot), StopLimits(target, waiting.far, limit), waiting.lists
         waiting.window, waiting.slot = team(
-            _relax, threads, rows, words, added, senders, *where, scale, ends, lists, waiting.work
+            _relax, threads, rows, words, added, senders, *where, scale, limits, lists, waiting.work
         )
         edges, flat = edges + int(waiting.shared[EDGES]), flat or bool(waiting.shared[FLAT])
         beyond = beyond or bool(waiting.shared[BEYOND])
@@ -128,7 +128,7 @@ def slot_width(indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray) 
 
 
 @kernel
-def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, scale, ends, lists_of_all, work):
+def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, scale, limits, lists_of_all, work):
     """Each thread has lists of its own; all threads share the chunks of the nearest slot. If these are few, rank 0
     processes the lists of all threads, and moves the window, while the others wait. Returns the window and the slot to
     continue from."""
@@ -140,7 +140,9 @@ def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, sc
         shared[NEXT], shared[WINDOW] = LISTS, NOWHERE
     barrier(size, signals)
     turn, edges = 0, np.int64(0)
-    while slot < LISTS and edges < ends.limit and _matters(slot, window, ends, dist, scale) and not stopped(signals):
+    while (
+        slot < LISTS and edges < limits.limit and _matters(slot, window, limits, dist, scale) and not stopped(signals)
+    ):
         now, other, turn = TURN * turn, TURN - TURN * turn, 1 - turn
         within = slot < SLOTS
         # Every thread lists its chunks of this slot, or proposes where to move the window.
@@ -170,7 +172,7 @@ def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, sc
                 k = atomic_add(shared, now + TAKEN, 1)
             # A few more vertices may be in this slot by now and, if the others wait, in later ones.
             here, bound = slot, LISTS if alone else slot + 1
-            while here < bound and edges + seen < ends.limit and _matters(here, window, ends, dist, scale):
+            while here < bound and edges + seen < limits.limit and _matters(here, window, limits, dist, scale):
                 if atomic_load(signals, STOP) != 0 or (size > 1 and any_long(here, lists_of_all, low, high)):
                     break
                 if here >= SLOTS:
@@ -197,6 +199,6 @@ def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, sc
 
 
 @inlined
-def _matters(slot, window, ends, dist, scale):
+def _matters(slot, window, limits, dist, scale):
     """Whether vertices in this slot may be on a path that is short enough to matter."""
-    return first_of(slot, window) <= (ends.far if ends.target < 0 else number_of(dist[ends.target], scale))
+    return first_of(slot, window) <= (limits.far if limits.target < 0 else number_of(dist[limits.target], scale))

@@ -251,7 +251,7 @@ class WaitList:
     def empty(self) -> bool:
         return self.slot >= LISTS
 
-    def one(self) -> np.ndarray:
+    def any_waiting(self) -> np.ndarray:
         """One of the waiting vertices that matter; an empty array if there is none."""
         if self.empty or first_of(self.slot, self.window) > self.far:
             return self.pool[:0]

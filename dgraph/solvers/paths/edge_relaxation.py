@@ -64,12 +64,12 @@ class PathWords(NamedTuple):
         """The distances, as a view of the words."""
         return self.known.view(np.uint32)[sys.byteorder == "little" :: 2]
 
-    def learn(self, ids: np.ndarray, dist: np.ndarray, parent: np.ndarray) -> bool:
+    def set_distances(self, ids: np.ndarray, dist: np.ndarray, parent: np.ndarray) -> bool:
         """Set the distances of some vertices, and their predecessors if `parent` is not empty; False if one does not
         fit."""
         return bool(_set_distances(self.known, ids, dist, parent))
 
-    def tell(self, improved: np.ndarray, owned: int, dist: np.ndarray, parent: np.ndarray) -> None:
+    def copy_improvements(self, improved: np.ndarray, owned: int, dist: np.ndarray, parent: np.ndarray) -> None:
         """Copy improvements to the arrays that are sent. A new predecessor alone matters only to the masters of
         proxies."""
         _copy_improvements(self.known, improved, owned, dist, parent)

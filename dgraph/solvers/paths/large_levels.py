@@ -26,7 +26,7 @@ def is_last_level(level, goal, best):
 
 
 @part
-def pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, best, bits, counts):
+def pull(rank, size, signals, level, length, incoming, ascending, goal, thresholds, best, bits, counts):
     """Take levels until the frontier is small. Returns the level, its bitmap, and the number of edges read."""
     front, found, unknown = bits[0], bits[1], bits[2]
     _mark(rank, size, level, incoming, best, front, unknown)
@@ -38,10 +38,10 @@ def pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, b
         barrier(size, signals)
         reached = np.int64(0)
         while True:
-            w = atomic_add(count, NEXT, sizes.taken)
+            w = atomic_add(count, NEXT, thresholds.taken)
             if w >= front.size:
                 break
-            end = min(w + sizes.taken, front.size)
+            end = min(w + thresholds.taken, front.size)
             more, seen = _find_predecessors(w, end, level, incoming, ascending, best, front, found, unknown)
             reached += more
             edges += seen
@@ -50,7 +50,11 @@ def pull(rank, size, signals, level, length, incoming, ascending, goal, sizes, b
         before, length = length, count[FOUND]
         front, found = found, front
         level += 1
-        if (length < before and length * sizes.beta < best.size) or length == 0 or is_last_level(level, goal, best):
+        if (
+            (length < before and length * thresholds.beta < best.size)
+            or length == 0
+            or is_last_level(level, goal, best)
+        ):
             return level, front, edges
 
 

@@ -67,10 +67,10 @@ def settle(part: SettleProblem, tight: TightEdges | None = None) -> tuple[int, n
     """`SettlementMethod.take` of `BreadthFirst`, or, with `tight`, of a program with the same messages."""
     (out,), size, numbers = part.edges.senders("out"), len(part.best), part.edges.numbers()
     order = order_of(part.edges.partition.incoming or out, out, part.edges.threads)
-    if not part.kept:
+    if not part.scratch:
         now, following = (np.empty(size, np.uint32) for _ in range(2))
-        part.kept["scratch"] = Scratch(now, following, np.zeros(-(-size // 64), np.uint64), np.zeros(4, np.int64))
-    scratch, bits = part.kept["scratch"], np.int64(part.values["bits"])
+        part.scratch["scratch"] = Scratch(now, following, np.zeros(-(-size // 64), np.uint64), np.zeros(4, np.int64))
+    scratch, bits = part.scratch["scratch"], np.int64(part.values["bits"])
     frontier, levels = part.frontier, part.best[part.frontier] >> bits
     if (levels[1:] < levels[:-1]).any():
         by_level = np.argsort(levels, kind="stable")

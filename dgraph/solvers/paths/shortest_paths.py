@@ -74,11 +74,11 @@ def settle(part: SettleProblem) -> tuple[int, np.ndarray]:
     still wait are kept, and one of them is returned, so that there is another round. Predecessors, if any, are the
     companion of distances, and proxies with a new one count as improved. Uses words as long as all distances fit."""
     threads, owned = _threads(part), part.edges.partition.num_owned
-    if not part.kept:
+    if not part.scratch:
         tied = np.zeros(len(part.companion), bool)
-        part.kept["paths"] = ShortestPathState(WaitList(len(part.best), threads), _words(part), tied)
-    state: ShortestPathState = part.kept["paths"]
-    if state.words is not None and not state.words.learn(part.frontier, part.best, part.companion):
+        part.scratch["paths"] = ShortestPathState(WaitList(len(part.best), threads), _words(part), tied)
+    state: ShortestPathState = part.scratch["paths"]
+    if state.words is not None and not state.words.set_distances(part.frontier, part.best, part.companion):
         state.words = None
     waiting, words = state.waiting, state.words
     dist = part.best if words is None else words.dist
@@ -94,13 +94,13 @@ def settle(part: SettleProblem) -> tuple[int, np.ndarray]:
         waiting=waiting,
         words=words,
     )
-    left = waiting.one()
+    left = waiting.any_waiting()
     if len(rows.tied):
-        first = owned if words is None else 0  # `words.tell` below copies the parents of all
+        first = owned if words is None else 0  # `words.copy_improvements` below copies the parents of all
         part.improved[first:] |= rows.tied[first:]
         rows.tied[:] = False
     if words is not None:
-        words.tell(part.improved, owned, part.best, part.companion)
+        words.copy_improvements(part.improved, owned, part.best, part.companion)
     if result.beyond:  # start again from all reached vertices, without words
         left, waiting.slot, state.words = np.flatnonzero(part.best < np.inf).astype(np.uint32), LISTS, None
     state.returned = {} if result.beyond else {u: part.best[u] for u in left.tolist()}
