@@ -116,7 +116,9 @@ def build_partitions(
         ]
         return _with_requests(workers, [workers.call(task) for task in assembling])
     shared, numbering, each = workers.share(where), workers.share(ids), workers.threads_each(parts)
-    moved = chunks if where.positions is None else [workers.call(Placement.move, shared, chunk) for chunk in chunks]
+    moved = (
+        chunks if where.positions is None else [workers.call(Placement.to_positions, shared, chunk) for chunk in chunks]
+    )
     cuts = [
         workers.call(placement.split, chunk, shared, numbering, listing, skip_loops)
         for chunk in moved
@@ -170,7 +172,7 @@ def build_single_partition(
         edges.append(EdgeSlice(*ends, chunk.columns, chunk.ranks, skip_loops))
         if mirror:
             edges.append(EdgeSlice(*ends[::-1], chunk.columns, chunk.ranks, skip_loops=True))
-    return Partition.only(sort(edges, ids.size, workers=threads_each), order, ids.ids())
+    return Partition.of_whole_graph(sort(edges, ids.size, workers=threads_each), order, ids.ids())
 
 
 def build_in_ranges(
@@ -204,7 +206,7 @@ def build_in_ranges(
         start = stop
         del keys, others, slices, rows_of_range
         release_memory()
-    return Partition.only(Adjacency(indptr, neighbours, columns), order, ids.ids())
+    return Partition.of_whole_graph(Adjacency(indptr, neighbours, columns), order, ids.ids())
 
 
 def _build_one(

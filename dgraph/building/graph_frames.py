@@ -53,7 +53,9 @@ def edge_tables(graph: PartitionedGraph) -> Tables:
     chunks = graph.input_edges.by_number(merged, origin=True)
     where, numbering = workers.share(graph.placement), workers.share(graph.numbering)
     how = where, numbering, (placement.place_edges, False), graph.input_edges.rules.skip_loops
-    splits = [workers.call(placement.split, workers.call(Placement.move, where, chunk), *how) for chunk in chunks]
+    splits = [
+        workers.call(placement.split, workers.call(Placement.to_positions, where, chunk), *how) for chunk in chunks
+    ]
     starts = np.concatenate([[0], np.cumsum(graph.input_edges.rows)]).astype(np.int64)
     ends, kind = (source.source, source.destination), graph.numbering.id_type.dtype
     tasks = []

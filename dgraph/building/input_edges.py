@@ -135,7 +135,7 @@ class InputEdges:
         if self._numbering is None:
             with self.stopwatch("number"):
                 on_gpu = DeviceEdges.of(self)
-                if on_gpu is not None and (numbering := on_gpu.number(self.vertices.listed)) is not None:
+                if on_gpu is not None and (numbering := on_gpu.number(self.vertices.id_range)) is not None:
                     self._numbering, self.device_edges, self.rows = numbering, on_gpu, on_gpu.rows
                     return numbering
                 vertices = [
@@ -144,7 +144,7 @@ class InputEdges:
                 ]
                 alone = self.workers.client is not None and is_lazy(self.edges.frame)
                 self._numbering, self.fresh, self.rows = numbering_tasks.number_chunks(
-                    self.workers, self.id_chunks(), vertices, self.vertices.listed, self.id_coder, alone
+                    self.workers, self.id_chunks(), vertices, self.vertices.id_range, self.id_coder, alone
                 )
         return self._numbering
 
@@ -202,7 +202,7 @@ class InputEdges:
             table = on_gpu.adjacency(numbering, columns, self.edges.weight, order=order, rules=self.rules)
         if on_gpu.num_edges is not None:
             self.num_edges = on_gpu.num_edges
-        return [] if table is None else [Partition.only(table, order, numbering.ids())]
+        return [] if table is None else [Partition.of_whole_graph(table, order, numbering.ids())]
 
     @property
     def sort(self) -> SortFunction:

@@ -117,7 +117,7 @@ def gather_rate(name: str, partition: Partition, how: DaemonSettings, **where: A
     connection = agent_of(name).connect(recipe, n, how, **where)
     arrays, table = connection.arrays, vertex_table(recipe, tables, {})
     values = {name: arrays.to_device(array) for name, array in table.items()}
-    values |= tables.arguments(tables.receivers("out", at_once=True)[0])
+    values |= tables.arguments(tables.receivers("out", joined=True)[0])
 
     def pull() -> None:
         connection.rows("pull", n, values)
@@ -148,4 +148,4 @@ def random_partition(edges: int) -> Partition:
 
 def partition_into(rows: np.ndarray, others: np.ndarray, n: int, *, workers: int = 1) -> Partition:
     """A partition of all n vertices, with edges into `rows` from `others`, built by `workers` threads."""
-    return Partition.only(build([EdgeSlice(rows, others)], n, workers=workers), "incoming")
+    return Partition.of_whole_graph(build([EdgeSlice(rows, others)], n, workers=workers), "incoming")

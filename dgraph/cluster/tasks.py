@@ -36,7 +36,7 @@ def key_for(what: Any) -> str:
 
 
 def label(what: Any) -> str:
-    """`dgraph-edge-ids` for a function `_edge_ids`, `dgraph-placement-move` for a method, `dgraph-local-job` for an
+    """`dgraph-edge-ids` for a function `_edge_ids`, `dgraph-placement-to-positions` for a method, `dgraph-local-job` for an
     instance of LocalJob."""
     while isinstance(what, partial):
         what = what.func

@@ -36,7 +36,7 @@ class RebalanceDecision:
         """The share of the edges that each partition should have, if moving now costs less than going on; else none. A
         run without a limit of rounds is taken to be halfway through."""
         measured = round - 1 - self.since - WARMUP_ROUNDS  # what was told was told before this round
-        if measured < MIN_MEASURED_ROUNDS or not all(load.edges and load.seconds and load.held for load in self.loads):
+        if measured < MIN_MEASURED_ROUNDS or not all(load.edges and load.seconds and load.size for load in self.loads):
             return []
         split, saved = better_split(self.loads)
         left = round if limit is None else limit - round

@@ -70,11 +70,11 @@ def sample(graph: PartitionedGraph) -> Sample:
     chunks = graph.workers.get(read if chosen is None else [read[i] for i in chosen])
     ends = [np.concatenate([_codes(getattr(chunk, side)) for chunk in chunks]) for side in ("sources", "destinations")]
     _, numbers, seen = np.unique(np.concatenate(ends), return_inverse=True, return_counts=True)
-    listed = len(graph.input_edges.vertices.listed)
+    listed = len(graph.input_edges.vertices.id_range)
     size = max(listed, int(estimate_distinct(seen, share)) if share < 1 else len(seen))
     half = len(ends[0])
     if listed:  # numbers over the whole range, so that the owners' ranges fall where they will in the graph
-        numbers = np.concatenate(ends) - graph.input_edges.vertices.listed.start
+        numbers = np.concatenate(ends) - graph.input_edges.vertices.id_range.start
     chunk = NumberedChunk(numbers[:half].astype(np.uint32), numbers[half:].astype(np.uint32), {}, IDENTITY)
     return Sample(chunk, size, int(half / share), share, share == 1)
 

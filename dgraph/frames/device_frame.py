@@ -20,7 +20,7 @@ class DeviceFrame:
         self.arrays = dict(arrays)
 
     @classmethod
-    def of_cudf(cls, columns: Mapping[str, Any]) -> DeviceFrame | None:
+    def from_cudf(cls, columns: Mapping[str, Any]) -> DeviceFrame | None:
         """cuDF columns, sharing their memory; None if a column is not numeric or has missing values."""
         if not all(getattr(one.dtype, "kind", "O") in "iufb" and not one.null_count for one in columns.values()):
             return None

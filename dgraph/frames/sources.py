@@ -80,7 +80,7 @@ class VertexSource:
 
     frame: Any = None
     id: str = "id"
-    listed: range = range(0)
+    id_range: range = range(0)
 
     @property
     def columns(self) -> list[str]:
@@ -162,7 +162,7 @@ def vertex_source(vertices: Any) -> VertexSource:
     if isinstance(vertices, range):
         if vertices.step != 1:
             raise OptionError(f"vertices={vertices!r} must have step 1; pass a frame with a column of ids instead")
-        return VertexSource(listed=id_range(vertices.start, vertices.stop))
+        return VertexSource(id_range=id_range(vertices.start, vertices.stop))
     if isinstance(vertices, pd.Series | pd.Index | np.ndarray | list | tuple | pa.Array | pa.ChunkedArray):
         vertices = {"id": vertices if not isinstance(vertices, list | tuple) else np.asarray(vertices, dtype=object)}
     frame = _convert_frame(vertices, "vertices")
@@ -214,7 +214,7 @@ def _convert_frame(frame: Any, what: str) -> Any:
         return frame
     try:
         if hasattr(type(frame), "to_arrow"):  # cuDF and Polars
-            on_gpu = DeviceFrame.of_cudf({name: frame[name] for name in frame.columns}) if is_cudf(frame) else None
+            on_gpu = DeviceFrame.from_cudf({name: frame[name] for name in frame.columns}) if is_cudf(frame) else None
             return _with_nullability(frame.to_arrow()) if on_gpu is None else on_gpu
         if hasattr(frame, "__arrow_c_stream__") and not hasattr(frame, "dtype"):  # a column has a dtype
             return _with_nullability(pa.table(frame))

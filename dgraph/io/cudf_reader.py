@@ -114,7 +114,7 @@ def _separator(delimiter: str, lines: bytes) -> str:
 def _on_device(columns: dict[str, Any], schema: pa.Schema) -> DeviceFrame | None:
     """The columns of cuDF unchanged, if they are numbers with the types of the schema."""
     fits = all(columns[field.name].dtype == np.dtype(field.type.to_pandas_dtype()) for field in schema)
-    return DeviceFrame.of_cudf(columns) if fits else None
+    return DeviceFrame.from_cudf(columns) if fits else None
 
 
 def _numbers(texts: Any, kind: str, id_type: str) -> Any:

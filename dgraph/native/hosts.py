@@ -16,8 +16,8 @@ def host(address: str) -> str:
 def backup_worker(workers: Sequence[str], worker: int) -> int | None:
     """The worker that keeps a copy for this worker: the next one on another host, else the next one, else None."""
     others = [(worker + step) % len(workers) for step in range(1, len(workers))]
-    here = host(workers[worker])
-    return next((other for other in others if host(workers[other]) != here), next(iter(others), None))
+    own_host = host(workers[worker])
+    return next((other for other in others if host(workers[other]) != own_host), next(iter(others), None))
 
 
 def share_of_cores(workers: Sequence[str], worker: int, cores: Sequence[int]) -> set[int]:

@@ -75,12 +75,12 @@ def daemons_for(split: Iterable[float], *, largest: float = 1.0) -> list[float]:
 
 
 class WorkerLoad(NamedTuple):
-    """What a worker did: its partitions, the edges and vertices they hold, the edges it read, and its busy seconds."""
+    """The work of one worker in some rounds."""
 
     partitions: int
-    held: int
-    edges: int
-    seconds: float
+    size: int  # edges and vertices of its partitions
+    edges: int  # edges read
+    seconds: float  # busy
 
 
 def better_split(loads: Sequence[WorkerLoad]) -> tuple[list[float], float]:
@@ -88,9 +88,9 @@ def better_split(loads: Sequence[WorkerLoad]) -> tuple[list[float], float]:
     saved. If all workers are equally fast it saves nothing, however unequal their work: then the frontier is the cause,
     and another split does not help."""
     shares = split_for(1.0, [load.edges / load.seconds for load in loads])
-    held = sum(load.held for load in loads)
-    then = [load.seconds * share * held / load.held for load, share in zip(loads, shares, strict=True)]
-    return shares, max(load.seconds for load in loads) - max(then)
+    total = sum(load.size for load in loads)
+    expected = [load.seconds * share * total / load.size for load, share in zip(loads, shares, strict=True)]
+    return shares, max(load.seconds for load in loads) - max(expected)
 
 
 def _is_finite(value: Any) -> bool:

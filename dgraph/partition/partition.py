@@ -31,7 +31,7 @@ class Partition:
     ids: Ids | None = None  # the ids of the owned vertices, in the form that the numbering uses
 
     @classmethod
-    def only(cls, table: Adjacency, order: str, ids: Ids | None = None) -> Partition:
+    def of_whole_graph(cls, table: Adjacency, order: str, ids: Ids | None = None) -> Partition:
         """The only partition of a graph: it has all edges, and no proxies."""
         n = len(table.indptr) - 1
         numbers = np.arange(n, dtype=np.uint32 if n < 2**32 else np.int64)

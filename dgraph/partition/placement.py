@@ -52,7 +52,7 @@ class Placement:
         """The partition that owns each position."""
         return np.repeat(np.arange(self.parts, dtype=np.uint16), np.diff(self.bounds))
 
-    def move(self, chunk: NumberedChunk) -> NumberedChunk:
+    def to_positions(self, chunk: NumberedChunk) -> NumberedChunk:
         """A chunk with positions in place of numbers."""
         if self.positions is None:
             return chunk
@@ -226,10 +226,10 @@ def split_all(
         by_kernel = where.policy.edges is None  # the user's function gets a whole chunk
         at_once = SPLIT_EDGES if by_kernel else max(1, len(chunk))
         cuts: list[list[list[NumberedChunk]]] = [[] for _ in listings]
-        for some in chunk.taken(at_once * threads.cores()):
+        for some in chunk.take_slices(at_once * threads.cores()):
 
             def cut(s: slice, some: NumberedChunk = some) -> list[list[NumberedChunk]]:
-                one = where.move(some[s])
+                one = where.to_positions(some[s])
                 return [split(one, where, ids, listing, skip_loops) for listing in listings]
 
             for done in reversed(

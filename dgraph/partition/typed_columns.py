@@ -27,20 +27,22 @@ IS_OBJECT = ("is_null", "is_boolean", "is_integer", "is_floating", "is_decimal",
 def description_of(dtype: Any) -> Description | None:
     """The description of a dtype; None if a saved graph cannot hold such columns."""
     if isinstance(dtype, np.dtype):
-        said: Description = {"numpy": dtype.str} if dtype.kind in ARROW_KINDS + "O" else {}
+        description: Description = {"numpy": dtype.str} if dtype.kind in ARROW_KINDS + "O" else {}
     elif isinstance(dtype, pd.StringDtype):
-        said = {"text": dtype.storage, "missing": "NA" if dtype.na_value is pd.NA else "nan"}
+        description = {"text": dtype.storage, "missing": "NA" if dtype.na_value is pd.NA else "nan"}
     elif isinstance(dtype, pd.CategoricalDtype):
         of_categories = description_of(dtype.categories.dtype)
-        said = {"categories": of_categories, "ordered": bool(dtype.ordered)} if of_categories else {}
+        description = {"categories": of_categories, "ordered": bool(dtype.ordered)} if of_categories else {}
     elif isinstance(dtype, pd.DatetimeTZDtype):
-        said = {"unit": dtype.unit, "zone": str(dtype.tz)}
+        description = {"unit": dtype.unit, "zone": str(dtype.tz)}
     elif isinstance(dtype, pd.ArrowDtype):
-        said = {"arrow": str(dtype.pyarrow_dtype)}
+        description = {"arrow": str(dtype.pyarrow_dtype)}
     else:
-        said = {"nullable": str(dtype)}
-    known = isinstance(dtype, pd.ArrowDtype | pd.CategoricalDtype) or (is_description(said) and _dtype(said) == dtype)
-    return said if said and known else None
+        description = {"nullable": str(dtype)}
+    known = isinstance(dtype, pd.ArrowDtype | pd.CategoricalDtype) or (
+        is_description(description) and _dtype(description) == dtype
+    )
+    return description if description and known else None
 
 
 def is_description(value: Any) -> bool:
@@ -53,19 +55,19 @@ def is_description(value: Any) -> bool:
         return False
 
 
-def _dtype(said: Description) -> Any:
+def _dtype(description: Description) -> Any:
     """The dtype of a description that needs no table: neither of categories nor Arrow's."""
-    if "numpy" in said:
-        dtype = np.dtype(str(said["numpy"]))
+    if "numpy" in description:
+        dtype = np.dtype(str(description["numpy"]))
         require(dtype.kind in ARROW_KINDS + "O" and dtype.names is None, "a type that is not saved")
         return dtype
-    if "text" in said:
-        return pd.StringDtype(said["text"], na_value={"NA": pd.NA, "nan": np.nan}[said["missing"]])
-    if "zone" in said:
-        return pd.DatetimeTZDtype(said["unit"], said["zone"])
-    dtype = pd.api.types.pandas_dtype(str(said["nullable"]))
+    if "text" in description:
+        return pd.StringDtype(description["text"], na_value={"NA": pd.NA, "nan": np.nan}[description["missing"]])
+    if "zone" in description:
+        return pd.DatetimeTZDtype(description["unit"], description["zone"])
+    dtype = pd.api.types.pandas_dtype(str(description["nullable"]))
     masked = hasattr(dtype, "__from_arrow__") and (pd.api.types.is_numeric_dtype(dtype) or dtype == pd.BooleanDtype())
-    require(masked and str(dtype) == said["nullable"], "a type that is not saved")
+    require(masked and str(dtype) == description["nullable"], "a type that is not saved")
     return dtype
 
 
@@ -137,23 +139,28 @@ def _code(missing: Any) -> int:
 
 def frame_of(table: pa.Table, descriptions: Mapping[str, Description]) -> pd.DataFrame:
     """The frame that `table_of` was given."""
-    restored = {name: _restored(table, str(place), said) for place, (name, said) in enumerate(descriptions.items())}
+    restored = {
+        name: _restored(table, str(place), description)
+        for place, (name, description) in enumerate(descriptions.items())
+    }
     require(all(len(values) == table.num_rows for values in restored.values()), "columns that differ in length")
     return pd.DataFrame(restored, index=pd.RangeIndex(table.num_rows))
 
 
-def _restored(table: pa.Table, name: str, said: Description) -> Any:
+def _restored(table: pa.Table, name: str, description: Description) -> Any:
     column = table[name]
-    if "categories" in said:
+    if "categories" in description:
         whole = column.combine_chunks()
         whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-        categories = _restored(pa.table({name: whole.dictionary}), name, said["categories"])
-        dtype = pd.CategoricalDtype(pd.Index(categories, dtype=getattr(categories, "dtype", None)), said["ordered"])
+        categories = _restored(pa.table({name: whole.dictionary}), name, description["categories"])
+        dtype = pd.CategoricalDtype(
+            pd.Index(categories, dtype=getattr(categories, "dtype", None)), description["ordered"]
+        )
         return pd.Categorical.from_codes(whole.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=dtype)
-    if "arrow" in said:
-        require(str(column.type) == said["arrow"], "a column of another type")
+    if "arrow" in description:
+        require(str(column.type) == description["arrow"], "a column of another type")
         return pd.ArrowDtype(column.type).__from_arrow__(column)
-    dtype = _dtype(said)
+    dtype = _dtype(description)
     if not isinstance(dtype, np.dtype):
         return dtype.__from_arrow__(column)
     if dtype.kind != "O":
@@ -168,9 +175,11 @@ def _restored(table: pa.Table, name: str, said: Description) -> Any:
     return pd.Series(values, dtype=object)
 
 
-def cast_to_description(values: np.ndarray, said: Description) -> Any:
+def cast_to_description(values: np.ndarray, description: Description) -> Any:
     """Numbers of a kernel's type in the type of the user's column."""
-    dtype: Any = pd.ArrowDtype(pa.type_for_alias(said["arrow"])) if "arrow" in said else _dtype(said)
+    dtype: Any = (
+        pd.ArrowDtype(pa.type_for_alias(description["arrow"])) if "arrow" in description else _dtype(description)
+    )
     if isinstance(dtype, np.dtype):
         return values.astype(dtype)
     return dtype.__from_arrow__(pa.array(values, from_pandas=True))

@@ -17,7 +17,7 @@ kernel = cached_njit()
 
 def quiet_rounds(edges: EdgeTables, along: str, senders: np.ndarray) -> int:
     """The number of rounds, including this one, that cannot affect other partitions if these vertices send."""
-    sides = edges.receivers(along, at_once=False)
+    sides = edges.receivers(along, joined=False)
     if not sides:
         return 0
     hops = cached_on(edges.partition, ("hops", edges.directed, along), lambda: _hops(edges, sides))

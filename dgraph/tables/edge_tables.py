@@ -49,29 +49,29 @@ class EdgeTables:
         built or lacks a column that the program reads."""
         return self._tables(along, 0)
 
-    def receivers(self, along: str, *, at_once: bool) -> list[Adjacency]:
-        """The tables whose rows are the receiving vertices; with `at_once`, one table that has all edges of a
+    def receivers(self, along: str, *, joined: bool) -> list[Adjacency]:
+        """The tables whose rows are the receiving vertices; with `joined`, one table that has all edges of a
         vertex."""
         tables = self._tables(along, 1)
-        if len(tables) < 2 or not at_once:
+        if len(tables) < 2 or not joined:
             return tables
         first, second = tables
-        read, compared = self._read, self._columns_compared if self.draws else None
-        joined = partial(first.joined, second, read | {ORDINAL} if self.draws else read, self.threads)
-        return [cached_on(self.partition, ("joined", frozenset(read), compared), joined)]
+        read, compared = self._columns_read, self._columns_compared if self.draws else None
+        join = partial(first.joined, second, read | {ORDINAL} if self.draws else read, self.threads)
+        return [cached_on(self.partition, ("joined", frozenset(read), compared), join)]
 
     def of_proxies(self, along: str) -> Adjacency:
         """For messages that go both ways: each proxy's neighbours that are owned here."""
-        (rows,) = self.receivers(along, at_once=True)
+        (rows,) = self.receivers(along, joined=True)
         return cached_on(rows, "of proxies", partial(_of_proxies, rows, self.partition.num_owned))
 
     def _tables(self, along: str, end: int) -> list[Adjacency]:
-        ways = self.ways(along)
-        tables = [getattr(self.partition, ORDERS[way][end]) for way in ways]
-        if not all(side is not None and side.columns.keys() >= self._read for side in tables):
+        directions = self.directions(along)
+        tables = [getattr(self.partition, ORDERS[way][end]) for way in directions]
+        if not all(side is not None and side.columns.keys() >= self._columns_read for side in tables):
             return []
         if self.draws:
-            return [self._with_ordinals(side, way == "in") for side, way in zip(tables, ways, strict=True)]
+            return [self._with_ordinals(side, way == "in") for side, way in zip(tables, directions, strict=True)]
         return tables
 
     def _with_ordinals(self, side: Adjacency, against: bool) -> Adjacency:
@@ -85,7 +85,7 @@ class EdgeTables:
         return cached_on(side, (ORDINAL, self._columns_compared, against), made)
 
     @property
-    def _read(self) -> set[str]:
+    def _columns_read(self) -> set[str]:
         """The graph's names for the columns that the program reads."""
         return {name for name, _ in self.columns.values()}
 
@@ -94,7 +94,7 @@ class EdgeTables:
         """The graph's names for the columns by which repeated edges are put in order."""
         return tuple(name for name, _ in self.columns.values())
 
-    def ways(self, along: str) -> tuple[str, ...]:
+    def directions(self, along: str) -> tuple[str, ...]:
         """The directions in which messages cross edges. The rows of an undirected graph already contain both."""
         if not self.directed:
             return ("out",)
@@ -125,7 +125,7 @@ class EdgeTables:
 
     def degrees(self, along: str) -> np.ndarray:
         """For each local vertex, the number of edges of this partition along which it sends."""
-        degree, *more = (self._degree(way) for way in self.ways(along))
+        degree, *more = (self._degree(way) for way in self.directions(along))
         return sum(more, degree)
 
     def _degree(self, way: str) -> np.ndarray:

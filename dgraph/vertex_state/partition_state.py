@@ -302,13 +302,13 @@ class PartitionState:
         return self.arrays.edges(self.edges.senders(phase.along), self.frontier.senders)
 
     def _pulls(self, work: int, phase: PhaseAnalysis) -> bool:
-        sides = self.edges.receivers(phase.along, at_once=False)
+        sides = self.edges.receivers(phase.along, joined=False)
         able = phase_name(phase, "push") in self.recipe.source.kernels
         return bool(sides) and (not able or self.round_options.pulls(work, sum(side.num_edges for side in sides)))
 
     def _pull(self, phase: PhaseAnalysis, first: int, last: int) -> None:
         if first < last:
-            for side in self.edges.receivers(phase.along, at_once=self.analysis.synchronous):
+            for side in self.edges.receivers(phase.along, joined=self.analysis.synchronous):
                 self.total["edges"] += int(side.indptr[last] - side.indptr[first])
                 values = {**self.values, **self.edges.arguments(side), **self.frontier.arguments}
                 ranges = self.agent.rows(phase_name(phase, "pull"), last, values, first)

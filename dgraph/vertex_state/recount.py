@@ -51,7 +51,7 @@ class RecountState(SynchronousState):
 
     def cross_to_owned(self, phase: PhaseAnalysis) -> None:
         """Gather at owned vertices whose slack is used up."""
-        (rows,) = self.edges.receivers(phase.along, at_once=True)
+        (rows,) = self.edges.receivers(phase.along, joined=True)
         arrays = [self.values[name] for name in phase.broadcast]
         changed, self.seen = self.arrays.changed_rows(arrays, self.seen, self.size)
         if changed is None or not self._spent(phase, rows, np.flatnonzero(changed)):

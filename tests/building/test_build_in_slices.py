@@ -72,7 +72,7 @@ def test_edges_that_a_lazy_frame_still_reads_are_kept(monkeypatch):
 def test_only_the_owner_of_a_chunk_frees_it():
     lent = NumberedChunk(np.arange(8, dtype=np.uint32), np.arange(8, dtype=np.uint32), {}, IDENTITY)
     for chunk, left in ((lent, 8), (replace(lent, exclusive=True), 0)):
-        found = [some.sources.copy() for some in chunk.taken(3)]
+        found = [some.sources.copy() for some in chunk.take_slices(3)]
         assert [one.tolist() for one in found] == [[6, 7], [3, 4, 5], [0, 1, 2]]
         assert len(chunk.sources) == len(chunk.destinations) == left
 

@@ -106,6 +106,6 @@ def test_a_name_is_made_of_words():
         pass
 
     assert label(_edge_ids) == "dgraph-edge-ids"
-    assert label(partial(partial(Placement.move))) == "dgraph-placement-move"
+    assert label(partial(partial(Placement.to_positions))) == "dgraph-placement-to-positions"
     assert label(LocalJob()) == "dgraph-local-job"
     assert key_split(f"{label(_edge_ids)}-0b5f2c4e-1") == "dgraph-edge-ids"

@@ -36,7 +36,7 @@ seen = []
 def largest_in_weight(problem):
     """What `Heaviest` means, in one call."""
     seen.append(problem)
-    (side,) = problem.edges.receivers("out", at_once=True)
+    (side,) = problem.edges.receivers("out", joined=True)
     weights = problem.edges.column(side, "weight")
     largest = np.full(problem.vertices, problem.values["least"])
     np.maximum.at(largest, np.asarray(side.rows()), weights)

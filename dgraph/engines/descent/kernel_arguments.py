@@ -86,14 +86,14 @@ def _rows(state: PartitionState, phase: PhaseAnalysis, operator: str, shift: int
     """Out-edges of each vertex; and in-edges too, where blocks gather."""
     edges, along, (message,) = state.edges, phase.along, phase.messages
     if state.analysis.synchronous and operator == "pull":
-        into = edges.receivers(along, at_once=True)[0]
+        into = edges.receivers(along, joined=True)[0]
         found = {f"_in_{name}": array for name, array in edges.arguments(into).items()}
         return found | cached_on(into, ("pairs", shift), lambda: _pairs(found, state.n, shift))
     out = edges.senders(along)
-    out = out if len(out) < 2 else edges.receivers(along, at_once=True)  # both ways: all neighbours
+    out = out if len(out) < 2 else edges.receivers(along, joined=True)  # both ways: all neighbours
     found = edges.arguments(out[0])
     if operator != "push":
-        into = edges.receivers(along, at_once=True)[0]
+        into = edges.receivers(along, joined=True)[0]
         found |= {f"_in_{name}": array for name, array in edges.arguments(into).items()}
     if operator == "pull_push":
         found["_slot_of"] = cached_on(out[0], ("slots", along), lambda: _slots(found))

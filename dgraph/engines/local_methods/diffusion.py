@@ -216,7 +216,7 @@ class Diffusion:
         """`given` is what owned vertices receive to begin with. They pass on the part `factor` of everything, divided
         equally, or by weight if `strength` has the sums of weights. The start assumes that they have already passed on
         `times` what they receive; sweeps correct this."""
-        (table,) = edges.receivers("out", at_once=True)
+        (table,) = edges.receivers("out", joined=True)
         column = edges.columns.get("weight")
         make = partial(_laid_out, edges, table)
         self.layout, self.places = cached_on(table, ("layout of rows", column), make)

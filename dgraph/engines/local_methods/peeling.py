@@ -66,7 +66,7 @@ class PeelState(LocalState, SynchronousState):
     def _rows(self) -> Adjacency:
         """All neighbours of each owned vertex."""
         (phase,) = self.analysis.phases
-        return self.edges.receivers(phase.along, at_once=True)[0]
+        return self.edges.receivers(phase.along, joined=True)[0]
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class NumberedChunk:
     destinations: np.ndarray
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     ranks: Ranks = IDENTITY
-    exclusive: bool = False  # nothing else reads these arrays, so `taken` may free what has been read
+    exclusive: bool = False  # nothing else reads these arrays, so `take_slices` may free what has been read
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -50,7 +50,7 @@ class NumberedChunk:
         columns = {name: column[rows] for name, column in self.columns.items()}
         return NumberedChunk(self.sources[rows], self.destinations[rows], columns, self.ranks)
 
-    def taken(self, rows: int) -> Iterator[NumberedChunk]:
+    def take_slices(self, rows: int) -> Iterator[NumberedChunk]:
         """All edges in slices of `rows`, from last to first; at least one slice. If the chunk is `ours`, numbers are
         freed when the next slice is requested, so a slice must not be used after that. Ids may be the user's, and are
         kept."""

@@ -64,11 +64,11 @@ def survey(chunk: Chunk) -> Survey:
     return Survey(chunk.id_type, len(chunk.sources), len(chunk), low, high)
 
 
-def survey_of_range(listed: range) -> Survey:
+def survey_of_range(ids: range) -> Survey:
     """The survey of ids that are listed as a range, without edges."""
-    if not len(listed):
+    if not len(ids):
         return Survey(IdType("none"), 0)
-    return Survey(IdType("integer"), len(listed), 0, listed.start, listed.stop - 1)
+    return Survey(IdType("integer"), len(ids), 0, ids.start, ids.stop - 1)
 
 
 def bitmap_of_chunks(chunks: Sequence[Chunk], low: int, high: int) -> np.ndarray:
@@ -76,9 +76,9 @@ def bitmap_of_chunks(chunks: Sequence[Chunk], low: int, high: int) -> np.ndarray
     return bitmap([ids for chunk in chunks for ids in (chunk.sources, chunk.destinations)], low, high)
 
 
-def bitmap_of_range(listed: range, low: int, high: int) -> np.ndarray:
+def bitmap_of_range(ids: range, low: int, high: int) -> np.ndarray:
     """The same for ids that are listed as a range, which may be far longer than the edges."""
-    first, end = listed.start - low, listed.stop - low
+    first, end = ids.start - low, ids.stop - low
     words = np.zeros((high - low) // 64 + 1, np.uint64)
     words[first >> 6 : end >> 6] = ~np.uint64(0)
     if end & 63:

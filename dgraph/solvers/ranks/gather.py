@@ -58,7 +58,7 @@ class Layout:
 def table_of(problem: Problem, along: str) -> Adjacency:
     """The rows of receivers. In an undirected graph, both directions are the same table, which is "out"."""
     edges = problem.edges
-    return (edges.receivers(along, at_once=True) if edges.directed else edges.senders("out"))[0]
+    return (edges.receivers(along, joined=True) if edges.directed else edges.senders("out"))[0]
 
 
 def layout_of(problem: Problem) -> Layout:
