@@ -36,8 +36,8 @@ def key_for(what: Any) -> str:
 
 
 def label(what: Any) -> str:
-    """`dgraph-edge-ids` for a function `_edge_ids`, `dgraph-placement-to-positions` for a method, `dgraph-local-job` for an
-    instance of LocalJob."""
+    """`dgraph-edge-ids` for a function `_edge_ids`, `dgraph-placement-to-positions` for a method, `dgraph-local-job`
+    for an instance of LocalJob."""
     while isinstance(what, partial):
         what = what.func
     name = what if isinstance(what, str) else getattr(what, "__qualname__", type(what).__qualname__)
