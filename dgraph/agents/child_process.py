@@ -27,8 +27,8 @@ def main(descriptor: int, threads: int) -> None:
     """Serve until the agent closes its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the agent handles Ctrl-C
     connection, side = Connection(descriptor), socket.socket(fileno=os.dup(descriptor))
-    beat = np.frombuffer(_received(side), np.int64)
-    threading.Thread(target=_beat, args=(beat, os.getppid()), daemon=True).start()
+    beat = np.frombuffer(_receive_memory(side), np.int64)
+    threading.Thread(target=_send_heartbeats, args=(beat, os.getppid()), daemon=True).start()
     workspaces: dict[str, Workspace] = {}
     while True:
         try:
@@ -45,7 +45,7 @@ def main(descriptor: int, threads: int) -> None:
             else:
                 workspaces.pop(table, None)
             if what == "open":
-                workspaces[table] = _workspace(value, arrays_in(_received(side), value.arrays), threads)
+                workspaces[table] = _workspace(value, arrays_in(_receive_memory(side), value.arrays), threads)
             connection.send((True, answer))
         except Exception as error:
             connection.send((False, error))
@@ -58,7 +58,7 @@ def _workspace(spec: WorkspaceSpec, arrays: dict[str, np.ndarray], threads: int)
     return CudaWorkspace(spec, arrays)
 
 
-def _received(side: socket.socket) -> mmap:
+def _receive_memory(side: socket.socket) -> mmap:
     """Memory whose descriptor the agent has sent after a message. It is freed when no process maps it any more."""
     _, (descriptor,), _, _ = socket.recv_fds(side, 1, 1)
     try:
@@ -67,7 +67,7 @@ def _received(side: socket.socket) -> mmap:
         os.close(descriptor)
 
 
-def _beat(beat: np.ndarray, parent: int) -> None:
+def _send_heartbeats(beat: np.ndarray, parent: int) -> None:
     """Send heartbeats, even while a kernel runs; end this process when the agent's has ended."""
     while True:
         beat[0] += 1

@@ -21,8 +21,8 @@ from dgraph.pipeline.blocks import Block
 
 _numbers = itertools.count()
 
-SECONDS = ("pipeline", "predicted")
-COUNTED = ("blocks", "skipped_blocks", "moved", "restarts", *SECONDS)
+TIME_COLUMNS = ("pipeline", "predicted")
+COUNTER_COLUMNS = ("blocks", "skipped_blocks", "moved", "restarts", *TIME_COLUMNS)
 
 Costs = defaultdict[str, CostFit]  # by kernel
 
@@ -39,7 +39,7 @@ class Counters:
     """Columns of the report that add up. The three stages count concurrently, so there is a lock."""
 
     def __init__(self) -> None:
-        self.counts = dict.fromkeys(COUNTED, 0.0)
+        self.counts = dict.fromkeys(COUNTER_COLUMNS, 0.0)
         self.lock = threading.Lock()
 
     def add(self, what: str, count: float) -> None:
@@ -48,8 +48,8 @@ class Counters:
 
     def take_counts(self) -> dict[str, float]:
         """The counts since this was last called."""
-        counts, self.counts = self.counts, dict.fromkeys(COUNTED, 0.0)
-        return {what: count if what in SECONDS else int(count) for what, count in counts.items()}
+        counts, self.counts = self.counts, dict.fromkeys(COUNTER_COLUMNS, 0.0)
+        return {what: count if what in TIME_COLUMNS else int(count) for what, count in counts.items()}
 
 
 class Lane:

@@ -14,7 +14,7 @@ from dgraph.pipeline.stages import BUFFERS
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
 from dgraph.programs.kernel_names import field_name, inbox_name, phase_name
 
-LISTS = {"indptr", "neighbours", "senders", "queue", EXCESS, *SCRATCH}
+LIST_ARRAYS = {"indptr", "neighbours", "senders", "queue", EXCESS, *SCRATCH}
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def roles_of(recipe: Recipe) -> dict[str, KernelRoles]:
         if not (is_push(name) or is_pull(name)):
             continue
         phase = phases[name]
-        arrays = [a for a in arguments if a.dims and a.name not in LISTS | columns | vectors]
+        arrays = [a for a in arguments if a.dims and a.name not in LIST_ARRAYS | columns | vectors]
         written = {a.name for a in arrays if a.written}
         rows = written | _at_target(analysis, phase)
         sources = ({a.name for a in arrays} - rows) | (_at_source(phase) - written)

@@ -12,7 +12,7 @@ from dgraph.native.machine_code import cached_njit
 
 DECAY = 0.5  # factor by which a weight shrinks per round
 SLOTS_PER_VICTIM = 8  # one in this many slots is freed at a time
-IN_FLIGHT = 3  # blocks that a pipeline may still be working on: their slots are kept
+BLOCKS_IN_FLIGHT = 3  # blocks that a pipeline may still be working on: their slots are kept
 
 NO_SLOT = -1  # no slot; smaller values encode the vertex's place in the area of the last block that used it
 VERTEX_DTYPE = np.dtype([("slot", np.int32), ("block", np.int32), ("request", np.int32), ("weight", np.float32)])
@@ -84,7 +84,7 @@ class VertexCache:
         taken[self.free[: self.empty]] = False
         slots = np.flatnonzero(taken).astype(np.uint32)
         known = self.known[self.owner[slots]]
-        idle = known["block"] < self.block - IN_FLIGHT
+        idle = known["block"] < self.block - BLOCKS_IN_FLIGHT
         slots, known = slots[idle], known[idle]
         if len(slots) > count:
             weight = known["weight"] * DECAY ** (self.request - known["request"])

@@ -11,7 +11,7 @@ from numba import uint64
 
 from dgraph.native.machine_code import cached_njit
 
-ODD, ODDER = uint64(0x9E3779B97F4A7C15), uint64(0xC2B2AE3D27D4EB4F)
+FIRST_FACTOR, SECOND_FACTOR = uint64(0x9E3779B97F4A7C15), uint64(0xC2B2AE3D27D4EB4F)
 
 
 def fingerprint(
@@ -31,7 +31,9 @@ def fingerprint(
             total += int(_edges(side.indptr, side.neighbours, numbers, column, turned, limit))
     owned = partition.numbers[: partition.num_owned].astype(np.uint64)
     for name in sorted(columns):
-        total += int((_mixed(owned * ODDER + np.uint64(len(name))) * (_bits(columns[name]) | np.uint64(1))).sum())
+        total += int(
+            (_mixed(owned * SECOND_FACTOR + np.uint64(len(name))) * (_bits(columns[name]) | np.uint64(1))).sum()
+        )
     return total % (1 << 64)
 
 
@@ -43,7 +45,7 @@ def _bits(values: np.ndarray) -> np.ndarray:
 
 
 def _mixed(x: np.ndarray) -> np.ndarray:
-    x = x * np.uint64(ODD)
+    x = x * np.uint64(FIRST_FACTOR)
     return x ^ (x >> np.uint64(29))
 
 
@@ -58,8 +60,8 @@ def _edges(indptr, neighbours, numbers, column, turned, limit):
             if first >= limit:
                 continue
             u, v = numbers[first], numbers[second]
-            x = (u * ODD) ^ (v * ODDER + uint64(1))
-            x = (x ^ (x >> uint64(31))) * ODD
+            x = (u * FIRST_FACTOR) ^ (v * SECOND_FACTOR + uint64(1))
+            x = (x ^ (x >> uint64(31))) * FIRST_FACTOR
             x ^= x >> uint64(29)
             total += x * (column[e] | uint64(1)) if len(column) else x
     return total

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from dgraph.codegen.bounds import bound_name, is_bounded, smaller_wins
-from dgraph.codegen.message_sums import LARGE, LOW, check_sum, checked_sums, is_wide, record_excess
+from dgraph.codegen.message_sums import LOW_HALF, SAFE_TOTAL, check_sum, checked_sums, is_wide, record_excess
 from dgraph.codegen.neighbourhood_merges import LOADS, SCRATCH
 from dgraph.codegen.text import (
-    ALONG,
-    NOTHING,
+    AT_SENDER,
+    NO_LOCALS,
     KernelText,
     any_message,
     call,
@@ -159,11 +159,11 @@ class EdgeKernelWriter:
         """Add up a row again, exactly, if its largest message times its length could exceed 64 bits. The test leaves
         the first loop without branches, so that the compiler can still use vector instructions."""
         for m in self.wide_sums:
-            with kernel.block(f"if float64(bits_{m.name}) * float64(indptr[v + one] - indptr[v]) >= {LARGE}:"):
+            with kernel.block(f"if float64(bits_{m.name}) * float64(indptr[v + one] - indptr[v]) >= {SAFE_TOTAL}:"):
                 kernel.add("low, high = int64(0), int64(0)")
                 with kernel.block(self.in_edges), self.sender(kernel):
                     self.name_sent(kernel)
-                    kernel.add(f"low += new_{m.name} & {LOW}", f"high += new_{m.name} >> 32")
+                    kernel.add(f"low += new_{m.name} & {LOW_HALF}", f"high += new_{m.name} >> 32")
                 kernel.add("high += low >> 32")
                 record_excess(kernel, "high != int64(int32(high))")
 
@@ -233,7 +233,7 @@ class EdgeKernelWriter:
         kernel.add("count = uint64(0)")
         with kernel.block(self.in_edges), self.sender(kernel):
             if self.width and not self.phase.hoisted:  # for vectors, the message of component 0
-                inner_products(kernel, self.phase.send, ALONG)
+                inner_products(kernel, self.phase.send, AT_SENDER)
                 kernel.add("c = 0")
             self.name_sent(kernel)
             with kernel.block(f"if new_{message.name} != {none}:"):
@@ -264,12 +264,12 @@ class EdgeKernelWriter:
         kernel.add(*(f"{local} = {kernel.use(field_name(name))}[u]" for name, local in source.items()))
         return source
 
-    def name_sent(self, kernel: KernelText, source: Mapping[str, str] = NOTHING) -> None:
+    def name_sent(self, kernel: KernelText, source: Mapping[str, str] = NO_LOCALS) -> None:
         """Name the message of u along e: new_..."""
         if self.phase.hoisted:
             kernel.add(*(f"new_{m.name} = {item(kernel.use(sent_name(self.phase, m)), 'u', m)}" for m in self.messages))
             return
-        send = call(kernel, self.phase.send, phase_name(self.phase, "send"), ALONG, None, source)
+        send = call(kernel, self.phase.send, phase_name(self.phase, "send"), AT_SENDER, None, source)
         kernel.add(f"{', '.join(f'new_{message.name}' for message in self.messages)} = {send}")
 
     def name_incoming(self, kernel: KernelText) -> None:
@@ -278,10 +278,10 @@ class EdgeKernelWriter:
             array = kernel.use(incoming_name(inbox_name(self.phase, message)))
             kernel.add(f"new_{message.name} = {item(array, 'i', message)}")
 
-    def deliver_sent(self, kernel: KernelText, source: Mapping[str, str] = NOTHING) -> None:
+    def deliver_sent(self, kernel: KernelText, source: Mapping[str, str] = NO_LOCALS) -> None:
         """Merge the message of u along e into the inbox of v."""
         if not self.phase.hoisted:
-            inner_products(kernel, self.phase.send, ALONG)
+            inner_products(kernel, self.phase.send, AT_SENDER)
         self.deliver(kernel, partial(self.name_sent, kernel, source))
 
     def deliver(self, kernel: KernelText, name_message: Callable[[], None]) -> None:

@@ -16,9 +16,9 @@ from dgraph.programs.program import Message
 from dgraph.programs.syntax import alternatives
 
 EXCESS = "excess"
-SMALL = 1 << 31
-LARGE = "9.2e18"  # less than 2**63
-LOW = "0xFFFF_FFFF"  # the lower half of a number: halves are added up apart
+SMALL_CONSTANT = 1 << 31  # no graph has enough edges for a sum of smaller numbers to exceed 64 bits
+SAFE_TOTAL = "9.2e18"  # less than 2**63
+LOW_HALF = "0xFFFF_FFFF"  # the lower half of a number: halves are added up apart
 WRAPPED = '''
 @njit
 def wrapped(a, b, total):
@@ -48,7 +48,9 @@ def sends_small_constants(phase: PhaseAnalysis) -> bool:
     assert phase.send is not None
     returned = [node.value for node in ast.walk(phase.send.function.tree) if isinstance(node, ast.Return)]
     values = [one for value in returned if value is not None for one in alternatives(value)]
-    return all(isinstance(one, ast.Constant) and type(one.value) is int and one.value < SMALL for one in values)
+    return all(
+        isinstance(one, ast.Constant) and type(one.value) is int and one.value < SMALL_CONSTANT for one in values
+    )
 
 
 def check_sum(kernel: KernelText, message: Message, parts: tuple[str, str], total: str, row: str = "v") -> None:

@@ -36,8 +36,8 @@ from dgraph.codegen.bounds import smaller_wins
 from dgraph.codegen.edge_kernels import EdgeKernelWriter
 from dgraph.codegen.neighbourhood_merges import recounts
 from dgraph.codegen.text import (
-    NOTHING,
-    ROW,
+    AT_ROW,
+    NO_LOCALS,
     KernelText,
     any_message,
     call,
@@ -144,13 +144,13 @@ class KernelWriter:
         if analysis.seed:
             self.close_list(kernel)
 
-    def assign(self, kernel: KernelText, reads: Reads, function: str, targets: Mapping, local=NOTHING) -> None:
+    def assign(self, kernel: KernelText, reads: Reads, function: str, targets: Mapping, local=NO_LOCALS) -> None:
         """Call a function and store its results, component by component for vectors."""
-        inner_products(kernel, reads, ROW)
+        inner_products(kernel, reads, AT_ROW)
         vector = reads.vector or any(of.shape is not None for of in targets.values())
         news = [f"new_{array}" for array in targets]
         with kernel.components(vector):
-            kernel.add(f"{', '.join(news)} = {call(kernel, reads, function, ROW, None, local)}")
+            kernel.add(f"{', '.join(news)} = {call(kernel, reads, function, AT_ROW, None, local)}")
             for (array, of), new in zip(targets.items(), news, strict=True):
                 store = f"{item(kernel.use(array, True), 'v', of)} = {new}"
                 kernel.add(f"if c == 0: {store}" if vector and of.shape is None else store)
@@ -204,12 +204,12 @@ class KernelWriter:
     def fold_inbox(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...]) -> None:
         """Call `apply` for v and store the states; `changed` tells whether one of the triggers has changed."""
         states, reads = self.analysis.states, phase.apply
-        inner_products(kernel, reads, ROW, phase)
+        inner_products(kernel, reads, AT_ROW, phase)
         news = ", ".join(f"new_{state.name}" for state in states)
         if reads.vector or any(state.shape is not None for state in states):
             self.fold_vectors(kernel, phase, triggers, news)
             return
-        kernel.add(f"{news} = {call(kernel, reads, phase_name(phase, 'apply'), ROW, phase)}")
+        kernel.add(f"{news} = {call(kernel, reads, phase_name(phase, 'apply'), AT_ROW, phase)}")
         tests = [self.differs(kernel, state, "new") for state in states if state.name in triggers]
         kernel.add(f"changed = {' or '.join(tests)}")
         kernel.add(
@@ -223,7 +223,7 @@ class KernelWriter:
         kernel.add("changed = False")
         kernel.add(*(f"first_{state.name} = {kernel.use(field_name(state.name), True)}[v]" for state in scalars))
         with kernel.components(True):
-            kernel.add(f"{news} = {call(kernel, phase.apply, phase_name(phase, 'apply'), ROW, phase)}")
+            kernel.add(f"{news} = {call(kernel, phase.apply, phase_name(phase, 'apply'), AT_ROW, phase)}")
             for state in self.analysis.states:
                 if state in scalars:
                     kernel.add(f"if c == 0: first_{state.name} = new_{state.name}")
@@ -270,7 +270,7 @@ class KernelWriter:
         fields = {name: self.analysis.globals[name] for name in names}
         with self.rows_to_fold(kernel, {field_name(name): of for name, (of, _) in fields.items()}):
             for name, (of, reads) in fields.items():
-                inner_products(kernel, reads, ROW)
+                inner_products(kernel, reads, AT_ROW)
                 if reads.component is not None:
                     kernel.add(f"c = {reads.component}")
                 with kernel.components(reads.vector and reads.component is None):
@@ -292,14 +292,14 @@ class KernelWriter:
         with self.rows(kernel):
             kernel.add(*(f"{new} = {kernel.use(field_name(name))}[v]" for name, new in news.items()))
             with kernel.block(f"if {any_message(kernel, phase, inbox_name)}:"):
-                applied = call(kernel, phase.apply, phase_name(phase, "apply"), ROW, phase, news)
+                applied = call(kernel, phase.apply, phase_name(phase, "apply"), AT_ROW, phase, news)
                 kernel.add(f"{', '.join(news.values())} = {applied}")
             self.fill_results(kernel, news)
 
-    def fill_results(self, kernel: KernelText, local: Mapping[str, str] = NOTHING) -> None:
+    def fill_results(self, kernel: KernelText, local: Mapping[str, str] = NO_LOCALS) -> None:
         """Compute the results of v; `local` names the local variables that hold some states."""
         for name, (_, reads) in self.analysis.results.items():
-            inner_products(kernel, reads, ROW)
+            inner_products(kernel, reads, AT_ROW)
             index = "v, c" if reads.vector else "v"
             with kernel.components(reads.vector):
                 value = call(kernel, reads, f"value_of_{name}", local=local)

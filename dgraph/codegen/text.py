@@ -102,9 +102,9 @@ class CallSite:
     rows: str = ""  # prefix of the names of edge arrays in kernels that read two tables
 
 
-ROW = CallSite()
-ALONG = CallSite(vertex="u")
-NOTHING: Mapping[str, str] = {}
+AT_ROW = CallSite()
+AT_SENDER = CallSite(vertex="u")
+NO_LOCALS: Mapping[str, str] = {}
 
 
 def item(array: str, row: str, of: Field | None) -> str:
@@ -116,9 +116,9 @@ def call(
     kernel: KernelText,
     reads: Reads,
     function: str,
-    place: CallSite = ROW,
+    place: CallSite = AT_ROW,
     phase: PhaseAnalysis | None = None,
-    local: Mapping[str, str] = NOTHING,
+    local: Mapping[str, str] = NO_LOCALS,
 ) -> str:
     """The text that calls a function of the program; `local` names the local variables that hold some fields."""
     arguments = [

@@ -45,7 +45,7 @@ class DeferredCount:
 
 
 class LongRows(NamedTuple):
-    """The senders with more than PART edges in a table; each is listed once per further part."""
+    """The senders with more than PART_EDGES edges in a table; each is listed once per further part."""
 
     senders: DeviceArray
     parts: DeviceArray

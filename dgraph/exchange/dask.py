@@ -30,14 +30,14 @@ from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.free_mail import FREE
 from dgraph.exchange.mail import Fragment, Packet, Route, Token
-from dgraph.exchange.run_registry import NAME
+from dgraph.exchange.run_registry import PLUGIN_NAME
 from dgraph.native.hosts import all_cores, own_cores, pin_to_cores
 
-IN_FLIGHT = 3  # packets under way to one peer
+PACKETS_IN_FLIGHT = 3  # packets under way to one peer
 WINDOW_BYTES = 64 << 20  # bytes under way from one worker; a sender that would exceed it waits
 IDLE_SECONDS = 10.0  # seconds without a run after which a worker returns free memory to the system
 DIRECT_PROTOCOLS = "ucx", "ucxx", "inproc"  # protocols that transfer GPU arrays without a copy through main memory
-POLL = 0.2  # seconds between checks that the run has not been stopped
+POLL_INTERVAL = 0.2  # seconds between checks that the run has not been stopped
 ATTEMPTS = 3  # to deliver a packet; duplicates do no harm, because packets are numbered
 
 DEVICE_SERIALISERS = "cuda", "dask"  # serialisers for device arrays: of CuPy; of NumPy in the simulator
@@ -61,7 +61,7 @@ class DaskExchange(Exchange):
         super().__init__(route, worker, patience)
         self.plugin, self.sums, self.cores = plugin, 0, own_cores(route.workers, worker)
         self.direct = all(address.partition("://")[0] in DIRECT_PROTOCOLS for address in route.workers)
-        self._gates = [asyncio.Semaphore(IN_FLIGHT) for _ in route.workers]
+        self._gates = [asyncio.Semaphore(PACKETS_IN_FLIGHT) for _ in route.workers]
         self._carrying: set[asyncio.Task[None]] = set()
 
     def post(self, peer: int, message: Packet) -> None:
@@ -127,7 +127,7 @@ class DaskExchange(Exchange):
         a minute to fail."""
         answer = asyncio.run_coroutine_threadsafe(question, self.plugin.worker.loop.asyncio_loop)
         try:
-            while not wait([answer], POLL).done:
+            while not wait([answer], POLL_INTERVAL).done:
                 self.check()
             return answer.result()
         finally:
@@ -234,7 +234,7 @@ def unpack(
 class ExchangeOnWorker(WorkerPlugin):
     """Holds this worker's end of each run, and with it the state that steps keep between supersteps."""
 
-    name = NAME
+    name = PLUGIN_NAME
 
     def setup(self, worker: Any) -> None:
         self.worker, self.window, self.heap = worker, SendWindow(WINDOW_BYTES), Heap()
@@ -317,7 +317,7 @@ def taking_part(run: str, address: str) -> Iterator[DaskExchange]:
     worker: Any = get_worker()
     if worker.address != address:
         raise LostError(f"a step for {address} was placed on {worker.address}, which lacks its partitions; run again")
-    end = worker.plugins[NAME].ends.get(run) if NAME in worker.plugins else None
+    end = worker.plugins[PLUGIN_NAME].ends.get(run) if PLUGIN_NAME in worker.plugins else None
     if end is None:
         raise LostError(
             f"{address} has no state of run {run}: the run has ended or the worker was restarted; run again"

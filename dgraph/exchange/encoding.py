@@ -39,7 +39,7 @@ class Encoding(IntEnum):
     INDEX = 2  # the changed positions as integers, then their values
 
 
-def choose(length: int, changed: int) -> tuple[Encoding, int]:
+def choose_encoding(length: int, changed: int) -> tuple[Encoding, int]:
     """The smallest encoding, and the number of bytes that its positions take."""
     if changed == length:
         return Encoding.DENSE, 0
@@ -68,7 +68,7 @@ def encode(
         return None
     if not exact and count >= NEARLY_ALL * length:
         changed, count = None, length
-    encoding, position_bytes = choose(length, count)
+    encoding, position_bytes = choose_encoding(length, count)
     layout = [HEADER.size + FIELD.size * len(values), position_bytes]
     sizes = [count * _row(column) for column in values]
     head, rest = _length(layout), _length(sizes)

@@ -18,7 +18,7 @@ from dgraph.checkpoint.piece import PieceLabel
 from dgraph.errors import RunError
 from dgraph.exchange.free_mail import FreeMail
 from dgraph.exchange.mail import (
-    FRAGMENT,
+    FRAGMENT_BYTES,
     START_STEP,
     Buffer,
     Fragment,
@@ -119,7 +119,7 @@ class Exchange(ABC):
                 self.mailbox.put(step, fragments)
                 return
             for fragment in fragments:
-                if outbox.bytes[peer] + fragment.data.nbytes > FRAGMENT and outbox.waiting[peer]:
+                if outbox.bytes[peer] + fragment.data.nbytes > FRAGMENT_BYTES and outbox.waiting[peer]:
                     full.append(self._message(step, outbox, peer))
                 outbox.waiting[peer].append(fragment)
                 outbox.bytes[peer] += fragment.data.nbytes

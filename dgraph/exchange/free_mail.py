@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dgraph.exchange.mail import FRAGMENT, Buffer, Fragment, Packet, Token, as_bytes, cut, join
+from dgraph.exchange.mail import FRAGMENT_BYTES, Buffer, Fragment, Packet, Token, as_bytes, cut, join
 
 if TYPE_CHECKING:
     from dgraph.exchange.exchange import Exchange
@@ -124,7 +124,7 @@ class FreeMail:
         for peer, fragments in self._waiting.items():
             message: list[Fragment] = []
             for fragment in fragments:
-                if message and _size(message) + fragment.data.nbytes > FRAGMENT:
+                if message and _size(message) + fragment.data.nbytes > FRAGMENT_BYTES:
                     self._post(peer, message)
                     message = []
                 message.append(fragment)

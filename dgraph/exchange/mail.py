@@ -16,7 +16,7 @@ import numpy as np
 
 from dgraph.errors import RunError
 
-FRAGMENT = 4 << 20  # bytes: enough for full bandwidth; Dask serialises 10 MiB or more in a pool of one thread
+FRAGMENT_BYTES = 4 << 20  # bytes: enough for full bandwidth; Dask serialises 10 MiB or more in a pool of one thread
 START_STEP = -1  # the step that creates the states: it has no mail, and its tokens carry no values
 
 
@@ -93,11 +93,11 @@ def as_bytes(buffer: Any) -> Buffer:
 
 
 def cut(sender: int, receiver: int, number: int, data: Buffer) -> list[Fragment]:
-    """Split a buffer into fragments of at most `FRAGMENT` bytes; the part on a device is one fragment."""
+    """Split a buffer into fragments of at most `FRAGMENT_BYTES` bytes; the part on a device is one fragment."""
     on_host, on_device = data if isinstance(data, DeviceBuffer) else (data, None)
     place = sender, receiver, number, data.nbytes
-    starts = range(0, max(on_host.nbytes, 1), FRAGMENT)
-    fragments = [Fragment(*place, start, on_host[start : start + FRAGMENT]) for start in starts]
+    starts = range(0, max(on_host.nbytes, 1), FRAGMENT_BYTES)
+    fragments = [Fragment(*place, start, on_host[start : start + FRAGMENT_BYTES]) for start in starts]
     return fragments if on_device is None else [*fragments, Fragment(*place, on_host.nbytes, on_device)]
 
 

@@ -56,7 +56,7 @@ class ProxyMail:
         proxies = self.partition.proxies
         if side == "in":
             return proxies.masters_reduced_from(peer)
-        return proxies.masters_broadcast_to(peer) if side == "out" else proxies.masters.get(peer, _NONE)
+        return proxies.masters_broadcast_to(peer) if side == "out" else proxies.masters.get(peer, _NO_VERTICES)
 
     def has(self, side: str) -> bool:
         """Whether any proxy here is on this side."""
@@ -144,4 +144,4 @@ def _tag(buffer: Buffer) -> np.ndarray:
     return (buffer.header if isinstance(buffer, DeviceBuffer) else buffer)[2:4].view(np.uint16)
 
 
-_NONE = np.empty(0, np.uint32)
+_NO_VERTICES = np.empty(0, np.uint32)

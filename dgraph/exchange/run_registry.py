@@ -16,7 +16,7 @@ from distributed.protocol.pickle import dumps
 
 from dgraph.errors import LostError
 
-NAME = "dgraph-exchange"  # the name of both plugins
+PLUGIN_NAME = "dgraph-exchange"  # the name of both plugins
 REMEDY = "Part of a result was lost with its worker. Take `result.frame` again, which recovers it first."
 
 
@@ -53,23 +53,24 @@ class RunRecord:
 class ExchangeOnScheduler(SchedulerPlugin):
     """The registry, one per cluster. It installs the other half on each worker."""
 
-    name = NAME
+    name = PLUGIN_NAME
     idempotent = True
 
     def __init__(self, worker_half: WorkerPlugin):
         self.worker_half = worker_half
 
     async def start(self, scheduler: Any) -> None:
-        if NAME in scheduler.plugins:  # another client has installed one
+        if PLUGIN_NAME in scheduler.plugins:  # another client has installed one
             return
-        scheduler.add_plugin(self, name=NAME, idempotent=True)  # before the first await, so that there is only one
+        # Before the first await, so that there is only one.
+        scheduler.add_plugin(self, name=PLUGIN_NAME, idempotent=True)
         self.scheduler, self.ready = scheduler, asyncio.Event()
         self.runs: dict[str, RunRecord] = {}
         self.ended_results: set[Any] = set()  # keys of results of runs that have ended
         handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum, "tokens": self.tokens}
         scheduler.handlers.update({f"dgraph_{name}": handler for name, handler in handlers.items()})
         scheduler.stream_handlers |= {"dgraph-failed": self.failed, "dgraph-told": self.receive_token}
-        await scheduler.register_worker_plugin(None, dumps(self.worker_half), name=NAME, idempotent=True)
+        await scheduler.register_worker_plugin(None, dumps(self.worker_half), name=PLUGIN_NAME, idempotent=True)
         self.ready.set()
 
     async def begin(

@@ -59,9 +59,9 @@ def split_frame(frame: Any, pieces: int) -> list[Any]:
     return [frame.slice(a, z - a) if isinstance(frame, pa.Table) else frame.iloc[a:z] for a, z in bounds]
 
 
-_WHOLE = [f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)]
-_NULLABLE = {pa.type_for_alias(name.lower()): pd.api.types.pandas_dtype(name) for name in _WHOLE}
-_NULLABLE[pa.bool_()] = pd.BooleanDtype()
+_INTEGER_TYPES = [f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)]
+_NULLABLE_TYPES = {pa.type_for_alias(name.lower()): pd.api.types.pandas_dtype(name) for name in _INTEGER_TYPES}
+_NULLABLE_TYPES[pa.bool_()] = pd.BooleanDtype()
 
 
 def to_pandas(frame: Any) -> pd.DataFrame:
@@ -73,9 +73,9 @@ def to_pandas(frame: Any) -> pd.DataFrame:
     if not isinstance(frame, pa.Table):
         return frame.to_pandas()
     names, frame = frame.column_names, frame.rename_columns([str(place) for place in range(frame.num_columns)])
-    whole = [field.name for field in frame.schema if field.nullable and field.type in _NULLABLE]
+    whole = [field.name for field in frame.schema if field.nullable and field.type in _NULLABLE_TYPES]
     table = frame.drop_columns(whole).to_pandas()
-    table[whole] = frame.select(whole).to_pandas(types_mapper=_NULLABLE.get)
+    table[whole] = frame.select(whole).to_pandas(types_mapper=_NULLABLE_TYPES.get)
     return table[frame.column_names].set_axis(names, axis=1)
 
 
@@ -113,7 +113,8 @@ def frame_column(frame: Any, name: str) -> Any:
 
 
 _FILL_WEIGHTS = "fill or drop such rows, or make the graph with weight=None"
-_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")  # pandas' names for what objects are
+# What `pandas.api.types.infer_dtype` calls columns of objects that are numbers.
+_NUMERIC_KINDS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
 
 
 def is_numeric(frame: Any, name: str) -> bool:
@@ -125,7 +126,7 @@ def is_numeric(frame: Any, name: str) -> bool:
     if not hasattr(column, "dtype"):
         column = np.asarray(column)
     if column.dtype == object:
-        return not is_lazy(frame) and pd.api.types.infer_dtype(column, skipna=True) in _NUMBERS
+        return not is_lazy(frame) and pd.api.types.infer_dtype(column, skipna=True) in _NUMERIC_KINDS
     types = pd.api.types
     return types.is_numeric_dtype(column.dtype) and not (
         types.is_bool_dtype(column.dtype) or types.is_complex_dtype(column.dtype)

@@ -29,7 +29,7 @@ class NoWeight:
     instead: Sequence[str | int] | None = ()
 
 
-BY_CHOICE = NoWeight()
+UNWEIGHTED_BY_CHOICE = NoWeight()
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class EdgeSource:
     destination: str
     weight: str | None = None
     of_cudf: bool = False  # whether the user's frame is a cuDF frame; then results are too
-    unweighted: NoWeight = BY_CHOICE  # what is known if there is no weight
+    unweighted: NoWeight = UNWEIGHTED_BY_CHOICE  # what is known if there is no weight
 
     @property
     def on_device(self) -> bool:
@@ -91,7 +91,7 @@ class VertexSource:
 def edge_source(frame: Any, source: str, destination: str, weight: str | NoWeight | None) -> EdgeSource:
     """A frame of edges, once its columns are checked."""
     of_cudf, frame = is_cudf(frame), _convert_frame(frame, "edges")
-    columns, unweighted = column_names(frame), BY_CHOICE
+    columns, unweighted = column_names(frame), UNWEIGHTED_BY_CHOICE
     if isinstance(weight, NoWeight):
         unweighted, weight = weight, None
     for option, name in {"source": source, "destination": destination, "weight": weight}.items():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgraph.errors import ColumnError, OptionError, WeightError
-from dgraph.frames.sources import BY_CHOICE, WEIGHT, NoWeight, warn_not_numeric
+from dgraph.frames.sources import UNWEIGHTED_BY_CHOICE, WEIGHT, NoWeight, warn_not_numeric
 from dgraph.options import AUTO, is_default
 from dgraph.phrases.phrases import format_option, warn
 
@@ -22,7 +22,7 @@ class EdgeList:
     weight: str | None = None
     directed: bool | None = None  # None: the file does not say
     vertices: Any = None  # a range of ids, or a table whose first column lists ids; may include isolated vertices
-    unweighted: NoWeight = BY_CHOICE  # what is known if there is no weight
+    unweighted: NoWeight = UNWEIGHTED_BY_CHOICE  # what is known if there is no weight
 
 
 def find_column(path: Any, known: Sequence[str], what: str, column: Any, remedy: str | None = None) -> str:

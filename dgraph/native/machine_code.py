@@ -55,7 +55,7 @@ def cached_njit(**options: Any) -> Callable[[Callable], Any]:
 
     def compiled(function: Callable) -> Any:
         dispatcher = _compiler(nogil=True, no_cfunc_wrapper=True, **options)(function)
-        dispatcher._cache = Files(function)
+        dispatcher._cache = LazyKernelCache(function)
         dispatcher.compile = defer_collection()(dispatcher.compile)
         return dispatcher
 
@@ -93,7 +93,7 @@ class KernelCache(FunctionCache):
     _impl_class = CacheLocators
 
 
-class Files(NullCache):
+class LazyKernelCache(NullCache):
     """The cache of one function's machine code. It looks for its folder when it is first used, and warns once per
     process if nothing can be cached."""
 
@@ -128,10 +128,10 @@ class Files(NullCache):
         return self._files.cache_path
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        return _harmless(self._files.load_overload, sig, target_context)
+        return _warn_on_read_error(self._files.load_overload, sig, target_context)
 
     def save_overload(self, sig: Any, cres: Any) -> None:
-        _harmless(self._files.save_overload, sig, cres)
+        _warn_on_read_error(self._files.save_overload, sig, cres)
 
 
 def cache_folder() -> Path:
@@ -197,7 +197,7 @@ def _stamp_of(name: str) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _harmless(action: Callable, *arguments: Any) -> Any:
+def _warn_on_read_error(action: Callable, *arguments: Any) -> Any:
     try:
         return action(*arguments)
     except READ_ERRORS as error:

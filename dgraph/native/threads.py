@@ -11,7 +11,7 @@ from itertools import pairwise
 from threading import current_thread
 from typing import Any
 
-NAME = "dgraph-kernel"
+THREAD_NAME = "dgraph-kernel"
 FEWEST_ENTRIES = 1 << 15  # with fewer entries, a second thread costs more than it saves
 
 
@@ -23,7 +23,7 @@ def cores() -> int:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(cores(), thread_name_prefix=NAME)
+    return ThreadPoolExecutor(cores(), thread_name_prefix=THREAD_NAME)
 
 
 def _forget_pools() -> None:
@@ -50,6 +50,6 @@ def parallel_map(function: Callable[..., Any], items: Iterable[Any], entries: in
     """Call `function` on every item and return the results; the first error is raised. It uses threads if there are
     several items with enough entries in total, unless this is one of those threads: all might be waiting for one."""
     items = list(items)
-    if len(items) < 2 or entries < FEWEST_ENTRIES or current_thread().name.startswith(NAME):
+    if len(items) < 2 or entries < FEWEST_ENTRIES or current_thread().name.startswith(THREAD_NAME):
         return [function(item) for item in items]
     return list(_pool().map(function, items))

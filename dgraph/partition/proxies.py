@@ -47,11 +47,11 @@ class Proxies:
 
     def masters_reduced_from(self, peer: int) -> np.ndarray:
         """The owned vertices for which `peer` gathers messages, in the order of its `reduce_slice`."""
-        return self.masters[peer][: self.kinds[peer][1]] if peer in self.masters else _NONE
+        return self.masters[peer][: self.kinds[peer][1]] if peer in self.masters else _NO_VERTICES
 
     def masters_broadcast_to(self, peer: int) -> np.ndarray:
         """The owned vertices whose state `peer` needs, in the order of its `broadcast_slice`."""
-        return self.masters[peer][self.kinds[peer][0] :] if peer in self.masters else _NONE
+        return self.masters[peer][self.kinds[peer][0] :] if peer in self.masters else _NO_VERTICES
 
     @property
     def nbytes(self) -> int:
@@ -71,7 +71,7 @@ class Proxies:
         return Proxies(self.groups, masters, {peer: request.kinds for peer, request in some.items()})
 
 
-_NONE = np.empty(0, np.uint32)
+_NO_VERTICES = np.empty(0, np.uint32)
 
 
 @dataclass(frozen=True, eq=False)

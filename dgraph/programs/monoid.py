@@ -73,7 +73,7 @@ class Monoid:
         return self.name
 
     def __reduce__(self):
-        return (_named, (self.name,)) if _BY_NAME.get(self.name) is self else super().__reduce__()
+        return (_by_name, (self.name,)) if _BY_NAME.get(self.name) is self else super().__reduce__()
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Neighbourhood:
         return self.name
 
     def __reduce__(self):
-        return _named, (self.name,)
+        return _by_name, (self.name,)
 
 
 Merge = Monoid | Neighbourhood
@@ -183,5 +183,5 @@ NEIGHBOURHOODS = (MOST_FREQUENT, HEAVIEST, CHOOSE, H_INDEX)
 _BY_NAME: dict[str, Merge] = {merge.name: merge for merge in (*MONOIDS, *NEIGHBOURHOODS)}
 
 
-def _named(name: str) -> Merge:
+def _by_name(name: str) -> Merge:
     return _BY_NAME[name]

@@ -10,8 +10,8 @@ from dgraph.programs.program import EdgeColumn, Field, Global, Parameter, Phase,
 
 VERTEX_KINDS = frozenset({"state", "vertex", "column", "global"})
 EDGE_KINDS = frozenset({"edge", "target", "ahead", "draw"})  # columns; its target's states, and constants; `random`
-_OF_A_VERTEX = ("id", "degree", "random", "vertex_random", "component")
-_OF_A_RUN = ("round", "vertices")
+_VERTEX_VALUES = ("id", "degree", "random", "vertex_random", "component")
+_RUN_VALUES = ("round", "vertices")
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple
             return kind, field
     if isinstance(field, EdgeColumn) or name == "weight":
         return "edge", field
-    if name in _OF_A_VERTEX:
+    if name in _VERTEX_VALUES:
         return "vertex", None
-    if name in _OF_A_RUN:
+    if name in _RUN_VALUES:
         return "run", None
     if name.endswith("_before"):
         state = program.fields.get(name.removesuffix("_before"))
@@ -85,7 +85,7 @@ def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple
 
 
 def _readable(program: VertexProgram, phase: type[Phase] | None, admitted: frozenset) -> list[str]:
-    names = [*program.fields, "weight", *_OF_A_VERTEX, *_OF_A_RUN]
+    names = [*program.fields, "weight", *_VERTEX_VALUES, *_RUN_VALUES]
     names += [message.name for message in phase.messages] if phase else []
     states = [state.name for state in program.of(State)]
     names += [f"{state}_before" for state in states] + [f"target_{name}" for name in ("id", "degree", *program.fields)]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgraph.agents.vertex_cache import IN_FLIGHT, SLOTS_PER_VICTIM, VertexCache
+from dgraph.agents.vertex_cache import BLOCKS_IN_FLIGHT, SLOTS_PER_VICTIM, VertexCache
 
 VERTICES = 40
 blocks = st.lists(st.lists(st.integers(0, VERTICES - 1), min_size=1, max_size=30), min_size=1, max_size=12)
@@ -21,7 +21,7 @@ def test_every_vertex_has_one_place_and_is_looked_at_once(requests, slots):
         for ids in request:
             number += 1
             victims = cache.victims()
-            assert all(used[slot] < number - 1 - IN_FLIGHT for slot in victims)
+            assert all(used[slot] < number - 1 - BLOCKS_IN_FLIGHT for slot in victims)
             cache.free_slots(victims)
             for slot in victims:
                 seen.discard((holds.pop(slot), slot))
@@ -50,7 +50,7 @@ def test_the_least_useful_go_first_and_age():
         for block in range(4):
             ids = [0, 1] if request == 0 else [0, 10 + request] if block else [0]
             cache.find(np.array(ids, np.uint32), SLOTS_PER_VICTIM, out)
-    for block in range(IN_FLIGHT + 1):  # till none of them is in flight
+    for block in range(BLOCKS_IN_FLIGHT + 1):  # till none of them is in flight
         cache.find(np.array([99 - block], np.uint32), SLOTS_PER_VICTIM, out)
     (victim,) = cache.victims()
     assert cache.owner[victim] == 1

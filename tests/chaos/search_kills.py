@@ -24,7 +24,7 @@ from strikes import WITH_NANNIES, Strike
 from works import OF_FRAMES, WORKS, check, found, frame_of
 
 from dgraph.errors import RunError
-from dgraph.exchange.run_registry import NAME
+from dgraph.exchange.run_registry import PLUGIN_NAME
 
 HANG = 120  # seconds
 OVER = 10  # seconds after which an error must have come where nobody is left
@@ -227,7 +227,7 @@ def left_there(dask_scheduler) -> list[str]:
 def left_here(dask_worker) -> list[str]:
     from dgraph.checkpoint import memory_store
 
-    plugin = dask_worker.plugins.get(NAME)
+    plugin = dask_worker.plugins.get(PLUGIN_NAME)
     found = [*map(str, dask_worker.data), *map(str, dask_worker.state.tasks), *map(str, memory_store._pieces)]
     return found + ([*plugin.ends, *(["mail"] if plugin.window.used else [])] if plugin is not None else [])
 
@@ -262,7 +262,7 @@ def standing(dask_scheduler) -> str:
 
 
 def runs_of(dask_scheduler) -> int:
-    plugin = dask_scheduler.plugins.get(NAME)
+    plugin = dask_scheduler.plugins.get(PLUGIN_NAME)
     return len(plugin.runs) if plugin is not None else 0
 
 

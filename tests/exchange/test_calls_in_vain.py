@@ -13,7 +13,7 @@ from dgraph.cluster.waits import run_coroutine
 from dgraph.devices.probe import CUDF_PACKAGES
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.mail import Route
-from dgraph.exchange.run_registry import NAME
+from dgraph.exchange.run_registry import PLUGIN_NAME
 
 FRAME = pd.DataFrame(np.random.default_rng(3).integers(0, 60, (300, 2)), columns=["src", "dst"])
 
@@ -62,7 +62,7 @@ def test_a_finished_run_makes_no_calls_to_a_worker_that_left(left):
     questions.install(client)
     everybody = tuple(questions.workers_of(client))
     questions.begin_run(client, Route("a run", everybody, (0, 1)), run_coroutine)
-    ends = {one.address: one.plugins[NAME].ends["a run"] for one in client.cluster.workers.values()}
+    ends = {one.address: one.plugins[PLUGIN_NAME].ends["a run"] for one in client.cluster.workers.values()}
     gone = leave()
     (end,) = (end for address, end in ends.items() if address != gone)
     wait_until(lambda: end.mailbox.failure is not None)

@@ -12,7 +12,7 @@ from mixing import busy, check, ends_on_workers, mixing, registry, results, star
 from dgraph.cluster.homes import homes_of
 from dgraph.cluster.scheduler_calls import install, workers_of
 from dgraph.errors import RunError
-from dgraph.exchange.run_registry import NAME
+from dgraph.exchange.run_registry import PLUGIN_NAME
 from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.steps import Steps
 
@@ -102,7 +102,7 @@ def test_ctrl_c_stops_all_workers(cluster, client, how):
     wait_until(lambda: not busy(client) and not ends_on_workers(client))
     check(results(run_steps(mixing(3), start(PARTS), client=client, **how)), PARTS)
     assert not registry(cluster).runs
-    used = lambda dask_worker: dask_worker.plugins[NAME].window.used  # noqa: E731
+    used = lambda dask_worker: dask_worker.plugins[PLUGIN_NAME].window.used  # noqa: E731
     wait_until(lambda: not any(client.run(used).values()))
 
 
@@ -147,7 +147,7 @@ def test_mail_of_a_dead_run_is_thrown_away(client):
     message = {"run": run, "step": 0, "sender": 0, "number": 0, "manifest": [], "frames": [], "token": None}
 
     async def deliver(dask_worker):
-        return await dask_worker.plugins[NAME].mail(**message)
+        return await dask_worker.plugins[PLUGIN_NAME].mail(**message)
 
     delivered = client.run(deliver)
     assert set(delivered.values()) == {False}
@@ -186,7 +186,9 @@ def test_nothing_grows(cluster, client):
             return
         before_and_after.append(sizes())
         held.append(
-            client.run(lambda dask_worker: [len(e.mailbox._steps) for e in dask_worker.plugins[NAME].ends.values()])
+            client.run(
+                lambda dask_worker: [len(e.mailbox._steps) for e in dask_worker.plugins[PLUGIN_NAME].ends.values()]
+            )
         )
 
     before_and_after, held = [], []
@@ -228,7 +230,7 @@ def test_registration_is_idempotent(cluster, client):
 
 def test_a_scheduler_that_was_started_anew_is_given_the_plugins_again(client):
     def forget(dask_scheduler):
-        dask_scheduler.remove_plugin(NAME)
+        dask_scheduler.remove_plugin(PLUGIN_NAME)
         for name in [name for name in dask_scheduler.handlers if name.startswith("dgraph_")]:
             del dask_scheduler.handlers[name]
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dgraph.errors import RunError
-from dgraph.exchange.encoding import HEADER, Encoding, choose, decode, encode
+from dgraph.exchange.encoding import HEADER, Encoding, choose_encoding, decode, encode
 from dgraph.tables.vertex_arrays import rows_that_differ
 
 FIELDS = [("<f8", 0), ("<i4", 0), ("|b1", 0), ("<u2", 3), ("<f4", 2), ("|u1", 0)]
@@ -39,7 +39,7 @@ def test_the_smallest_encoding_is_chosen(length):
         changed[-count:] = True
         buffer = encode(changed, values)
         assert HEADER.unpack_from(buffer)[0] == expected
-        assert buffer.nbytes <= 64 + 8 * count + choose(length, count)[1]
+        assert buffer.nbytes <= 64 + 8 * count + choose_encoding(length, count)[1]
         np.testing.assert_array_equal(decode(buffer)[1][0], values[0][changed])
 
 

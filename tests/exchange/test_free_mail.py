@@ -91,8 +91,8 @@ def test_mail_for_a_partition_of_the_same_worker_does_not_travel(ends, posted):
 
 
 def test_a_large_buffer_comes_when_its_last_fragment_has_come(ends, posted, monkeypatch):
-    monkeypatch.setattr("dgraph.exchange.mail.FRAGMENT", 1000)
-    monkeypatch.setattr(free_mail, "FRAGMENT", 1000)
+    monkeypatch.setattr("dgraph.exchange.mail.FRAGMENT_BYTES", 1000)
+    monkeypatch.setattr(free_mail, "FRAGMENT_BYTES", 1000)
     data, inbox = np.arange(2500, dtype=np.uint8), ends[1].free.inbox
     ends[0].free.send(0, 1, data)
     ends[0].free.post()

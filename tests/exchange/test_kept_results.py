@@ -3,7 +3,7 @@
 from distributed import Event
 
 from dgraph.cluster.scheduler_calls import install
-from dgraph.exchange.run_registry import NAME
+from dgraph.exchange.run_registry import PLUGIN_NAME
 
 
 def test_results_that_are_about_to_be_found_are_not_lost(cluster, client):
@@ -20,7 +20,7 @@ def test_results_that_are_about_to_be_found_are_not_lost(cluster, client):
     assert begun.wait(30)
 
     async def left(dask_scheduler, key=future.key) -> None:
-        plugin = dask_scheduler.plugins[NAME]
+        plugin = dask_scheduler.plugins[PLUGIN_NAME]
         plugin.ended_results.add(key)
         plugin._cancel_lost_results("a worker left")
 

@@ -29,8 +29,8 @@ def test_buffers_come_by_sender_and_number():
 
 @pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 12_345])
 def test_large_buffers_travel_in_fragments(monkeypatch, size):
-    monkeypatch.setattr(mail, "FRAGMENT", 1000)
-    monkeypatch.setattr(exchange_module, "FRAGMENT", 1000)
+    monkeypatch.setattr(mail, "FRAGMENT_BYTES", 1000)
+    monkeypatch.setattr(exchange_module, "FRAGMENT_BYTES", 1000)
     a, b = ends()
     data = np.random.default_rng(size).integers(0, 255, size, np.uint8)
     for sender in (0, 1):

@@ -190,7 +190,7 @@ def test_no_distance_is_too_far_to_be_told_from_others():
     distances = np.unique(np.concatenate([near, np.nextafter(near, np.inf), 2.0**53 + np.arange(-9.0, 9.0)]))
     numbers = np.array([number_of(distance, 1.0) for distance in distances.tolist()])
     assert (np.diff(numbers)[distances[:-1] >= 2.0**53] > 0).all()
-    assert (np.diff(numbers) >= 0).all() and number_of(np.inf, 1.0) < distance_slots.NOWHERE
+    assert (np.diff(numbers) >= 0).all() and number_of(np.inf, 1.0) < distance_slots.NO_NUMBER
 
 
 @team.kernel

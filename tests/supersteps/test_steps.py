@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 from mixing import check, mixing, start, wait_until
 
 from dgraph.errors import OptionError
-from dgraph.exchange.run_registry import NAME
+from dgraph.exchange.run_registry import PLUGIN_NAME
 from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.step_graph import StepChunk
 from dgraph.supersteps.steps import Steps
@@ -131,8 +131,8 @@ def test_a_step_that_waits_leaves_its_thread(client, tmp_path):
 
     def told(dask_worker):
         return (
-            [end.last_token.step for end in dask_worker.plugins[NAME].ends.values()]
-            if NAME in dask_worker.plugins
+            [end.last_token.step for end in dask_worker.plugins[PLUGIN_NAME].ends.values()]
+            if PLUGIN_NAME in dask_worker.plugins
             else []
         )
 

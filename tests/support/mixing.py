@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dgraph.exchange.exchange import Exchange
-from dgraph.exchange.run_registry import NAME
+from dgraph.exchange.run_registry import PLUGIN_NAME
 from dgraph.supersteps.steps import Steps
 
 
@@ -84,7 +84,7 @@ def results(outcome):
 
 def ends_on_workers(client):
     def count(dask_worker):  # the plugin comes with the first run
-        return len(dask_worker.plugins[NAME].ends) if NAME in dask_worker.plugins else 0
+        return len(dask_worker.plugins[PLUGIN_NAME].ends) if PLUGIN_NAME in dask_worker.plugins else 0
 
     return sum(client.run(count).values())
 
@@ -94,4 +94,4 @@ def busy(client):
 
 
 def registry(cluster):
-    return cluster.scheduler.plugins[NAME]
+    return cluster.scheduler.plugins[PLUGIN_NAME]

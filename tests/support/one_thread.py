@@ -81,7 +81,7 @@ class OneThread:
     block, blocks, groups, memory = 1, 1, ThreadGroups(1, 1, 1, 1), MEMORY
 
     def __init__(self, source):
-        text = source.text.replace(cuda_head.HEAD.strip("\n"), HEAD.strip("\n"))
+        text = source.text.replace(cuda_head.CUDA_HEAD.strip("\n"), HEAD.strip("\n"))
         text = text.replace("cuda.shared.array(", "np.empty(")
         assert "cuda" not in text.split('"""', 2)[2], "a kernel calls the device by a name that the head does not give"
         self.kernels = load(dataclasses.replace(source, text=text))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from dgraph.codegen.cuda.cuda_head import HEAD
+from dgraph.codegen.cuda.cuda_head import CUDA_HEAD
 from dgraph.codegen.cuda.cuda_kernels import LISTED
 from dgraph.codegen.kernel_source import Source
 from dgraph.codegen.text import COMMON_ARGUMENTS, Argument
@@ -102,7 +102,7 @@ WORD_KERNELS = {  # name: arguments, docstring, and what is done with component 
 
 def array_kernels() -> Source:
     """The source of all these kernels."""
-    texts = [HEAD, LIST_KERNELS]
+    texts = [CUDA_HEAD, LIST_KERNELS]
     for bits, (name, (arguments, doc, body)) in product(FIELD_BITS, WORD_KERNELS.items()):
         texts.append(WORD_KERNEL.format(name=name, bits=bits, arguments=arguments, doc=doc, body=body))
     kernels = {}

@@ -1,6 +1,6 @@
 """The names by which kernel text for CUDA uses the device: with another head, the same bodies run elsewhere."""
 
-HEAD = '''
+CUDA_HEAD = '''
 import math
 
 from numba import cuda

@@ -15,7 +15,7 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
-from dgraph.codegen.descent.news import OUT_EDGE, QUEUE, STORE_ARGUMENTS, real
+from dgraph.codegen.descent.news import OUT_EDGE, QUEUE_ARRAYS, STORE_ARGUMENTS, real
 from dgraph.codegen.descent.turn import IN_EDGE, TurnWriter
 from dgraph.codegen.text import Argument, by_name, call, edges_of
 from dgraph.native import block_queue, team
@@ -65,7 +65,7 @@ class DescentKernelWriter(TurnWriter):
 
     def descend(self) -> None:
         doc = "Update blocks from the queue, until it is empty or the edges of this call are used up."
-        kernel = self.new("descend", doc, "_rank", "_size", "_signals", *QUEUE)
+        kernel = self.new("descend", doc, "_rank", "_size", "_signals", *QUEUE_ARRAYS)
         kernel.add("_shift, _owned, _owed = _limits[_queue.SHIFT], _limits[_queue.OWNED], 0.0")
         with kernel.block("while True:"):
             kernel.add(f"_b = _queue.next_block(_rank, _size, _signals, {STORE_ARGUMENTS}, _limits)")
@@ -96,7 +96,7 @@ class DescentKernelWriter(TurnWriter):
     def wake(self) -> None:
         """Handle messages from the seed or from other partitions."""
         doc = "Put the blocks of the vertices ids[lo:hi], which have messages, on the queue."
-        kernel = self.new("wake", doc, "lo", "hi", "_size", *QUEUE)
+        kernel = self.new("wake", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
         with kernel.block("for i in range(lo, hi):"):
             kernel.add(f"_w = {kernel.use('_ids')}[i]")
             kernel.add(f"_new = {kernel.use(inbox_name(self.phase, self.message))}[_w]")
@@ -106,7 +106,7 @@ class DescentKernelWriter(TurnWriter):
     def relay(self) -> None:
         """Pass on values from masters on other partitions through their proxies."""
         doc = "The vertices ids[lo:hi] send along their local out-edges; returns the number of edges."
-        kernel = self.new("relay", doc, "lo", "hi", "_size", *QUEUE)
+        kernel = self.new("relay", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
         kernel.add("_owned, _edges = _limits[_queue.OWNED], 0")
         with kernel.block("for i in range(lo, hi):"):
             kernel.add(f"v = {kernel.use('_ids')}[i]")

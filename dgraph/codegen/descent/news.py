@@ -9,9 +9,9 @@ from dgraph.programs.analysis import Analysis, PhaseAnalysis
 from dgraph.programs.kernel_names import inbox_name, merge_name
 from dgraph.programs.program import Field, Message
 
-QUEUE = ("_heap", "_place", "_keys", "_live", "_board", "_limits")  # arrays of the queue of blocks
-STORED = ("_heap", "_place", "_keys", "_board")  # those that change when a block is put or taken
-STORE_ARGUMENTS = ", ".join(STORED)
+QUEUE_ARRAYS = ("_heap", "_place", "_keys", "_live", "_board", "_limits")  # arrays of the queue of blocks
+STORED_ARRAYS = ("_heap", "_place", "_keys", "_board")  # those that change when a block is put or taken
+STORE_ARGUMENTS = ", ".join(STORED_ARRAYS)
 OUT_EDGE = CallSite(vertex="v", edge="e", target="_w")  # the out-edges of v
 ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # by merge
 
@@ -127,13 +127,13 @@ class NewsWriter:
             pairs, readers, share = (kernel.use(name) for name in ("_pairs", "_readers", "_share"))
             kernel.add(f"_edges += {pairs}[_b + 1] - {pairs}[_b]")
             with kernel.block(f"for i in range({pairs}[_b], {pairs}[_b + 1]):"):
-                kernel.add(f"_queue.changed({readers}[i], _told * {share}[i], _size, {', '.join(QUEUE)})")
+                kernel.add(f"_queue.changed({readers}[i], _told * {share}[i], _size, {', '.join(QUEUE_ARRAYS)})")
 
     def notify_block(self, change: str) -> None:
         """Notify the block of w of a change."""
         block = "int64(_w) >> _limits[_queue.SHIFT]"
         if self.side is None or self.synchronous:
-            self.kernel.add(f"_queue.changed({block}, {change}, _size, {', '.join(QUEUE)})")
+            self.kernel.add(f"_queue.changed({block}, {change}, _size, {', '.join(QUEUE_ARRAYS)})")
         else:
             sign = "" if self.side else "-"
             self.kernel.add(f"_queue.improved({block}, {sign}{real(self.message, '_new')}, {STORE_ARGUMENTS}, _limits)")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from dgraph.codegen.descent.news import OUT_EDGE, QUEUE, STORE_ARGUMENTS, NewsWriter, real
+from dgraph.codegen.descent.news import OUT_EDGE, QUEUE_ARRAYS, STORE_ARGUMENTS, NewsWriter, real
 from dgraph.codegen.message_sums import check_sum
 from dgraph.codegen.text import CallSite, call, edges_of, literal
 from dgraph.programs.kernel_names import field_name, inbox_name, merge_name, sent_name
@@ -136,7 +136,7 @@ class TurnWriter(NewsWriter):
     def requeue_block(self) -> None:
         """Put the block on the queue again if its own states are the input of its next turn."""
         if self.own:
-            self.kernel.add(f"if _own > 0: _queue.changed(_b, _own, _size, {', '.join(QUEUE)})")
+            self.kernel.add(f"if _own > 0: _queue.changed(_b, _own, _size, {', '.join(QUEUE_ARRAYS)})")
 
     @property
     def own(self) -> list[State]:

@@ -14,7 +14,7 @@ from dgraph.agents.lane import Lane
 from dgraph.agents.triplets import PullRequest, PushRequest
 from dgraph.codegen.bounds import best_possible, bound_name, is_bounded
 from dgraph.codegen.descent.daemon_blocks import DAEMON_KERNELS
-from dgraph.codegen.descent.news import STORED
+from dgraph.codegen.descent.news import STORED_ARRAYS
 from dgraph.devices.cpu import Cpu
 from dgraph.native import block_queue as queue
 from dgraph.pipeline.blocks import Block
@@ -56,7 +56,7 @@ class DaemonDriver:
     def __call__(self, rank: int, size: int, signals: np.ndarray) -> None:
         """Take blocks until the team is done. After a failure, no thread of the team takes another."""
         self.values["_size"] = size
-        stored, limits = [self.values[name] for name in STORED], self.values["_limits"]
+        stored, limits = [self.values[name] for name in STORED_ARRAYS], self.values["_limits"]
         while (b := queue.next_block(rank, size, signals, *stored, limits)) != queue.NONE:
             if b == queue.LATER:
                 continue

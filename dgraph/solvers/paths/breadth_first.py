@@ -21,7 +21,7 @@ from dgraph.native.team import (
     worthwhile_threads,
 )
 from dgraph.programs.monoid import NONE, UNREACHED
-from dgraph.solvers.paths.large_levels import BITS, NOBODY, SEEN, is_last_level, list_bits, pull
+from dgraph.solvers.paths.large_levels import BITS, NO_PREDECESSOR, SEEN, is_last_level, list_bits, pull
 from dgraph.solvers.paths.row_order import order_of
 from dgraph.solvers.solver import CsrArrays, Problem, Solution
 
@@ -116,7 +116,7 @@ def _search(
     for v in range(uint64(first), uint64(last)):
         word = best[v]
         distance[v] = np.inf if word == UNREACHED else np.float64(word >> BITS)
-        best[v] = NONE if word & NOBODY == NOBODY else word & NOBODY
+        best[v] = NONE if word & NO_PREDECESSOR == NO_PREDECESSOR else word & NO_PREDECESSOR
     return level + (length > 0), pushed
 
 
@@ -125,7 +125,7 @@ def _start(sources, out, best, queue, mark):
     """Make the sources the first frontier."""
     for i in range(uint64(sources.size)):
         u = uint64(sources[i])
-        best[u] = NOBODY
+        best[u] = NO_PREDECESSOR
         queue[i] = u
         mark[AHEAD] += out.indptr[u + ONE] - out.indptr[u]
     mark[END] = sources.size

@@ -18,7 +18,7 @@ from dgraph.solvers.paths.distance_slots import (
     DROPPED,
     FEW_CHUNKS,
     LISTS,
-    NOWHERE,
+    NO_NUMBER,
     SLOTS,
     WaitList,
     any_long,
@@ -137,7 +137,7 @@ def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, sc
     for i in range(first, last):
         push(list_of(number_of(dist[frontier[i]], scale), window), frontier[i], lists)
     if rank == 0:
-        shared[NEXT], shared[WINDOW] = LISTS, NOWHERE
+        shared[NEXT], shared[WINDOW] = LISTS, NO_NUMBER
     barrier(size, signals)
     turn, edges = 0, np.int64(0)
     while (
@@ -160,7 +160,7 @@ def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, sc
         low, high = (0, size) if alone else (rank, rank + 1)
         if rank == 0:
             shared[other + LISTED], shared[other + TAKEN] = 0, 0
-            shared[other + NEXT], shared[other + WINDOW] = LISTS, NOWHERE
+            shared[other + NEXT], shared[other + WINDOW] = LISTS, NO_NUMBER
         if not within:
             window = move(slot, window, shared[now + WINDOW], dist, scale, lists)
             slot = window & (SLOTS - 1)

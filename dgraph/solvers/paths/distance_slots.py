@@ -23,12 +23,13 @@ from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, atomic_add, atomic_load, compare_and_swap, kernel, part
 
-BITS, TOP = 12, 62  # the number of bits of a slot, and of any number
-SLOTS = 1 << BITS  # in the window
-LISTS = SLOTS + TOP - BITS  # the bins come after the slots
-NOWHERE = 1 << TOP  # larger than any number
-DIGITS = 53  # of a float64: from 2**DIGITS on, all are integers, 2**(DIGITS - 1) for each power of two
-FURTHEST = sys.float_info.max
+SLOT_BITS, NUMBER_BITS = 12, 62  # the number of bits of a slot, and of any number
+SLOTS = 1 << SLOT_BITS  # in the window
+LISTS = SLOTS + NUMBER_BITS - SLOT_BITS  # the bins come after the slots
+NO_NUMBER = 1 << NUMBER_BITS  # larger than any number
+# From 2**MANTISSA_BITS on, all float64 are integers, 2**(MANTISSA_BITS - 1) for each power of two.
+MANTISSA_BITS = 53
+LARGEST_DISTANCE = sys.float_info.max
 CHUNK_SIZE = 64  # vertices in a chunk
 FEW_CHUNKS = 4  # chunks that are not worth sharing
 HOARDED_CHUNKS = 64  # free chunks that a thread keeps for itself; further ones are available to all
@@ -65,21 +66,23 @@ def of_thread(rank, lists):
 def number_of(distance, scale):
     """The number of a distance, which must not be negative."""
     x = distance * scale
-    return np.int64(x) if x < 1 << DIGITS else _position(min(x, FURTHEST))
+    return np.int64(x) if x < 1 << MANTISSA_BITS else _position(min(x, LARGEST_DISTANCE))
 
 
 @scalar_part
 def _position(x):
-    """The number of a large distance: its position among all float64, starting with 2**DIGITS at 2**DIGITS."""
-    digits, power = math.frexp(x)
-    return np.int64(power - DIGITS) * np.int64(1 << (DIGITS - 1)) + np.int64(digits * (1 << DIGITS))
+    """The number of a large distance: its position among all float64, counted so that the number of 2**MANTISSA_BITS is
+    2**MANTISSA_BITS."""
+    mantissa, power = math.frexp(x)
+    start = np.int64(power - MANTISSA_BITS) * np.int64(1 << (MANTISSA_BITS - 1))
+    return start + np.int64(mantissa * (1 << MANTISSA_BITS))
 
 
 @kernel
 def list_of(number, window):
     """The list of a number: a slot of the window that contains `window`, or a bin beyond it."""
     x = number ^ window
-    return number & (SLOTS - 1) if x < SLOTS else SLOTS + 63 - BITS - np.int64(_zeros(x))
+    return number & (SLOTS - 1) if x < SLOTS else SLOTS + 63 - SLOT_BITS - np.int64(_zeros(x))
 
 
 @inlined
@@ -180,14 +183,14 @@ def first_of(slot, window):
     """The smallest number that belongs to a list."""
     if slot < SLOTS:
         return (window & -SLOTS) | slot
-    bit = slot - SLOTS + BITS
+    bit = slot - SLOTS + SLOT_BITS
     return ((window >> bit) | 1) << bit
 
 
 @scalar_part
 def nearest(place, slot, window, dist, scale, lists):
-    """The smallest number among the vertices of a bin; NOWHERE if all have moved to nearer lists."""
-    found = np.int64(NOWHERE)
+    """The smallest number among the vertices of a bin; NO_NUMBER if all have moved to nearer lists."""
+    found = np.int64(NO_NUMBER)
     while place > 0:
         for i in range(uint64((place - 1) // CHUNK_SIZE * CHUNK_SIZE), uint64(place)):
             number = number_of(dist[lists.pool[i]], scale)
@@ -210,13 +213,13 @@ def move(slot, window, to, dist, scale, lists):
                 push(list_of(number, to), u, lists)
         free_chunk(chunk, lists)
         place = earlier
-    return window if to == NOWHERE else to
+    return window if to == NO_NUMBER else to
 
 
 @scalar_part
 def move_all(slot, window, dist, scale, lists):
     """Move the window to the nearest number of a bin for all threads at once; returns the new window."""
-    to, there = np.int64(NOWHERE), window
+    to, there = np.int64(NO_NUMBER), window
     for rank in range(len(lists.tails)):
         to = min(to, nearest(lists.tails[rank, slot], slot, window, dist, scale, lists))
     for rank in range(len(lists.tails)):
@@ -240,7 +243,7 @@ class WaitList:
         self.pool, self.chained = np.empty(chunks * CHUNK_SIZE, np.uint32), np.empty(chunks, np.int64)
         self.work, self.shared = np.empty(chunks, np.int64), np.zeros(128, np.int64)
         self.window, self.slot = 0, LISTS  # where to continue; at LISTS, nothing waits
-        self.far = NOWHERE  # vertices with larger numbers do not matter
+        self.far = NO_NUMBER  # vertices with larger numbers do not matter
 
     @property
     def lists(self) -> SlotLists:
@@ -261,7 +264,7 @@ class WaitList:
     def begin(self, dist: np.ndarray, frontier: np.ndarray, scale: float, bound: float) -> np.ndarray:
         """Move the window so that it is not beyond the frontier. Returns the vertices to be added to the lists."""
         self.far = number_of(bound, scale)
-        first = number_of(dist[frontier].min(), scale) if len(frontier) else NOWHERE
+        first = number_of(dist[frontier].min(), scale) if len(frontier) else NO_NUMBER
         if not self.empty and first >= first_of(0, self.window):
             self.slot = min(self.slot, list_of(first, self.window)) if len(frontier) else self.slot
         else:

@@ -87,7 +87,7 @@ def words_of(vertices: int, largest: int) -> PathWords:
 
 
 def largest_whole(weights: np.ndarray, threads: int) -> int:
-    """The largest weight, if all are integers from 0 to below FAR; else FAR."""
+    """The largest weight, if all are integers from 0 to below UNSET_HALF; else UNSET_HALF."""
     largest = np.zeros(1, np.int64)
     team(_largest_whole, threads, weights, largest)
     return int(largest[0])

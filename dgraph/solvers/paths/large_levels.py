@@ -14,7 +14,7 @@ from dgraph.programs.monoid import NONE, UNREACHED
 _first: Any = trailing_zeros  # the position of a word's lowest bit
 
 BITS = np.int64(32)  # of the predecessor, in words of (level, predecessor): smaller words are better
-NOBODY = np.int64((1 << 32) - 1)  # the predecessor of a source
+NO_PREDECESSOR = np.int64((1 << 32) - 1)  # the predecessor of a source
 SIX, LOW = uint64(6), uint64(63)  # v >> SIX is the word of v in a bitmap, v & LOW its bit
 NEXT, FOUND, SEEN = 0, 8, 16  # counts of a pulled level, on cache lines of their own
 
@@ -83,7 +83,7 @@ def _find_predecessors(first, last, level, incoming, ascending, best, front, fou
             bit = rest & (~rest + ONE)
             rest ^= bit
             v = w << SIX | uint64(_first(bit))
-            smallest = NOBODY
+            smallest = NO_PREDECESSOR
             e, end = uint64(incoming.indptr[v]), uint64(incoming.indptr[v + ONE])
             edges -= np.int64(e)
             while e < end:
@@ -94,7 +94,7 @@ def _find_predecessors(first, last, level, incoming, ascending, best, front, fou
                     if ascending:  # all others are larger
                         break
             edges += np.int64(e)
-            if smallest != NOBODY:
+            if smallest != NO_PREDECESSOR:
                 best[v] = np.int64(level + 1) << BITS | smallest
                 new |= bit
                 reached += 1

@@ -70,8 +70,8 @@ class ShortestPathState:
 
 
 def settle(part: SettleProblem) -> tuple[int, np.ndarray]:
-    """`SettlementMethod.take` by delta-stepping from the frontier, until LIMIT edges have been read. Vertices that
-    still wait are kept, and one of them is returned, so that there is another round. Predecessors, if any, are the
+    """`SettlementMethod.take` by delta-stepping from the frontier, until ROUND_EDGES edges have been read. Vertices
+    that still wait are kept, and one of them is returned, so that there is another round. Predecessors, if any, are the
     companion of distances, and proxies with a new one count as improved. Uses words as long as all distances fit."""
     threads, owned = _threads(part), part.edges.partition.num_owned
     if not part.scratch:

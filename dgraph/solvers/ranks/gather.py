@@ -22,8 +22,8 @@ from dgraph.solvers.subgraphs.neighbours import are_skewed
 from dgraph.tables.edge_tables import cached_on
 
 GRAIN = 1 << 15  # edges and rows of a block
-CLASSES = 160  # of degrees: one for each degree below 32, then two for each power of two
-COUNTERS = 4  # the maximum number of threads that count degrees: each needs a table of its own
+DEGREE_CLASSES = 160  # of degrees: one for each degree below 32, then two for each power of two
+MOST_COUNTERS = 4  # the maximum number of threads that count degrees: each needs a table of its own
 AHEAD = 512  # prefetch distance, in edges
 PER_LINE = 16  # senders on a cache line
 
@@ -74,7 +74,7 @@ def layout_of(problem: Problem) -> Layout:
 def lay_out(table: Adjacency, weights: np.ndarray | None, threads: int) -> Layout:
     """The layout of a table of receivers."""
     n = len(table.indptr) - 1
-    counts = np.zeros((min(threads, COUNTERS), n), np.uint32)
+    counts = np.zeros((min(threads, MOST_COUNTERS), n), np.uint32)
     team(_count, len(counts), table.neighbours, counts)
     degree, lengths = counts[0].copy(), np.diff(table.indptr).astype(np.uint32)
     rows = np.arange(n, dtype=np.uint32)
@@ -98,7 +98,7 @@ def _bounds(lengths: np.ndarray) -> np.ndarray:
 def _by_class(vertices: np.ndarray, cuts: np.ndarray, degree: np.ndarray, threads: int) -> np.ndarray:
     """The vertices of each block by descending class; within a class, they keep their order."""
     ordered = np.empty_like(vertices)
-    starts = np.zeros((threads, CLASSES + 1), np.int64)
+    starts = np.zeros((threads, DEGREE_CLASSES + 1), np.int64)
     team(_sort, threads, np.zeros(1, np.int64), cuts, degree, starts, vertices, ordered)
     return ordered
 
@@ -131,7 +131,7 @@ def _class(degree):
     while d >= 32:
         d >>= 1
         c += 1
-    return CLASSES - 1 - (d if c == 0 else 30 + 2 * c + ((d >> 3) & 1))
+    return DEGREE_CLASSES - 1 - (d if c == 0 else 30 + 2 * c + ((d >> 3) & 1))
 
 
 @kernel
@@ -146,7 +146,7 @@ def _sort(rank, size, signals, cursor, cuts, degree, starts, vertices, ordered):
         mine[0] = cuts[b]
         for i in range(uint64(cuts[b]), uint64(cuts[b + 1])):
             mine[_class(degree[vertices[i]]) + 1] += 1
-        for c in range(CLASSES):
+        for c in range(DEGREE_CLASSES):
             mine[c + 1] += mine[c]
         for i in range(uint64(cuts[b]), uint64(cuts[b + 1])):
             c = _class(degree[vertices[i]])

@@ -18,8 +18,8 @@ from dgraph.solvers.ranks.pagerank import dividing, page_rank
 from dgraph.solvers.solver import Problem, Solution
 from dgraph.solvers.subgraphs.neighbours import are_skewed
 
-CACHED = 1 << 25  # bytes: larger vectors do not stay in the cache; twice as many do if degrees are skewed
-GROUP = 4  # components that are summed at a time; vectors are padded to whole groups
+CACHED_BYTES = 1 << 25  # bytes: larger vectors do not stay in the cache; twice as many do if degrees are skewed
+GROUP_SIZE = 4  # components that are summed at a time; vectors are padded to whole groups
 AHEAD = 32  # prefetch distance, in edges
 CHANGE, DANGLING = 0, 1
 
@@ -28,11 +28,11 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solution:
     """Solver of `PageRanks` of `ops/power_iteration.py`."""
     values, columns, n = problem.values, problem.columns, problem.vertices
     layout, several = layout_of(problem), values["several"]
-    cached = CACHED << are_skewed(layout.degree)
-    if several < GROUP or n * several * np.dtype(dtype).itemsize > cached:
+    cached = CACHED_BYTES << are_skewed(layout.degree)
+    if several < GROUP_SIZE or n * several * np.dtype(dtype).itemsize > cached:
         return _one_by_one(problem, dtype)
     layout, strength = dividing(layout, columns, dtype)
-    width = -(-several // GROUP) * GROUP
+    width = -(-several // GROUP_SIZE) * GROUP_SIZE
     restart = _in_groups(columns["restart"], layout.rows, width, dtype)
     same = np.array_equal(columns["spread"], columns["restart"])
     spread = restart if same else _in_groups(columns["spread"], layout.rows, width, dtype)
@@ -147,9 +147,9 @@ def _gather(lo, hi, edges, vectors, factors, tolerance, totals, came, moved, cha
     moved[:] = 0
     for i in range(uint64(lo), uint64(hi)):
         first, end, g = uint64(indptr[i]), uint64(indptr[i + ONE]), uint64(0)
-        while width - g >= uint64(2 * GROUP):
+        while width - g >= uint64(2 * GROUP_SIZE):
             _two_groups(first, end, senders, weights, sent, width, g, came)
-            g += uint64(2 * GROUP)
+            g += uint64(2 * GROUP_SIZE)
         if g < width:
             _group(first, end, senders, weights, sent, width, g, came)
         for c in range(width):

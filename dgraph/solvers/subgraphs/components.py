@@ -21,7 +21,7 @@ GRAIN = 4096  # vertices that a thread takes at a time
 AHEAD = uint64(16)  # prefetch distance of neighbours' trees, in vertices
 FAR = uint64(48)  # prefetch distance of edges, in vertices
 
-NOBODY = np.uint32((1 << 32) - 1)
+NO_VERTEX = np.uint32((1 << 32) - 1)
 
 
 def components(problem: Problem) -> Solution:
@@ -79,7 +79,7 @@ def _unite(
 ):  # fmt: skip
     """`above` holds the parent of each vertex. Phases: make each vertex a tree; `rounds` times, and up to `more` times
     if no component is large yet, link one edge of each vertex and flatten the trees; link the other edges; flatten."""
-    n, largest, edges_read = above.size, NOBODY, np.int64(0)
+    n, largest, edges_read = above.size, NO_VERTEX, np.int64(0)
     first, last, behind, phase = rounds - others_first, 2 * rounds + 2, 0, 0
     while phase <= last:
         if phase == last - 1 and listed_twice:
@@ -168,7 +168,7 @@ def _link_rest(first, last, skip, skip_behind, largest, listed_twice, indptr, ne
 def _most_frequent(above):
     """The most frequent root among a sample of vertices, and whether about half of all have it. The components do not
     depend on the choice."""
-    root, most = NOBODY, uint64(0)
+    root, most = NO_VERTEX, uint64(0)
     step = uint64(max(above.size // SAMPLES, 1))
     for i in range(uint64(0), uint64(above.size), step):
         count = uint64(0)

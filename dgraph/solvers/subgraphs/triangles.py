@@ -15,13 +15,13 @@ from dgraph.solvers.subgraphs.neighbours import Neighbours
 
 GRAIN = 256  # rows that a thread takes at a time
 SHORT_GRAIN = 4096
-SHORT = 8  # the mean degree of the vertices at the ends of edges
+SHORT_DEGREE = 8  # the mean degree of the vertices at the ends of edges
 
 
 def are_short(table: Adjacency) -> bool:
     """Whether rows are too short for marks to be worth it."""
     lengths = np.diff(table.indptr)
-    return bool(np.square(lengths, out=lengths).sum() <= SHORT * table.num_edges)
+    return bool(np.square(lengths, out=lengths).sum() <= SHORT_DEGREE * table.num_edges)
 
 
 def of_short_rows(table: Adjacency, threads: int, *, degrees: bool) -> tuple[np.ndarray, np.ndarray | None]:
