@@ -162,7 +162,7 @@ def launches(count: int) -> str:
         "a fill, a kernel and its answer": lambda: cuda.arrays.count(flags, 0),
     }
     said = ", ".join(f"{what} {1e6 * each(do, count):.1f}" for what, do in parts.items())
-    ways = {type(kernel.way).__name__ for kernels in launchers.values() for kernel in kernels.values()}
+    ways = {type(kernel.launcher).__name__ for kernels in launchers.values() for kernel in kernels.values()}
     return f"{said} microseconds; launches by {' and '.join(ways)}"
 
 

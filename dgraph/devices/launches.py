@@ -77,23 +77,23 @@ class Launcher:
     launch shows."""
 
     def __init__(self, dispatcher: Any, arguments: Sequence[Argument]):
-        self.dispatcher, self.proven = dispatcher, False
-        self.way: CompilerLaunch | FixedLaunch = self._by_compiler() if simulated() else self._laid_out(arguments)
+        self.dispatcher, self.has_launched = dispatcher, False
+        self.launcher: CompilerLaunch | FixedLaunch = self._by_compiler() if simulated() else self._laid_out(arguments)
 
     def launch(self, blocks: int, threads: int, stream: Any, arguments: Sequence[Any]) -> None:
         try:
-            self.way.launch(blocks, threads, stream, arguments)
+            self.launcher.launch(blocks, threads, stream, arguments)
         except DeviceError:
             raise  # our own error
         except Exception:  # nothing has been launched; a defective GPU fails the other way, too
-            if self.proven:
+            if self.has_launched:
                 raise
-            self.way = self._by_compiler()
-            self.way.launch(blocks, threads, stream, arguments)
-        self.proven = True
+            self.launcher = self._by_compiler()
+            self.launcher.launch(blocks, threads, stream, arguments)
+        self.has_launched = True
 
     def _by_compiler(self) -> CompilerLaunch:
-        self.proven = True
+        self.has_launched = True
         return CompilerLaunch(self.dispatcher)
 
     def _laid_out(self, arguments: Sequence[Argument]) -> CompilerLaunch | FixedLaunch:

@@ -71,8 +71,8 @@ def test_a_launch_passes_the_arguments_that_numba_would(name, launched):
         ours.launch(128, 256, 0, given)
     kernel = dispatcher.compile(tuple(numba_type(one) for one in arguments))
     here = [one.argument if isinstance(one, DeviceArray) else one for one in given]
-    kernel.launch(here, (128, 1, 1), (256, 1, 1), ours.way.to_stream(0))
-    assert isinstance(ours.way, FixedLaunch)
+    kernel.launch(here, (128, 1, 1), (256, 1, 1), ours.launcher.to_stream(0))
+    assert isinstance(ours.launcher, FixedLaunch)
     assert launched[0] == launched[1] == launched[2] and len(launched[0][-1]) > len(arguments)
 
 
@@ -113,10 +113,10 @@ def test_a_gpu_that_fails_later_is_not_asked_twice(launched, monkeypatch):
     ours = Launcher(module_of(source).count_flags, source.kernels["count_flags"])
     given = [0, 3, memory.empty(3, np.int32), memory.empty(1, np.int64)]
     ours.launch(128, 256, 0, given)
-    ours.way.begin = changed
+    ours.launcher.begin = changed
     with pytest.raises(RuntimeError, match="another release"):
         ours.launch(128, 256, 0, given)
-    assert isinstance(ours.way, FixedLaunch) and len(launched) == 1
+    assert isinstance(ours.launcher, FixedLaunch) and len(launched) == 1
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler of C")

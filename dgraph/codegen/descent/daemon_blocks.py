@@ -26,7 +26,7 @@ class DaemonBlockWriter(TurnWriter):
 
     def gathered(self) -> None:
         doc = "Rows lo:hi of one block apply what a daemon has gathered; returns the vertices fired and edges visited."
-        kernel = self.new("gathered", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
+        kernel = self.begin_kernel("gathered", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
         kernel.add("_owned, _b = _limits[_queue.OWNED], int64(lo) >> _limits[_queue.SHIFT]")
         kernel.add("_fired, _edges, _told = 0, 0, 0.0", *(["_own = 0.0"] if self.own else []))
         with kernel.block("for v in range(lo, hi):"):
@@ -42,9 +42,9 @@ class DaemonBlockWriter(TurnWriter):
 
     def leaving(self) -> None:
         doc = "Rows lo:hi of one block take their inboxes; returns how many fired, and how many send."
-        kernel = self.new("leaving", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
+        kernel = self.begin_kernel("leaving", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
         kernel.add("_b, _fired, _count = int64(lo) >> _limits[_queue.SHIFT], 0, uint64(0)")
-        with self.some_later(), kernel.block("for v in range(lo, hi):"):
+        with self.deferring_later_rows(), kernel.block("for v in range(lo, hi):"):
             self.take()
             self.update(self.leave)
         kernel.add("return _fired, int64(_count)")
@@ -56,7 +56,9 @@ class DaemonBlockWriter(TurnWriter):
         self.kernel.add(f"{self.kernel.use('_leavers', True)}[_count] = v", "_count += one")
 
     def arriving(self) -> None:
-        kernel = self.new("arriving", "Merge messages for the vertices ids[lo:hi].", "lo", "hi", "_size", *QUEUE_ARRAYS)
+        kernel = self.begin_kernel(
+            "arriving", "Merge messages for the vertices ids[lo:hi].", "lo", "hi", "_size", *QUEUE_ARRAYS
+        )
         kernel.add("_owned = _limits[_queue.OWNED]")
         with kernel.block("for i in range(lo, hi):"):
             kernel.add(f"_w = {kernel.use('ids')}[i]")

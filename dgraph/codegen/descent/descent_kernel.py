@@ -65,7 +65,7 @@ class DescentKernelWriter(TurnWriter):
 
     def descend(self) -> None:
         doc = "Update blocks from the queue, until it is empty or the edges of this call are used up."
-        kernel = self.new("descend", doc, "_rank", "_size", "_signals", *QUEUE_ARRAYS)
+        kernel = self.begin_kernel("descend", doc, "_rank", "_size", "_signals", *QUEUE_ARRAYS)
         kernel.add("_shift, _owned, _owed = _limits[_queue.SHIFT], _limits[_queue.OWNED], 0.0")
         with kernel.block("while True:"):
             kernel.add(f"_b = _queue.next_block(_rank, _size, _signals, {STORE_ARGUMENTS}, _limits)")
@@ -74,7 +74,7 @@ class DescentKernelWriter(TurnWriter):
             kernel.add("_fired, _edges = 0, 0", *(["_told = 0.0"] if self.by_block or self.adds else []))
             kernel.add(*(["_own = 0.0"] if self.own else []))
             rows = "for v in range(uint64(_b << _shift), uint64(min(_owned, (_b + 1) << _shift))):"
-            with self.some_later(), kernel.block(rows):
+            with self.deferring_later_rows(), kernel.block(rows):
                 if self.adds:
                     self.pass_on()
                 else:
@@ -96,7 +96,7 @@ class DescentKernelWriter(TurnWriter):
     def wake(self) -> None:
         """Handle messages from the seed or from other partitions."""
         doc = "Put the blocks of the vertices ids[lo:hi], which have messages, on the queue."
-        kernel = self.new("wake", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
+        kernel = self.begin_kernel("wake", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
         with kernel.block("for i in range(lo, hi):"):
             kernel.add(f"_w = {kernel.use('_ids')}[i]")
             kernel.add(f"_new = {kernel.use(inbox_name(self.phase, self.message))}[_w]")
@@ -106,7 +106,7 @@ class DescentKernelWriter(TurnWriter):
     def relay(self) -> None:
         """Pass on values from masters on other partitions through their proxies."""
         doc = "The vertices ids[lo:hi] send along their local out-edges; returns the number of edges."
-        kernel = self.new("relay", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
+        kernel = self.begin_kernel("relay", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
         kernel.add("_owned, _edges = _limits[_queue.OWNED], 0")
         with kernel.block("for i in range(lo, hi):"):
             kernel.add(f"v = {kernel.use('_ids')}[i]")
@@ -116,12 +116,14 @@ class DescentKernelWriter(TurnWriter):
             else:
                 if self.phase.hoisted:
                     kernel.add(f"_new = {kernel.use(sent_name(self.phase, self.message))}[v]")
-                self.cross(f"{kernel.use('_gain')}[i]", {})
+                self.send_to_neighbours(f"{kernel.use('_gain')}[i]", {})
         kernel.add("return _edges")
 
     def fill(self) -> None:
         """Write the initial messages of all vertices to the slots."""
-        kernel = self.new("fill", "Write the messages along the in-edges of rows lo:hi to their slots.", "lo", "hi")
+        kernel = self.begin_kernel(
+            "fill", "Write the messages along the in-edges of rows lo:hi to their slots.", "lo", "hi"
+        )
         with kernel.block("for v in range(lo, hi):"):
             rows, readers = kernel.use("_in_indptr"), kernel.use("_in_neighbours")
             with kernel.block(edges_of("v", rows)):
@@ -142,7 +144,7 @@ class DescentKernelWriter(TurnWriter):
             own = {m.name: f"{sums}[v]"}
             kernel.add(f"{news} = {call(kernel, phase.apply, 'apply', OUT_EDGE, phase, own)}")
             self.measure_own_changes()
-            self.keep()
+            self.store_states()
         kernel.add(f"_count = {rows}[v + one] - {rows}[v]", "if _count == 0: continue")
         told = {name: kernel.use(f"_told_{name}", True) for name in phase.send.names_of("state") if not phase.hoisted}
         if phase.hoisted:

@@ -1,4 +1,5 @@
-"""Kernel text for the messages of a vertex in block descent: along its out-edges, and to the blocks at their ends."""
+"""Kernel text that sends the change of a vertex in block descent: along its out-edges, and to the blocks at their
+ends."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ def real(field: Field, text: str) -> str:
     return f"float(int64({text}))" if field.dtype.kind == "b" else f"float({text})"
 
 
-class NewsWriter:
-    """Writes this text into the current kernel; `kernels` is the collection to which kernels are added."""
+class ChangeWriter:
+    """Writes kernel text that sends the change of a vertex. `kernels` is the collection to which kernels are added."""
 
     kernel: KernelText
 
@@ -32,9 +33,9 @@ class NewsWriter:
         self.phase: PhaseAnalysis = self.analysis.phases[0]
         self.message: Message = self.phase.messages[0]
         self.is_checked = self.message in checked_sums(self.phase)
-        self.side = smaller_wins(self.message)  # None if messages are not ordered
+        self.smaller_wins = smaller_wins(self.message)  # None if messages are not ordered
 
-    def new(self, name: str, doc: str, *arguments: str) -> KernelText:
+    def begin_kernel(self, name: str, doc: str, *arguments: str) -> KernelText:
         """Begin a kernel."""
         self.kernel = KernelText(name, doc, self.analysis, self.kernels.arrays)
         for argument in arguments:
@@ -42,16 +43,16 @@ class NewsWriter:
         self.kernels.kernels.append(self.kernel)
         return self.kernel
 
-    def cross(self, change: str, own: dict[str, str]) -> None:
+    def send_to_neighbours(self, change: str, own: dict[str, str]) -> None:
         """The loop over the out-edges of v."""
         kernel = self.kernel
         rows, readers = kernel.use("indptr"), kernel.use("neighbours")
         kernel.add(f"_edges += {rows}[v + one] - {rows}[v]")
         with kernel.block(edges_of("v")):
             kernel.add(f"_w = {readers}[e]")
-            self.along(change, own)
+            self.send_along_edge(change, own)
 
-    def along(self, change: str, own: dict[str, str]) -> None:
+    def send_along_edge(self, change: str, own: dict[str, str]) -> None:
         """Send the message of v along its out-edge e to w."""
         kernel, phase, m = self.kernel, self.phase, self.message
         if not phase.hoisted:
@@ -68,8 +69,8 @@ class NewsWriter:
             kernel.add(f"{at} = _new")
             if self.synchronous and not phase.hoisted:
                 kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
-        if self.side is not None and not self.synchronous:
-            order = "<" if self.side else ">"
+        if self.smaller_wins is not None and not self.synchronous:
+            order = "<" if self.smaller_wins else ">"
             with kernel.block(f"if _new {order} {kernel.use(inbox_name(phase, m), True)}[_w]:"):
                 if self.operator == "pull_push":
                     kernel.add("if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)")
@@ -84,8 +85,8 @@ class NewsWriter:
         unless = ""
         if self.phase.idempotent:
             better = (
-                f"_new {'<' if self.side else '>'} "
-                if self.side is not None
+                f"_new {'<' if self.smaller_wins else '>'} "
+                if self.smaller_wins is not None
                 else f"{merge_name(m.merge)}(_new, _old) != "
             )
             unless = f"if not ({better}_old): continue"
@@ -132,10 +133,10 @@ class NewsWriter:
     def notify_block(self, change: str) -> None:
         """Notify the block of w of a change."""
         block = "int64(_w) >> _limits[_queue.SHIFT]"
-        if self.side is None or self.synchronous:
+        if self.smaller_wins is None or self.synchronous:
             self.kernel.add(f"_queue.changed({block}, {change}, _size, {', '.join(QUEUE_ARRAYS)})")
         else:
-            sign = "" if self.side else "-"
+            sign = "" if self.smaller_wins else "-"
             self.kernel.add(f"_queue.improved({block}, {sign}{real(self.message, '_new')}, {STORE_ARGUMENTS}, _limits)")
 
     @property

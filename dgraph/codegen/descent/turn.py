@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from dgraph.codegen.descent.news import OUT_EDGE, QUEUE_ARRAYS, STORE_ARGUMENTS, NewsWriter, real
+from dgraph.codegen.descent.news import OUT_EDGE, QUEUE_ARRAYS, STORE_ARGUMENTS, ChangeWriter, real
 from dgraph.codegen.message_sums import check_sum
 from dgraph.codegen.text import CallSite, call, edges_of, literal
 from dgraph.programs.kernel_names import field_name, inbox_name, merge_name, sent_name
@@ -15,17 +15,17 @@ from dgraph.programs.program import Delta, State
 IN_EDGE = CallSite(vertex="u", edge="e", target="v", rows="_in_")  # the in-edges of v
 
 
-class TurnWriter(NewsWriter):
+class TurnWriter(ChangeWriter):
     """Writes this text into the current kernel."""
 
     @contextmanager
-    def some_later(self) -> Iterator[None]:
-        """The rows of block b. Rows whose message orders after those of other blocks wait, and the block returns to the
-        queue."""
-        if self.in_order:
+    def deferring_later_rows(self) -> Iterator[None]:
+        """Open the loop over the rows of block b. Rows whose message orders after those of other blocks wait, and the
+        block returns to the queue."""
+        if self.takes_best_first:
             self.kernel.add("_last, _later = _queue.last_key(_b, _heap, _keys, _board, _limits), inf")
         yield
-        if self.in_order:
+        if self.takes_best_first:
             self.kernel.add(f"if _later < inf: _queue.put(_b, _later, {STORE_ARGUMENTS})")
 
     def take(self) -> None:
@@ -37,8 +37,8 @@ class TurnWriter(NewsWriter):
         if self.phase.idempotent:
             taken = kernel.use("_taken", True)
             kernel.add(f"_total = {array}[v]", f"if _total == {taken}[v]: continue")
-            if self.in_order:
-                kernel.add(f"_key = {'' if self.side else '-'}{real(m, '_total')}")
+            if self.takes_best_first:
+                kernel.add(f"_key = {'' if self.smaller_wins else '-'}{real(m, '_total')}")
                 kernel.add("if _key > _last: _later = min(_later, _key)", "if _key > _last: continue")
             kernel.add(f"{taken}[v] = _total")
         else:
@@ -79,7 +79,8 @@ class TurnWriter(NewsWriter):
         return text if self.synchronous else f"({text} if {kernel.use('_news', True)}[{u}] else {none})"
 
     def update(self, send_on: Callable[[str, dict[str, str]], None] | None = None) -> None:
-        """Apply the messages, and if that changes the message of v, send it by `send_on` (default: `cross`)."""
+        """Apply the messages, and if that changes the message of v, send it by `send_on`. The default is
+        `send_to_neighbours`."""
         kernel, phase, m = self.kernel, self.phase, self.message
         states = self.analysis.states
         kernel.add("_fired += 1")
@@ -92,7 +93,7 @@ class TurnWriter(NewsWriter):
         for state in triggers:
             kernel.add(f"_by_{state.name} = abs({real(state, f'new_{state.name}')} - {real(state, old[state.name])})")
         self.measure_own_changes()
-        self.keep()
+        self.store_states()
         kernel.add("if not _changes: continue")
         own = {state.name: f"new_{state.name}" for state in states}
         send = call(kernel, phase.send, "send", OUT_EDGE, None, own) if phase.hoisted else ""
@@ -122,11 +123,11 @@ class TurnWriter(NewsWriter):
             kernel.add(
                 "if _size > 1: _team.atomic_add(_board, _queue.TOLD, 1)  # the value is visible before the notification"
             )
-        (send_on or self.cross)(change, own)
+        (send_on or self.send_to_neighbours)(change, own)
 
     def measure_own_changes(self) -> None:
-        """Note by how much those states of v have changed that `apply` itself reads: then v is out of date again, even
-        if no message changes."""
+        """Add up the changes of the states of v that `apply` itself reads: they make v out of date again, even if no
+        message changes."""
         kernel = self.kernel
         for state in self.own:
             change = f"abs({real(state, f'new_{state.name}')} - {real(state, self.kernels.old(kernel, state))})"
@@ -147,7 +148,7 @@ class TurnWriter(NewsWriter):
             state for state in self.analysis.states if state.name in read and state.name in self.kernels.kept_states
         ]
 
-    def keep(self) -> None:
+    def store_states(self) -> None:
         """Store the new states."""
         for name in [state.name for state in self.analysis.states if state.name in self.kernels.kept_states]:
             self.kernel.add(f"{self.kernel.use(field_name(name), True)}[v] = new_{name}")
@@ -161,6 +162,6 @@ class TurnWriter(NewsWriter):
         return self.operator == "push" and not self.phase.hoisted and (deltas or not self.phase.idempotent)
 
     @property
-    def in_order(self) -> bool:
+    def takes_best_first(self) -> bool:
         """Whether a block takes only those of its waiting messages that order before those of many other blocks."""
-        return self.operator == "push" and self.side is not None and not self.synchronous
+        return self.operator == "push" and self.smaller_wins is not None and not self.synchronous
