@@ -10,7 +10,7 @@ from typing import Any
 
 from dgraph.errors import FileError, IdError, RoomError
 from dgraph.frames.sources import id_range
-from dgraph.native.free_memory import REMEDY, free_memory, size_in_words, refuse_beyond_memory
+from dgraph.native.free_memory import REMEDY, free_memory, refuse_beyond_memory, size_in_words
 
 VERTEX = 8  # bytes that a graph needs for each vertex, at least
 LOOK = 16 << 20  # bytes of content between two looks at the memory

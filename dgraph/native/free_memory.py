@@ -95,7 +95,9 @@ def size_in_words(size: int) -> str:
 def refuse_beyond_memory(what: str, need: int, free: int | None = None) -> None:
     """Raise a RoomError if `what` needs more bytes than there are."""
     if need > (free := free_memory() if free is None else free):
-        raise RoomError(f"{what} need about {size_in_words(need)} of memory, but only {size_in_words(free)} are free ({REMEDY})")
+        raise RoomError(
+            f"{what} need about {size_in_words(need)} of memory, but only {size_in_words(free)} are free ({REMEDY})"
+        )
 
 
 @contextmanager
