@@ -1,4 +1,4 @@
-"""Kernels for CUDA: the kernels of `kernels.py`, with the threads of a grid that strides over the rows.
+"""Kernels for CUDA: the kernels of `program_kernels.py`, with the threads of a grid that strides over the rows.
 
 Vertices are listed through a counter, `listed`; the messages of a push merge by atomics; a global value is folded to
 one number per block (`partial_...`), and by the last block to a single one (`total_...`). The edges of a row are shared
