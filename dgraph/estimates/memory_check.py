@@ -1,7 +1,8 @@
 """Check before the work begins that the workers of a cluster have enough memory.
 
 A bound that costs nothing comes first, then an estimate if the bound is near the limit. A worker over its limit takes
-no more tasks, or is killed by its nanny: a run would hang until `cluster/waits.py` ends it, or lose one worker after another.
+no more tasks, or is killed by its nanny: a run would hang until `cluster/waits.py` ends it, or lose one worker after
+another.
 """
 
 from __future__ import annotations
