@@ -1,0 +1,18 @@
+"""The faults that `make faults` puts in are twenty, one in each of twenty rooms, and still fit the code."""
+
+import subprocess
+
+import pytest
+from try_faults import PATCHES, ROOT, changed_files
+
+
+def test_twenty_faults_are_in_rooms_of_their_own():
+    rooms = [name.split("/")[1] for path in PATCHES for name in changed_files(path)]
+    assert rooms == [path.stem for path in PATCHES]
+    assert len(set(rooms)) == 20
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda path: path.stem)
+def test_a_fault_fits_the_code(patch):
+    check = subprocess.run(["git", "apply", "--check", patch], cwd=ROOT, capture_output=True, text=True)
+    assert not check.returncode, f"{check.stderr}\nmake the fault anew, where the code is now"
