@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from dgraph.arguments import check_flag, check_integer, known_options
 from dgraph.building.input_edges import EdgeRules, InputEdges
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.cluster.shares import MOST_PARTS, check_capacities
@@ -13,7 +14,6 @@ from dgraph.errors import InputError, OptionError
 from dgraph.estimates.footprints import OPERATIONS
 from dgraph.frames.any_frame import is_lazy, numeric_column
 from dgraph.frames.sources import edge_source, vertex_source
-from dgraph.options import check_flag, check_integer, known_options
 from dgraph.partition import rules
 from dgraph.partition.ids.chunk import chunk_of_edges
 from dgraph.partition.policies import PartitionOptions

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from dgraph.agents.daemon_settings import NO_DAEMONS, DaemonSettings
+from dgraph.arguments import AUTO
 from dgraph.checkpoint.checkpoint import CheckpointSeries
 from dgraph.devices.probe import CPU, CUDA
 from dgraph.engines.block_descent import block_descent
@@ -16,7 +17,6 @@ from dgraph.engines.descent.block_options import BlockOptions
 from dgraph.engines.gas import gas
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.errors import OptionError
-from dgraph.options import AUTO
 from dgraph.programs.analysis import Analysis
 from dgraph.solvers.solver import LocalMethod
 from dgraph.vertex_state.switches import RoundOptions

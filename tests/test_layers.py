@@ -18,7 +18,7 @@ ROOMS = (
     "dgraph.phrases",
     "dgraph.errors",
     "dgraph.native",
-    "dgraph.options",
+    "dgraph.arguments",
     # what a program is and means; edges at rest
     "dgraph.programs",
     "dgraph.frames",

@@ -12,9 +12,9 @@ import numpy as np
 from dgraph.agents.cuda_daemon import CudaDaemon
 from dgraph.agents.daemon import CpuDaemon, Daemon
 from dgraph.agents.own_process_daemon import BEAT_TIMEOUT, ProcessDaemon
+from dgraph.arguments import AUTO, is_default
 from dgraph.devices.probe import CPU, CUDA, require_cuda
 from dgraph.errors import OptionError
-from dgraph.options import AUTO, is_default
 from dgraph.phrases.phrases import format_option
 
 CACHE_BYTES = 64 << 20  # bytes of vertices that a daemon caches per partition

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dgraph.agents.daemon_settings import OWN_PROCESS, kinds_of
+from dgraph.arguments import AUTO
 from dgraph.devices.probe import CUDA
 from dgraph.errors import FileError, OptionError
-from dgraph.options import AUTO
 from dgraph.phrases.suggestions import suggestion
 from dgraph.plan import DESCENT
 from dgraph.runs.option_values import BlockDescent, Daemons, Gpu, Optimisations

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from dgraph.arguments import check_flag
 from dgraph.building import saved_columns, whole_folder
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.building.saved_columns import EdgeColumns, is_listed, vertex_dtypes, with_rows, write_others, write_vertices
 from dgraph.building.saved_graph import KIND, MANIFEST, VERSION, all_blocks, local_folder
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import ColumnError, OptionError, StorageError
-from dgraph.options import check_flag
 from dgraph.partition import store
 from dgraph.partition.manifest import manifest_text
 from dgraph.partition.partition import Partition

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dgraph.arguments import AUTO, is_default
 from dgraph.building.input_edges import EdgeRules, InputEdges
 from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError, StorageError
 from dgraph.frames.any_frame import LazyPieces
 from dgraph.frames.sources import NoWeight, VertexSource, edge_source
-from dgraph.options import AUTO, is_default
 from dgraph.partition import policies, store
 from dgraph.partition.ids.bitmaps import Ranks
 from dgraph.partition.ids.id_types import IdType

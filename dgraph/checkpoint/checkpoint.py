@@ -8,9 +8,9 @@ from math import inf
 from typing import Any
 from uuid import uuid4
 
+from dgraph.arguments import check_integer, is_number, known_fields
 from dgraph.checkpoint.memory_store import MemoryStore
 from dgraph.errors import OptionError
-from dgraph.options import check_integer, is_number, known_fields
 
 DEFAULT_INTERVAL = 10  # supersteps
 

@@ -11,6 +11,7 @@ from numpy import float64
 
 from dgraph.agents.agent import agent_of
 from dgraph.agents.daemon_settings import DaemonSettings, settings
+from dgraph.arguments import check_choice, check_integer, known_options
 from dgraph.cluster.retry import retry
 from dgraph.cluster.waits import run_on_each
 from dgraph.cluster.workers import Workers, threads_of_worker
@@ -18,7 +19,6 @@ from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.probe import DEVICES, default_device
 from dgraph.errors import LostError
 from dgraph.native import threads
-from dgraph.options import check_choice, check_integer, known_options
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.balance import measure_rate
 from dgraph.partition.partition import Partition

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from dataclasses import field as field_of
 
+from dgraph.arguments import check_choice
 from dgraph.codegen.bounds import bound_name
 from dgraph.codegen.cuda import cuda_head, cuda_kernels
 from dgraph.codegen.descent.daemon_blocks import DaemonBlockWriter
@@ -17,7 +18,6 @@ from dgraph.codegen.neighbourhood_merges import TEXTS
 from dgraph.codegen.program_kernels import KernelWriter
 from dgraph.codegen.text import COMMON_ARGUMENTS, Argument
 from dgraph.errors import ProgramError
-from dgraph.options import check_choice
 from dgraph.programs.analysis import Analysis, analyse
 from dgraph.programs.functions import Function, read_function
 from dgraph.programs.kernel_names import (

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from dask.utils import format_bytes, parse_bytes
 
+from dgraph.arguments import check_choice, check_integer
 from dgraph.cluster.shares import MOST_PARTS
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
 from dgraph.estimates.sample import Sample, estimate_distinct, sample
-from dgraph.options import check_choice, check_integer
 from dgraph.partition import build_kernels, placement, policies
 from dgraph.partition.ids.bitmaps import IDENTITY
 from dgraph.partition.placement import DegreeTable

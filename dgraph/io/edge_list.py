@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dgraph.arguments import AUTO, is_default
 from dgraph.errors import ColumnError, OptionError, WeightError
 from dgraph.frames.sources import UNWEIGHTED_BY_CHOICE, WEIGHT, NoWeight, warn_not_numeric
-from dgraph.options import AUTO, is_default
 from dgraph.phrases.phrases import format_option, warn
 
 

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 
+from dgraph.arguments import AUTO, is_default
 from dgraph.errors import ColumnError, FileError, OptionError
 from dgraph.frames.sources import WEIGHT
 from dgraph.io import paths
@@ -18,7 +19,6 @@ from dgraph.io.edge_list import EdgeList
 from dgraph.io.text import dimacs, graphalytics, konect, matrix_market, metis, plain_text
 from dgraph.io.text.dialect import read_head, sniff
 from dgraph.native.free_memory import explain_lack_of_memory
-from dgraph.options import AUTO, is_default
 
 FORMATS: dict[str, ModuleType] = {
     "text": plain_text,

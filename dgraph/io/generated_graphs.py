@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dgraph.arguments import known_options
 from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError
 from dgraph.frames.any_frame import LazyPieces
@@ -16,7 +17,6 @@ from dgraph.graph import Graph
 from dgraph.io import generate
 from dgraph.io.declared_sizes import VERTEX
 from dgraph.native.free_memory import refuse_beyond_memory
-from dgraph.options import known_options
 
 BLOCK = 1 << 21  # edges per task
 PARTITIONED = 4  # bytes of an edge in a partition, at least

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dgraph.arguments import check_choice, check_flag, check_integer, known_options
 from dgraph.building.graph_frames import compute_frames
 from dgraph.building.saved_graph import SavedGraph, local_folder
 from dgraph.cluster.shares import MOST_PARTS, check_capacities
@@ -18,7 +19,6 @@ from dgraph.graph import Graph
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.libraries import igraph, networkx, scipy_sparse
 from dgraph.native.free_memory import explain_lack_of_memory
-from dgraph.options import check_choice, check_flag, check_integer, known_options
 
 BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the same time
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a cluster; the smallest block in bytes

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
+from dgraph.arguments import check_integer
 from dgraph.errors import ColumnError, FileError, IdError, OptionError
 from dgraph.frames.any_frame import to_pandas
 from dgraph.io import files, paths
@@ -26,7 +27,6 @@ from dgraph.io.text import plain_text
 from dgraph.io.text.dialect import Dialect, read_head
 from dgraph.io.text.table_reader import read_table
 from dgraph.native.free_memory import explain_lack_of_memory
-from dgraph.options import check_integer
 from dgraph.partition.ids.id_types import is_integer_type, is_uuid
 
 BLOCK_SIZE = 64 << 20

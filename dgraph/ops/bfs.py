@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf, int64
 
+from dgraph.arguments import check_integer, refuse_columns, vertex_list
 from dgraph.engines.local_methods.settlement import SettlementMethod
 from dgraph.graph import Graph
-from dgraph.options import check_integer, refuse_columns, vertex_list
 from dgraph.programs.monoid import MIN, NONE, UNREACHED
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import run

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy import int64
 
+from dgraph.arguments import check_integer
 from dgraph.graph import Graph
-from dgraph.options import check_integer
 from dgraph.programs.monoid import MOST_FREQUENT, NONE
 from dgraph.programs.program import Parameter, State, VertexProgram, vertex
 from dgraph.runs.execution import run

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from dgraph.arguments import check_choice, check_integer, is_number
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops.weights import no_weights
-from dgraph.options import check_choice, check_integer, is_number
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.option_values import Optimisations

@@ -7,10 +7,10 @@ from typing import Any
 
 from numpy import float64, int64
 
+from dgraph.arguments import check_flag, check_limits
 from dgraph.errors import WeightError
 from dgraph.graph import Graph
 from dgraph.ops.weights import bounds, check_weights
-from dgraph.options import check_flag, check_limits
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
 from dgraph.runs.early_end_warnings import warn_unsettled

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy import int64
 
+from dgraph.arguments import check_flag, check_integer
 from dgraph.engines.local_methods.peeling import PeelingMethod
 from dgraph.graph import Graph
 from dgraph.ops.core_number import CoreNumber, graph_for_peeling
-from dgraph.options import check_flag, check_integer
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import execute

@@ -7,10 +7,10 @@ from typing import Any
 
 from numpy import float64, int64
 
+from dgraph.arguments import check_flag, check_limits, is_number
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops.weights import bounds, check_weights
-from dgraph.options import check_flag, check_limits, is_number
 from dgraph.plan import WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexProgram

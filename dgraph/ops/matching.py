@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy import int64
 
+from dgraph.arguments import refuse_columns, vertex_list
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import ColumnError, InputError
 from dgraph.graph import Graph
-from dgraph.options import refuse_columns, vertex_list
 from dgraph.partition import placement
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.programs.monoid import CHOOSE, NONE, SUM

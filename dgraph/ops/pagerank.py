@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf
 
+from dgraph.arguments import AUTO, check_flag, check_limits, is_number, refuse_columns, values_by_vertex
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BLOCK_PROGRAMS, IN_ROUNDS, VECTOR_PROGRAMS
-from dgraph.options import AUTO, check_flag, check_limits, is_number, refuse_columns, values_by_vertex
 from dgraph.plan import DESCENT, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MAX, MIN, SUM
 from dgraph.programs.program import Global, Message, Result, State, VertexProgram

@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy import float64, inf, int64
 
+from dgraph.arguments import check_flag, refuse_columns, vertex_list
 from dgraph.engines.local_methods.settlement import SettlementMethod
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
@@ -17,7 +18,6 @@ from dgraph.ops.bellman_ford import with_negative_weights
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import nearer_after, tree_after
 from dgraph.ops.weights import bounds, warn_without_weights
-from dgraph.options import check_flag, refuse_columns, vertex_list
 from dgraph.plan import LOCAL, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MIN, SUM, UNREACHED
 from dgraph.programs.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex

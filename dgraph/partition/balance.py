@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from dgraph.arguments import is_number, known_options
 from dgraph.errors import OptionError
-from dgraph.options import is_number, known_options
 
 MEASURED_SECONDS = 0.05  # seconds that a calibration measures
 

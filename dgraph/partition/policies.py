@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from dgraph.arguments import check_integer, is_default, known_fields
 from dgraph.errors import OptionError
-from dgraph.options import check_integer, is_default, known_fields
 from dgraph.phrases.phrases import format_option
 
 RULES = OUTGOING, INCOMING, CARTESIAN, HYBRID = range(4)  # the `rule` of kernels.place

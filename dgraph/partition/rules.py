@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dgraph.arguments import check_choice
 from dgraph.errors import WeightError
 from dgraph.native import threads
-from dgraph.options import check_choice
 from dgraph.partition import build_kernels
 from dgraph.partition.adjacency import EdgeSlice, build, common_type
 from dgraph.partition.ids.chunk import NumberedChunk

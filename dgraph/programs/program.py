@@ -22,8 +22,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dgraph.arguments import check_integer, to_python
 from dgraph.errors import OptionError, ProgramError
-from dgraph.options import check_integer, to_python
 from dgraph.phrases.suggestions import suggestion
 from dgraph.programs.declarations import check_merges, check_names, check_phase, check_spelling, functions_of
 from dgraph.programs.monoid import NONE, Merge, Monoid, Neighbourhood

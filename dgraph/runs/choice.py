@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dgraph.agents.daemon_settings import CPU_AND_GPU, DaemonSettings, settings
+from dgraph.arguments import AUTO
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.checkpoint.checkpoint import CheckpointSeries
 from dgraph.cugraph.operations import OPERATIONS
@@ -15,7 +16,6 @@ from dgraph.devices.probe import CPU, CUDA, INSTALL_OR_CHOOSE, KERNEL_PACKAGES, 
 from dgraph.engines.descent.block_options import BlockOptions
 from dgraph.engines.global_values import exact_sums
 from dgraph.errors import OptionError
-from dgraph.options import AUTO
 from dgraph.phrases.phrases import format_count
 from dgraph.plan import CUGRAPH, DESCENT, ENGINES, LOCAL, Plan
 from dgraph.programs.analysis import Analysis, analyse, engines_for, obstacle

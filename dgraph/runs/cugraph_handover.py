@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dgraph.arguments import values_by_vertex, vertex_list
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.cugraph.calls import (
     PACKAGES,
@@ -25,7 +26,6 @@ from dgraph.cugraph.gpu_team import TEAM_PACKAGES, run_team
 from dgraph.cugraph.operations import OPERATIONS
 from dgraph.devices.probe import missing_requirements
 from dgraph.errors import LostError, OptionError
-from dgraph.options import values_by_vertex, vertex_list
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.phrases.phrases import format_count
 from dgraph.plan import CUGRAPH

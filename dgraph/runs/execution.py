@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from dgraph.arguments import AUTO, check_flag, known_options
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import OPERATIONS
-from dgraph.options import AUTO, check_flag, known_options
 from dgraph.phrases.suggestions import suggestion
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.choice import choose

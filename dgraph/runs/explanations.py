@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from dgraph.arguments import check_choice, known_options
 from dgraph.codegen.explanation import describe
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import OPERATIONS
-from dgraph.options import check_choice, known_options
 from dgraph.programs.program import VertexProgram
 
 Program = VertexProgram | type[VertexProgram]

@@ -8,6 +8,7 @@ from operator import methodcaller
 from typing import Any
 
 from dgraph.agents.agent import agent_of
+from dgraph.arguments import AUTO
 from dgraph.checkpoint.keeper import CheckpointKeeper, CheckpointPlan
 from dgraph.cluster.workers import threads_of_worker
 from dgraph.codegen.recipe import Recipe
@@ -19,7 +20,6 @@ from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import StepReport
 from dgraph.exchange.proxy_post import ProxyMail
-from dgraph.options import AUTO
 from dgraph.plan import Plan
 from dgraph.runs import edge_moves
 from dgraph.runs.edge_moves import ResumePoint

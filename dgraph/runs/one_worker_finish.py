@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
+from dgraph.arguments import AUTO
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.errors import RoomError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.memory_check import check_build_memory
 from dgraph.exchange.mail import Token
-from dgraph.options import AUTO
 from dgraph.partition.policies import PartitionOptions
 from dgraph.programs.analysis import analyse
 from dgraph.programs.program import VertexProgram

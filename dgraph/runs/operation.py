@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ParamSpec
 
+from dgraph.arguments import is_default, known_options
 from dgraph.cugraph.operations import OPERATIONS
 from dgraph.errors import OptionError
-from dgraph.options import is_default, known_options
 from dgraph.phrases.phrases import format_option
 from dgraph.plan import CUGRAPH
 from dgraph.runs.cugraph_handover import run_on_cugraph

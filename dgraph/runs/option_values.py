@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from dgraph.agents.daemon_settings import check_block, check_cache, kinds_of
+from dgraph.arguments import AUTO, check_choice, check_flag, check_integer, is_default, known_fields
 from dgraph.codegen.descent.descent_kernel import OPERATORS
 from dgraph.engines.descent.block_options import MODES, ORDERS
 from dgraph.errors import OptionError
-from dgraph.options import AUTO, check_choice, check_flag, check_integer, is_default, known_fields
 from dgraph.phrases.phrases import format_option
 
 DIRECTIONS = (AUTO, "push", "pull")

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dgraph.arguments import AUTO, check_choice, check_flag, check_integer, is_default
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.checkpoint.checkpoint import CheckpointSeries
 from dgraph.devices.probe import CPU, CUDA, DEVICES
 from dgraph.errors import OptionError
-from dgraph.options import AUTO, check_choice, check_flag, check_integer, is_default
 from dgraph.phrases.phrases import format_option
 from dgraph.plan import ASYNCHRONOUS, CUGRAPH, DESCENT, ENGINES, LOCAL
 from dgraph.programs.program import VertexProgram

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dgraph.arguments import values_by_vertex
 from dgraph.building.graph_frames import vertex_tables
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.errors import ColumnError
-from dgraph.options import values_by_vertex
 from dgraph.partition.partition import Partition
 from dgraph.programs.analysis import Analysis
 from dgraph.programs.program import VertexColumn

@@ -12,8 +12,8 @@ from typing import Any
 import dask
 from distributed import Client, Nanny, Scheduler, SpecCluster
 
+from dgraph.arguments import check_integer
 from dgraph.devices.probe import SIMULATOR, gpus, missing_requirements
-from dgraph.options import check_integer
 
 CONTEXT = "DASK_DISTRIBUTED_UCXX__CREATE_CUDA_CONTEXT"  # if True, a worker creates a context before UCX looks for one
 SWITCHES = 1e-4  # seconds between switches of Python threads: those of the simulator meet at barriers

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dgraph as dg
+from dgraph.arguments import MOVED
 from dgraph.errors import OptionError
-from dgraph.options import MOVED
 
 TYPES = {one.__name__: one for one in (dg.BlockDescent, dg.BulkAsync, dg.Daemons, dg.Gpu, dg.Optimisations)}
 SWITCHES = ("active_only", "drop_weights", "changed_only", "skip_exchange", "lazy_upload")

@@ -19,7 +19,7 @@ from cases import PROGRAMS, graph_for, programs
 
 import dgraph as dg
 from dgraph import errors
-from dgraph.options import GRAPH_OPTIONS
+from dgraph.arguments import GRAPH_OPTIONS
 from dgraph.phrases.suggestions import ABSENT, FOREIGN_NAMES, nearest
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, State, VertexProgram

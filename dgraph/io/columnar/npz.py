@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dgraph.arguments import AUTO, is_default
 from dgraph.errors import ColumnError, FileError, IdError, RoomError, WeightError
 from dgraph.frames.sources import WEIGHT
 from dgraph.io import declared_sizes, files, paths
 from dgraph.io.columnar.arrow_tables import edge_table, plain_vertex_ids
 from dgraph.io.edge_list import EdgeList, choose_columns, find_column
-from dgraph.options import AUTO, is_default
 
 SUFFIXES = (".npz",)
 _EACH = 2  # bytes of memory for a byte of an array: the array, and its columns in Arrow

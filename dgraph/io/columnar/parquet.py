@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.parquet
 
+from dgraph.arguments import AUTO, is_default
 from dgraph.errors import ColumnError, FileError, IdError, RoomError, WeightError
 from dgraph.frames.any_frame import is_numeric_type, numeric_column
 from dgraph.frames.sources import WEIGHT, NoWeight
@@ -24,7 +25,6 @@ from dgraph.io import declared_sizes, files, paths
 from dgraph.io.columnar.arrow_tables import WITHOUT_VERTICES, edge_table, refuse_isolated_vertices
 from dgraph.io.edge_list import EdgeList, choose_columns, find_column, warn_of_other_ends
 from dgraph.native.free_memory import free_memory
-from dgraph.options import AUTO, is_default
 from dgraph.partition.ids import id_types
 
 SUFFIXES = (".parquet", ".pq", ".parq")

@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from dgraph.arguments import check_integer
 from dgraph.errors import OptionError
 from dgraph.io.generate.random_streams import WEIGHTS, draw_weights, stream
-from dgraph.options import check_integer
 
 Columns = dict[str, np.ndarray]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dgraph.arguments import check_flag
 from dgraph.errors import OptionError
 from dgraph.io.generate.generator import Columns, Generator
 from dgraph.io.generate.random_streams import EDGES, SCRAMBLE, draw, stream
 from dgraph.native.machine_code import cached_njit, part_of_kernels
-from dgraph.options import check_flag
 
 _BITS = 21  # bits per level: a quadrant's probability is off by at most 2.4e-7
 _LEVELS = 3  # levels per hash: 3 * 21 of its 64 bits

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dgraph.arguments import AUTO, is_default
 from dgraph.errors import ColumnError, IdError, WeightError
 from dgraph.frames.sources import WEIGHT, warn_not_numeric
-from dgraph.options import AUTO, is_default
 
 _KINDS = {"strings": str, "UUIDs": uuid.UUID}
 _DTYPES = {bool: ("bool", "boolean"), int: ("int64", "Int64"), float: ("float64", "object"), str: ("str", "object")}

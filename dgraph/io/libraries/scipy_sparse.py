@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dgraph.arguments import AUTO, is_default
 from dgraph.errors import ColumnError, WeightError
 from dgraph.frames.any_frame import numeric_column
 from dgraph.frames.sources import WEIGHT
 from dgraph.io.edge_list import EdgeList
-from dgraph.options import AUTO, is_default
 from dgraph.partition.sum_limits import first_excess, may_exceed
 
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dgraph.arguments import check_flag
 from dgraph.errors import FileError, OptionError
 from dgraph.io import files, paths
-from dgraph.options import check_flag
 
 HEAD = 1 << 18
 SAMPLE = 100  # rows

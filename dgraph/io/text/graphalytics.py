@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dgraph.arguments import AUTO, is_default
 from dgraph.errors import FileError, IdError
 from dgraph.io import files, paths
 from dgraph.io.columnar.arrow_tables import concatenate, edge_table, plain_vertex_ids, refuse_other_columns
@@ -22,7 +23,6 @@ from dgraph.io.edge_list import EdgeList, choose_columns, find_column
 from dgraph.io.text.dialect import BLANKS, Dialect, read_head, split_line
 from dgraph.io.text.plain_text import check_text_ids, warn_of_whole_numbers
 from dgraph.io.text.table_reader import read_table, require_rows, write_rows
-from dgraph.options import AUTO, is_default
 
 SUFFIXES = (".v", ".e", ".properties")
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from dgraph.arguments import AUTO, is_default
 from dgraph.errors import ColumnError, FileError, IdError
 from dgraph.frames.sources import NoWeight
 from dgraph.io import files, paths
@@ -27,7 +28,6 @@ from dgraph.io.edge_list import (
 from dgraph.io.text.diagnosis import refuse_arrows
 from dgraph.io.text.dialect import Dialect, has_header, looks_like_number, sniff
 from dgraph.io.text.table_reader import is_integer_text, read_table, write_rows
-from dgraph.options import AUTO, is_default
 from dgraph.phrases.phrases import warn
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".el", ".wel", ".edges", ".edgelist", ".snap", ".dat", ".ncol")

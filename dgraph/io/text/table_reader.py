@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from dgraph.arguments import is_default
 from dgraph.errors import FileError, IdError, OptionError
 from dgraph.io import files
 from dgraph.io.text.clean_lines import BLOCK, CleanLines
 from dgraph.io.text.diagnosis import check_lines, explain
 from dgraph.io.text.dialect import BLANKS, GAPS, MISSING, Dialect, looks_like_number
-from dgraph.options import is_default
 from dgraph.phrases.phrases import format_option
 
 INTEGER_TEXT = r"^(0|-?[1-9][0-9]*)$"

@@ -17,8 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dgraph.arguments import to_python
 from dgraph.errors import IdError
-from dgraph.options import to_python
 
 UUID_BYTES = pa.binary(16)
 REMEDY = "ids are whole numbers of at most 64 bits, strings or UUIDs"

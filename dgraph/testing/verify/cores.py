@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dgraph.arguments import check_integer
 from dgraph.errors import AnswerError
-from dgraph.options import check_integer
 from dgraph.testing.verify.edges import Edges, expect, sized
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from dgraph.arguments import values_by_vertex, vertex_list
 from dgraph.errors import IdError, OptionError
-from dgraph.options import values_by_vertex, vertex_list
 from dgraph.phrases.phrases import format_count
 from dgraph.testing.verify.edges import Edges
 
