@@ -15,7 +15,7 @@ from findings import NOT_RUN, OK, Finding, goal
 import dgraph as dg
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices import probe
-from dgraph.devices.cuda import Cuda
+from dgraph.devices.cuda import CudaDevice
 from dgraph.devices.device_vertex_arrays import COUNTED
 from dgraph.devices.own_device import launchers, own_memory
 from dgraph.ops.wcc import Components
@@ -154,7 +154,7 @@ def superstep(length: int) -> list[Finding]:
 
 def launches(count: int) -> str:
     """What the host pays for what supersteps are made of."""
-    cuda = Cuda(recipe_of(Components(), "cuda").source)
+    cuda = CudaDevice(recipe_of(Components(), "cuda").source)
     flags = cuda.memory.to_device(np.zeros(256, np.int32))
     parts = {
         "a kernel": lambda: cuda.arrays.launch("count_flags", 256, arrived=flags, listed=COUNTED),

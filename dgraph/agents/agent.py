@@ -23,7 +23,7 @@ from dgraph.agents.lane import Costs, DaemonHandle, Lane
 from dgraph.codegen.cuda.cuda_kernels import folded
 from dgraph.codegen.recipe import Recipe
 from dgraph.devices.cpu import Cpu
-from dgraph.devices.cuda import Cuda
+from dgraph.devices.cuda import CudaDevice
 from dgraph.devices.probe import require_cuda
 from dgraph.pipeline.block_size import CostFit
 from dgraph.tables.vertex_arrays import VertexArrays
@@ -59,7 +59,7 @@ class DirectConnection:
 
     lanes: Sequence[Lane] = ()
 
-    def __init__(self, device: Cpu | Cuda):
+    def __init__(self, device: Cpu | CudaDevice):
         self.device, self.once, self.rows, self.arrays = device, device.once, device.rows, device.arrays
         self.one_thread = isinstance(device, Cpu) and device.num_threads == 1
 
@@ -98,7 +98,7 @@ class Agent:
         if device == "cuda":
             require_cuda()
             return DirectConnection(
-                Cuda(recipe.source, folded(recipe.analysis), settings.memory_budget, settings.pipeline_block)
+                CudaDevice(recipe.source, folded(recipe.analysis), settings.memory_budget, settings.pipeline_block)
             )
         if not kinds:
             return DirectConnection(Cpu(recipe.kernels, threads))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.agents.daemon import BlockCall, LocalDaemon, Workspace, WorkspaceSpec, is_push
-from dgraph.devices.cuda import Cuda, RowList
+from dgraph.devices.cuda import CudaDevice, RowList
 from dgraph.devices.device_memory import DeviceArray
 from dgraph.pipeline.stages import BUFFERS
 
@@ -30,7 +30,7 @@ class CudaWorkspace(Workspace):
     """Arrays of one table on a device, each a copy of an array of the host that the agent writes and reads."""
 
     def __init__(self, spec: WorkspaceSpec, arrays: Mapping[str, np.ndarray] | None = None):
-        self.spec, self.cuda = spec, Cuda(spec.source)
+        self.spec, self.cuda = spec, CudaDevice(spec.source)
         self.memory = self.cuda.memory
         arguments = {one.name: one for name in spec.kernels for one in spec.source.kernels[name]}
         self.arrays = self._pinned() if arrays is None else arrays

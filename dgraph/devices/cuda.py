@@ -35,7 +35,7 @@ class RowList(NamedTuple):
     device: DeviceArray
 
 
-class Cuda:
+class CudaDevice:
     """The kernels of one program over one partition, by name."""
 
     name = "cuda"

@@ -28,7 +28,7 @@ OLDEST_CAPABILITY = 7, 5  # the threads of a warp need not run in lockstep, and 
 
 
 @dataclass(frozen=True)
-class CudaDevice:
+class GpuDescription:
     """One CUDA device."""
 
     name: str
@@ -37,7 +37,7 @@ class CudaDevice:
 
 
 @cache
-def gpus() -> tuple[CudaDevice, ...]:
+def gpus() -> tuple[GpuDescription, ...]:
     """The CUDA devices that the driver reports to this process. Call it on the worker: a process that is forked
     afterwards cannot use them."""
     try:
@@ -50,7 +50,7 @@ def gpus() -> tuple[CudaDevice, ...]:
     return tuple(_gpu(driver, number) for number in range(count.value))
 
 
-def _gpu(driver: ctypes.CDLL, number: int) -> CudaDevice:
+def _gpu(driver: ctypes.CDLL, number: int) -> GpuDescription:
     device, value, memory, name = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t(), ctypes.create_string_buffer(128)
     driver.cuDeviceGet(ctypes.byref(device), number)
     driver.cuDeviceGetName(name, len(name), device)
@@ -59,7 +59,7 @@ def _gpu(driver: ctypes.CDLL, number: int) -> CudaDevice:
     for attribute in CAPABILITY_ATTRIBUTES:
         driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
         capability.append(value.value)
-    return CudaDevice(name.value.decode(errors="replace"), (capability[0], capability[1]), memory.value)
+    return GpuDescription(name.value.decode(errors="replace"), (capability[0], capability[1]), memory.value)
 
 
 def simulated() -> bool:

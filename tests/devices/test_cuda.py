@@ -69,7 +69,7 @@ def test_no_gpu_is_one_error_that_names_all_that_is_missing():
 def test_a_gpu_that_is_too_old_is_none(monkeypatch):
     monkeypatch.setattr(probe, "_installed", lambda module: True)
     for capability, lacks in {(6, 1): True, (7, 0): True, (7, 5): False, (12, 0): False}.items():
-        device = probe.CudaDevice("a GPU", capability, 1 << 34)
+        device = probe.GpuDescription("a GPU", capability, 1 << 34)
         monkeypatch.setattr(probe, "gpus", lambda device=device: (device,))
         found = " and ".join(probe.missing_requirements({}))
         assert ("capability 7.5 or later (a GPU has" in found) == lacks == bool(found)

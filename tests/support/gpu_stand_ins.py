@@ -56,5 +56,5 @@ def put(modules, monkeypatch):
     """Modules, and a GPU, as if they were there."""
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(probe, "gpus", lambda: (probe.CudaDevice("stand-in", (9, 0), 1 << 30),))
+    monkeypatch.setattr(probe, "gpus", lambda: (probe.GpuDescription("stand-in", (9, 0), 1 << 30),))
     monkeypatch.setattr(probe, "_installed", lambda module: module in sys.modules)

@@ -10,5 +10,5 @@ from dgraph.devices import probe
 
 def dask_setup(worker) -> None:
     sys.modules.update(cugraph_on_cpu.modules())
-    probe.gpus = lambda: (probe.CudaDevice("stand-in", (9, 0), 1 << 30),)
+    probe.gpus = lambda: (probe.GpuDescription("stand-in", (9, 0), 1 << 30),)
     probe._installed = lambda module: module in sys.modules
