@@ -9,6 +9,8 @@ FRAIL := tests/chaos/test_kills.py tests/chaos/test_small_workers.py tests/clust
 	tests/exchange/test_leaving_workers.py tests/agents/test_process_daemon.py tests/agents/test_stand_in.py
 # A process more than there are cores, for tests of clusters wait a third of their time.
 SIDE_BY_SIDE := --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
+# The tests that find most in three minutes: `make faults` says how many of twenty faults they find.
+QUICK := @tests/quick.txt
 # What tests and searches share.
 SUPPORT := PYTHONPATH=$(CURDIR)/tests/support
 INSTALLED := .venv/.installed
@@ -23,7 +25,7 @@ SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildc
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-lowest test-cuda registers rooms tiny lint types format fuzz fuzz-programs chaos flat bench termination clean
+.PHONY: help install demo test test-oldest test-lowest test-cuda registers rooms tiny quick lint types format faults fuzz fuzz-programs chaos flat bench termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +80,9 @@ rooms: ## print what lives in each folder of dgraph/, as CONTRIBUTING.md has it
 tiny: $(INSTALLED) ## run the few tests that say in 5 seconds whether anything works
 	$(BIN)/python -m pytest -m tiny $(wildcard tests/test_*.py)
 
+quick: $(INSTALLED) ## run the tests that find most, in under three minutes on two cores
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(QUICK)
+
 lint: $(INSTALLED) ## check style, format and wording
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
@@ -89,6 +94,9 @@ types: $(INSTALLED) ## check types
 format: $(INSTALLED) ## put imports and layout in order
 	$(BIN)/ruff check --fix --select I $(CODE)
 	$(BIN)/ruff format $(CODE)
+
+faults: $(INSTALLED) ## put twenty faults in, one after the other: does `make quick` find them? An hour
+	$(SUPPORT) $(BIN)/python tests/faults/try_faults.py $(QUICK) --record benchmarks/results/faults.json
 
 fuzz: $(INSTALLED) ## 100,000 hostile inputs for every reader; hours, and INPUTS=1000 for fewer
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' || true
