@@ -98,6 +98,7 @@ DEFERRED = {
     ("dgraph.programs.sends", "dgraph.programs.law_trials"),
     ("dgraph.runs.law_checks", "dgraph.programs.fixed_point"),
     ("dgraph.runs.law_checks", "dgraph.programs.law_trials"),
+    ("dgraph.runs.law_checks", "dgraph.programs.laws"),
     # readers, writers and reports that most runs do not use
     ("dgraph.graph", "dgraph.building.graph_writer"),
     ("dgraph.graph", "dgraph.building.validation"),

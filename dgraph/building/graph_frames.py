@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dgraph.cluster.workers import Workers
 
 Tables = tuple[list[Any], pd.DataFrame]
+SUMS = {"i": "int64", "u": "uint64"}  # the types of sums, by the kind of what is added
 NAME = "dgraph-frame"  # of the tasks that only make tables the partitions of a lazy frame
 
 
@@ -66,7 +67,10 @@ def edge_tables(graph: PartitionedGraph) -> Tables:
             for frame, start, stop in zip(graph.input_edges.edge_pieces, starts, starts[1:], strict=False)
         ]
         tasks.append(workers.call(_joined, tables))
-    return tasks, _with_signed_ids(empty(source.frame), ends, kind)
+    meta = _with_signed_ids(empty(source.frame), ends, kind)
+    if graph.input_edges.rules.repeats == "sum":  # whole numbers are added up in 64 bits
+        meta = meta.astype({name: SUMS[meta[name].dtype.kind] for name in merged if meta[name].dtype.kind in SUMS})
+    return tasks, meta
 
 
 @retry_on_loss

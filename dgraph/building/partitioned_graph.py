@@ -24,7 +24,7 @@ from dgraph.estimates.memory_check import check_build_memory
 from dgraph.partition import policies
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
-from dgraph.programs.analysis import Analysis
+from dgraph.programs.analysis import WEIGHT, Analysis
 from dgraph.programs.program import Parameter, VertexProgram
 
 if TYPE_CHECKING:
@@ -160,10 +160,10 @@ class PartitionedGraph(NotPicklable):
         columns = {}
         for column in analysis.edge_columns:
             name = self.weight if column.name == "weight" and self.weight is not None else column.name
-            if name not in self.edge_columns:
+            unweighted = column is WEIGHT and self.weight is None  # whatever columns there are
+            if unweighted or name not in self.edge_columns:
                 if column.name == "weight":
-                    remedy = self.input_edges.edges.weight_remedy
-                    raise ColumnError(f"{analysis.title} needs weights, but the graph has none; {remedy}")
+                    raise self.input_edges.edges.no_weight(f"{analysis.title} needs weights")
                 has = ", ".join(map(repr, self.edge_columns)) or "no columns"
                 raise ColumnError(f"{analysis.title} reads the edge column {name!r}; the edges have {has}")
             columns[column.name] = name, column.dtype.name

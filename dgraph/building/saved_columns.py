@@ -37,7 +37,7 @@ from dgraph.partition.typed_columns import (
 class EdgeColumns:
     """The edge columns to save: those that kernels read, and the others with the user's dtypes."""
 
-    dtypes: dict[str, Any]  # all of them; None on a GPU, whose columns are numbers
+    dtypes: dict[str, Any]  # all of them; None for numbers as kernels have them: on a GPU, and sums of repeats
     numbers: list[str]
 
     @classmethod
@@ -54,6 +54,8 @@ class EdgeColumns:
         numbers = [name for name in numbers if name not in inexact]
         for name in dtypes.keys() - set(numbers):
             _described(name, dtypes[name])
+        if graph.input_edges.rules.repeats == "sum":  # a sum may not fit into the user's dtype
+            dtypes |= dict.fromkeys(numbers)
         return cls(dtypes, numbers)
 
     @property

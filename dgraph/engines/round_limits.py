@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import NoReturn
 
 from dgraph.errors import RunError
 from dgraph.programs.analysis import Analysis
+from dgraph.programs.reads import Reads
+from dgraph.programs.sends import values_at
 
 FREELY = 1000  # rounds beyond the number of vertices, along whose longest path a message takes one round per vertex
 LONG = 600.0  # seconds after which fewer rounds are suspect, too
@@ -63,6 +66,24 @@ def passes_best(analysis: Analysis) -> bool:
     return simple and not analysis.synchronous and analysis.phases[0].idempotent and not analysis.phases[0].sends_later
 
 
-def has_bound(analysis: Analysis) -> bool:
-    """Whether `stop` counts rounds."""
-    return analysis.stop is not None and "round" in analysis.stop
+def has_bound(stop: Reads | None) -> bool:
+    """Whether `stop` may end a run because of its round alone, as far as its text tells: `moved < 0.1 and round > 2`
+    does not."""
+    if stop is None or "round" not in stop:
+        return False
+    tree, place = stop.function.tree, stop.function.parameters.index("round")
+    nodes, name = list(ast.walk(tree)), tree.args.args[place].arg
+    if any(isinstance(node, ast.Assign) for node in nodes):
+        return True  # the round may be in any name
+    returned = (value for node in nodes if isinstance(node, ast.Return) for value in values_at(node.value, 0))
+    return any(_is_true_in_time(value, name) for value in returned)
+
+
+def _is_true_in_time(value: ast.expr, name: str) -> bool:
+    """Whether a condition may become true because of the round alone, which it has under this name."""
+    if isinstance(value, ast.Constant):
+        return bool(value.value)  # returned in some round
+    if isinstance(value, ast.BoolOp):
+        whether = any if isinstance(value.op, ast.Or) else all
+        return whether(_is_true_in_time(one, name) for one in value.values)
+    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))

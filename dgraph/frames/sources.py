@@ -73,6 +73,16 @@ class EdgeSource:
         which = f"its numeric columns are {', '.join(shown)}" if several else f"its column {shown[0]} is numeric"
         return f"{which}: make the graph with weight={columns[0]!r}{', say,' if several else ''} to use it"
 
+    def warn_without_weight(self, operation: str) -> None:
+        """Warn if an operation that uses weights runs without, although columns may have been meant."""
+        if self.possible_weights:
+            remedy = f"{self.weight_remedy}, or with weight=None to count edges on purpose"
+            warn(f"{operation} counts edges, because the graph has no weights; {remedy}", UnweightedWarning)
+
+    def no_weight(self, needed: str) -> ColumnError:
+        """The error that an operation needs weights that the graph does not have."""
+        return ColumnError(f"{needed}, but the graph has none; {self.weight_remedy}")
+
 
 @dataclass(frozen=True, eq=False)
 class VertexSource:

@@ -15,7 +15,6 @@ import numpy as np
 from dgraph.arguments import check_choice, check_integer, is_number
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.ops.weights import no_weights
 from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
 from dgraph.runs.option_values import Optimisations
@@ -117,7 +116,7 @@ def factorize(
         raise OptionError(f"test={test!r} must be a number >= 0 and < 1: the fraction of ratings to hold out")
     check_choice("update", update, UPDATES)
     if graph.weight is None:
-        raise no_weights(graph, "factorize needs ratings, which are weights")
+        raise graph.input_edges.edges.no_weight("factorize needs ratings, which are weights")
     way = SOLVE if update == "least_squares" else SEARCH if learning_rate is None else DESCEND
     job = Factorization(graph.num_vertices, graph.directed, rank, float(regularization), way, float(rate), epochs, test)
     how = block, threads or graph.workers.threads, random_seed

@@ -17,7 +17,7 @@ from dgraph.graph import Graph
 from dgraph.ops.bellman_ford import with_negative_weights
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import nearer_after, tree_after
-from dgraph.ops.weights import bounds, warn_without_weights
+from dgraph.ops.weights import bounds
 from dgraph.plan import LOCAL, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MIN, SUM, UNREACHED
 from dgraph.programs.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
@@ -209,7 +209,7 @@ def sssp(
     predecessors, per_source = check_flag("predecessors", predecessors), check_flag("per_source", per_source)
     weighted = graph.weight is not None
     if not weighted:
-        warn_without_weights(graph, "sssp")
+        graph.input_edges.edges.warn_without_weight("sssp")
     lowest = 1.0 if graph.weight is None else bounds(graph)[0]
     if target is not None and (per_source or lowest < 0):
         why = "per_source=True" if per_source else f"negative weights such as {lowest:g}"

@@ -9,9 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dgraph.cluster.retry import retry_on_loss
-from dgraph.errors import ColumnError, UnweightedWarning, WeightError
+from dgraph.errors import WeightError
 from dgraph.graph import Graph
-from dgraph.phrases.phrases import warn
 
 _bounds: WeakKeyDictionary[Graph, tuple[float, float]] = WeakKeyDictionary()
 
@@ -55,23 +54,10 @@ def _lone_cycles_here(partition: Any, weight: str, directed: bool) -> np.ndarray
     return partition.numbers.astype(np.int64)[ends if not directed else ends[ends[:, 0] == ends[:, 1]]]
 
 
-def warn_without_weights(graph: Graph, operation: str) -> None:
-    """Warn if an operation that uses weights runs without, although columns of the graph may have been meant."""
-    edges = graph.input_edges.edges
-    if edges.possible_weights:
-        remedy = f"{edges.weight_remedy}, or with weight=None to count edges on purpose"
-        warn(f"{operation} counts edges, because the graph has no weights; {remedy}", UnweightedWarning)
-
-
-def no_weights(graph: Graph, needed: str) -> ColumnError:
-    """The error that an operation needs weights that the graph does not have."""
-    return ColumnError(f"{needed}, but the graph has none; {graph.input_edges.edges.weight_remedy}")
-
-
 def check_weights(graph: Graph, operation: str, orders: tuple[str, ...]) -> None:
     """Refuse a graph whose weights are missing, negative or infinite."""
     if graph.weight is None:
-        raise no_weights(graph, f"weighted=True: {operation} needs weights")
+        raise graph.input_edges.edges.no_weight(f"weighted=True: {operation} needs weights")
     lowest, highest = bounds(graph, orders)
     if lowest < 0 or not highest < inf:
         worst = lowest if lowest < 0 else highest

@@ -10,13 +10,13 @@ Each function raises a ProgramError with values for which its law fails. Floats 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dgraph.errors import ProgramError
 from dgraph.programs.analysis import analyse
 from dgraph.programs.monoid import Monoid, Neighbourhood
-from dgraph.programs.program import Delta, Message, State, VertexProgram
+from dgraph.programs.program import Delta, Field, Global, Message, VertexProgram
 from dgraph.programs.reference import TOLERANCE, Reference, merged, same
 
 
@@ -41,6 +41,24 @@ def check_merge(merge: Monoid | Neighbourhood, a: Any, b: Any, c: Any, identity:
             raise ProgramError(f"{merge} is not a commutative monoid: {what}: {left} and {right}")
     if merge.idempotent and not same(merge.merge(a, a), a):
         raise ProgramError(f"{merge} is not idempotent: merge({a}, {a}) is {merge.merge(a, a)}")
+
+
+def try_merges(program: VertexProgram, fields: Iterable[Message | Global], trials: int = 20) -> None:
+    """Raise a ProgramError if the merge of one of these fields depends on the order of what it merges. Values for which
+    it fails in plain Python show nothing."""
+    rng = random.Random(0)
+    for field in fields:
+        for _ in range(trials):
+            a, b, c = (random_value(field, rng) for _ in range(3))
+            try:
+                check_merge(field.merge, a, b, c, field.identity)
+            except ProgramError as error:
+                raise ProgramError(
+                    f"{program.title}: {error}: answers would depend on the number of partitions. Correct the merge, "
+                    "or pass check_laws=False if such values cannot occur"
+                ) from None
+            except (ArithmeticError, ValueError, TypeError, LookupError):
+                continue
 
 
 class Vertex:
@@ -121,13 +139,13 @@ def check_grouping(
 
 
 def check_program(program: VertexProgram, trials: int = 50, tolerance: float = TOLERANCE) -> None:
-    """Check all laws of a program with random messages, before it runs for hours."""
+    """Check all laws of a program with random values, before it runs for hours."""
     rng = random.Random(0)
-    for phase in program.phases:
-        for message in phase.messages:
-            for _ in range(trials):
-                a, b, c = (random_value(message, rng) for _ in range(3))
-                check_merge(message.merge, a, b, c, message.identity)
+    messages = (message for phase in program.phases for message in phase.messages)
+    for field in (*messages, *program.of(Global)):
+        for _ in range(trials):
+            a, b, c = (random_value(field, rng) for _ in range(3))
+            check_merge(field.merge, a, b, c, field.identity)
     if program.kind != "accumulative":
         return
     fields = program.phases[0].messages
@@ -149,7 +167,7 @@ def random_message(program: VertexProgram, fields: Sequence[Message], rng: rando
     return {field.name: value(field) for field in fields}
 
 
-def random_value(field: State | Message, rng: random.Random) -> Any:
+def random_value(field: Field, rng: random.Random) -> Any:
     """A small value of a field's dtype, sometimes 0."""
     if field.dtype.kind == "b":
         return rng.random() < 0.5

@@ -167,7 +167,7 @@ class Reference:
         for field, values in self.inbox[v].items():
             for value in values:
                 if isinstance(field.merge, Monoid):
-                    merged[field.name] = merge_values(field.merge, merged[field.name], value)
+                    merged[field.name] = merge_values(field, merged[field.name], value)
         whole, (values, *weights) = self.phase.messages[0].merge, self.inbox[v].values()
         if isinstance(whole, Neighbourhood) and values:
             result = whole.meaning(values, random_word(self.word(self.rounds + 1), v), *weights)
@@ -215,7 +215,7 @@ class Reference:
                 before = {f"{name}_before": value for name, value in self.before[v].items()}
                 value = self.call(field.function, [field], {**before, **self.values_at(v, self.rounds)}, every=True)
                 for one in [value[field.name]] if field.shape is not None else value[field.name]:
-                    folded[field.name] = merge_values(field.merge, folded[field.name], one)
+                    folded[field.name] = merge_values(field, folded[field.name], one)
         self.globals = folded
 
     def word(self, number: int) -> int:
@@ -312,16 +312,17 @@ def _differs(a: Any, b: Any) -> bool:
     return a != b and (a == a or b == b)
 
 
-def merge_values(monoid: Any, a: Any, b: Any) -> Any:
-    """Merge two scalars or, component by component, two vectors."""
+def merge_values(field: Message | Global, a: Any, b: Any) -> Any:
+    """Merge two scalars or, component by component, two vectors. Whole numbers wrap, as they do in kernels."""
     if isinstance(a, tuple):
-        return tuple(monoid.merge(x, y) for x, y in zip(a, b, strict=True))
-    return monoid.merge(a, b)
+        return tuple(merge_values(field, x, y) for x, y in zip(a, b, strict=True))
+    value = field.merge.merge(a, b)  # type: ignore[union-attr]
+    return stored(field.dtype, value) if field.dtype.kind == "i" else value
 
 
 def merged(fields: Mapping[str, Message], a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
     """Two messages merged into one."""
-    return {name: merge_values(field.merge, a[name], b[name]) for name, field in fields.items()}
+    return {name: merge_values(field, a[name], b[name]) for name, field in fields.items()}
 
 
 def same(a: Any, b: Any, tolerance: float = TOLERANCE) -> bool:

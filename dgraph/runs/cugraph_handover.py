@@ -39,6 +39,10 @@ VERTEX_COLUMNS = ("component", "predecessor")
 def run_on_cugraph(graph: PartitionedGraph, name: str, arguments: dict[str, Any]) -> RunResult:
     """The answer of cuGraph. This is called in place of an operation's own function, so warnings point at the user's
     line."""
+    if graph.weight is None and arguments.get("weighted"):
+        raise graph.input_edges.edges.no_weight(f"weighted=True: {name} needs weights")
+    if graph.weight is None and name == "sssp":
+        graph.input_edges.edges.warn_without_weight(name)
     result = recoverable_result(graph, partial(_by_cugraph, name=name, arguments=arguments))
     if "converged" in result.totals:
         warn_not_converged(result.totals, arguments["max_iter"], arguments["tol"])

@@ -10,13 +10,13 @@ from dgraph.errors import EndlessWarning
 from dgraph.exchange.mail import Token
 from dgraph.phrases.phrases import warn
 from dgraph.plan import WITHOUT_COMMON_ROUNDS, Plan
-from dgraph.programs.analysis import Analysis
+from dgraph.programs.analysis import Analysis, analyse
 from dgraph.programs.program import VertexProgram
 
 
 def patience_for(program: VertexProgram, analysis: Analysis, plan: Plan, vertices: int) -> Patience | None:
     """How long a user's program may run. None if something bounds it; operations are known to end."""
-    if program.operation or plan.max_rounds is not None or has_bound(analysis):
+    if program.operation or plan.max_rounds is not None or has_bound(analyse(program).stop):
         return None
     in_rounds = plan.engine not in WITHOUT_COMMON_ROUNDS
     return Patience(analysis.title, vertices, in_rounds, in_rounds and passes_best(analysis))

@@ -3,37 +3,60 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 from dgraph.codegen.recipe import recipe_of
 from dgraph.errors import OptionError
 from dgraph.native.machine_code import cache_folder
 from dgraph.programs.analysis import analyse
-from dgraph.programs.program import State, VertexProgram
+from dgraph.programs.monoid import MONOIDS, Monoid
+from dgraph.programs.program import Global, Message, State, VertexProgram
 
-EDITION = 8  # changes with what is tried, so that what has passed is tried again
+EDITION = 9  # changes with what is tried, so that what has passed is tried again
 _passed: set[str] = set()
 
 
 def try_once(program: VertexProgram, one_by_one: bool) -> None:
-    """Raise a ProgramError if a user's program breaks a law. A synchronous program has one only where vertices are
-    brought up to date `one_by_one`. The tests of dgraph try the programs of its operations."""
-    if program.operation or (program.kind == "synchronous" and not one_by_one):
+    """Raise a ProgramError if a user's program breaks a law. A synchronous program has those of its merges, and more
+    where vertices are brought up to date `one_by_one`. The tests of dgraph try the programs of its operations."""
+    if program.operation:
         return
+    if _own_merges(program):
+        _pass_once(program, "merges", _try_merges)
+    if program.kind == "accumulative" or one_by_one:
+        _pass_once(program, "laws", _try)
+
+
+def _pass_once(program: VertexProgram, what: str, trial: Callable[[VertexProgram], None]) -> None:
     source = recipe_of(program).source
     starts = [(state.name, state.start) for state in program.of(State)]
-    key = hashlib.sha256(f"{EDITION}{source.digest}{starts}".encode()).hexdigest()[:20]
-    if key in _passed:
+    merges = [(field.name, field.identity, field.merge.idempotent) for field in _own_merges(program)]
+    key = hashlib.sha256(f"{EDITION}{source.digest}{starts}{merges}".encode()).hexdigest()[:20]
+    if f"{key}.{what}" in _passed:
         return
-    note = _note(f"{source.name.lower()}_{key}.laws")
+    note = _note(f"{source.name.lower()}_{key}.{what}")
     if note is None or not note.exists():
-        _try(program)
-    _passed.add(key)
+        trial(program)
+    _passed.add(f"{key}.{what}")
     if note is not None:
         try:
             note.touch(mode=0o600)
         except OSError:  # the disk is full or read-only: other processes try again
             return
+
+
+def _own_merges(program: VertexProgram) -> list[Message | Global]:
+    """The fields that are merged by a function of the user's."""
+    fields: list[Message | Global] = [message for phase in program.phases for message in phase.messages]
+    fields += program.of(Global)
+    return [field for field in fields if isinstance(field.merge, Monoid) and field.merge not in MONOIDS]
+
+
+def _try_merges(program: VertexProgram) -> None:
+    from dgraph.programs.laws import try_merges  # loaded for few runs, as below
+
+    try_merges(program, _own_merges(program))
 
 
 def _try(program: VertexProgram) -> None:

@@ -354,6 +354,20 @@ def test_columns_come_back_as_they_were(tmp_path, ids, options):
         found.validate()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "Int8", "float16"])
+def test_sums_of_repeats_come_back(tmp_path, dtype):
+    ends = {"src": [0] * 4 + [1], "dst": [1] * 4 + [2]}
+    high = 32_768 if dtype == "float16" else 100
+    frame = pd.DataFrame({**ends, "weight": pd.array([high] * 5, dtype), "toll": pd.array([high] * 5, dtype)})
+    graph = dg.Graph.from_edges(frame, repeats="sum", parts=2)
+    graph.save(tmp_path / "g")
+    for found in (graph, dg.open_graph(tmp_path / "g"), dg.open_graph(tmp_path / "g", parts=1)):
+        edges = found.edges.compute()
+        assert edges["weight"].tolist() == edges["toll"].tolist() == [4 * high, high]
+        assert dtype == "float16" or found.edges.dtypes["weight"] == edges["weight"].dtype
+        assert dg.sssp(found, 0).compute()["distance"].tolist() == [0, 4 * high, 5 * high]
+
+
 def test_columns_of_a_dask_frame_come_back(tmp_path, client):
     """Dask does not know the categories of a frame before it reads them."""
     frame = pd.DataFrame({"src": range(9), "dst": range(1, 10), "kind": pd.Categorical(list("abcabcbca"))})

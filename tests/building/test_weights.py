@@ -85,6 +85,39 @@ def test_what_the_user_chose_is_taken_without_a_word():
     )
 
 
+class Nearest(dg.VertexProgram):
+    """Reads `weight`, which it does not declare."""
+
+    length = dg.State(float, start=np.inf)
+    merge = dg.MIN
+
+    def seed(id):
+        return 0.0 if id == 0 else np.inf
+
+    def send(length, weight):
+        return length + weight
+
+    def apply(length, message):
+        return min(length, message)
+
+
+@pytest.mark.parametrize("engine", ["auto", "gas", "bulk_async"])
+def test_a_graph_made_without_weights_has_none_even_if_a_column_is_called_weight(engine):
+    graph = dg.Graph.from_edges(ROADS, weight=None)
+    with pytest.raises(ColumnError, match="pagerank needs weights, but the graph has none"):
+        dg.pagerank(graph, weighted=True, engine=engine)
+    with pytest.raises(ColumnError, match="Nearest needs weights, but the graph has none"):
+        dg.run(graph, Nearest(), engine=engine)
+
+
+def test_a_program_may_declare_a_column_called_weight():
+    class NearestByColumn(Nearest):
+        weight = dg.EdgeColumn(float)
+
+    graph = dg.Graph.from_edges(ROADS, weight=None)
+    assert dg.run(graph, NearestByColumn()).compute()["length"].tolist() == [0, 5, 12]
+
+
 def test_operations_that_read_no_weights_do_not_mention_them():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

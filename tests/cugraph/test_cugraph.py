@@ -11,7 +11,15 @@ from distributed import Client, LocalCluster
 
 import dgraph as dg
 from dgraph.cugraph.operations import OPERATIONS
-from dgraph.errors import DeviceError, OptionError, RunError, UnsettledWarning, WeightError
+from dgraph.errors import (
+    ColumnError,
+    DeviceError,
+    OptionError,
+    RunError,
+    UnsettledWarning,
+    UnweightedWarning,
+    WeightError,
+)
 
 CASES = {
     "pagerank": [{"tol": 1e-12}, {"tol": 0, "max_iter": 7}, {"personalization": {"b": 2, "d": 1}, "weighted": True}],
@@ -69,6 +77,15 @@ def test_unconverged_ranks_give_a_warning(engine, cugraph):
     with pytest.warns(UnsettledWarning, match=r"max_iter=3 iterations: .*tol=1e-06") as told:
         dg.pagerank(graph_of(True), max_iter=3, engine=engine)
     assert [one.filename for one in told] == [__file__]
+
+
+def test_graphs_without_weights_are_told_as_on_other_engines(cugraph):
+    graph = dg.Graph.from_edges({"src": [1, 2], "dst": [2, 3], "km": [5.0, 7.0]})
+    with pytest.warns(UnweightedWarning, match="its column 'km' is numeric: .*weight='km'") as told:
+        dg.sssp(graph, 1, engine="cugraph")
+    assert [one.filename for one in told] == [__file__]
+    with pytest.raises(ColumnError, match=r"pagerank needs weights, .* its column 'km' is numeric"):
+        dg.pagerank(graph, weighted=True, engine="cugraph")
 
 
 def test_on_a_cluster_it_is_one_task_on_one_gpu(cugraph):

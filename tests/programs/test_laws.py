@@ -8,11 +8,11 @@ from numpy import float64, inf
 
 import dgraph as dg
 from dgraph.errors import OptionError, ProgramError
-from dgraph.programs import laws
+from dgraph.programs import laws, reference
 from dgraph.programs.analysis import analyse
 from dgraph.programs.law_trials import try_laws
 from dgraph.programs.monoid import MAX, MIN, MONOIDS, NEIGHBOURHOODS, SUM, Monoid
-from dgraph.programs.program import Delta, Message, State, VertexProgram
+from dgraph.programs.program import Delta, Global, Message, State, VertexProgram
 from dgraph.runs import law_checks
 
 ACCUMULATIVE = [
@@ -259,6 +259,85 @@ def test_the_counter_example_says_what_differs():
         ProgramError, match=r"firing on message=1 and then on message=2 leaves total=4 and sends .*=3, but"
     ):
         try_laws(program := SendsLittle(), analyse(program))
+
+
+def _add(a, b):
+    return a + b
+
+
+MEAN = Monoid("MEAN", _mean, lambda dtype: 0)
+
+
+class Averages(VertexProgram):
+    kind = "synchronous"
+    level = State(float64)
+    merge = MEAN
+
+    def start(id):
+        return id
+
+    def send(level):
+        return level
+
+    def apply(message):
+        return message
+
+    def stop(round):
+        return round == 2
+
+
+class FoldsAverages(Averages):
+    merge = MAX
+
+    @Global(float64, MEAN)
+    def mean(level):
+        return level
+
+
+@pytest.mark.parametrize("program", [Averages, FoldsAverages])
+def test_run_refuses_merges_that_depend_on_the_order(program):
+    graph = dg.Graph.from_edges({"src": [0, 1, 2, 3], "dst": [4, 4, 4, 4]}, parts=2)
+    with pytest.raises(ProgramError, match=f"{program.__name__}: MEAN is not .* partitions. Correct.*check_laws=False"):
+        dg.run(graph, program())
+    assert dg.run(graph, program(), check_laws=False).rounds == 2
+
+
+def test_merges_that_passed_leave_other_laws_to_be_tried(monkeypatch, tmp_path):
+    class Adds(Averages):
+        merge = Monoid("ADD", _add, lambda dtype: 0)
+
+    monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path))
+    monkeypatch.setattr(law_checks, "_passed", set())
+    tried = []
+    monkeypatch.setattr(law_checks, "_try", tried.append)
+    law_checks.try_once(Adds(), one_by_one=False)
+    assert not tried
+    law_checks.try_once(Adds(), one_by_one=True)
+    assert len(tried) == 1
+
+
+class Hashes(VertexProgram):
+    """Adds up hashes, which wrap."""
+
+    total = State(int)
+    news = Delta(int)
+    message = Message(int, Monoid("WRAPPING", _add, lambda dtype: 0))
+
+    def seed(id):
+        return (id + 1) * 6364136223846793005
+
+    def send(news):
+        return news * 6364136223846793005
+
+    def apply(total, message):
+        return total + message, message
+
+
+def test_sums_that_wrap_on_purpose_pass_the_trial():
+    graph = dg.Graph.from_edges({"src": [0, 0, 1, 1, 2], "dst": [1, 2, 2, 3, 3]}, parts=2)
+    totals = [dg.run(graph, Hashes(), engine=one).compute()["total"].tolist() for one in ("gas", "bulk_async")]
+    expected = reference.run(Hashes(), [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)], 4).results()["total"]
+    assert totals == [expected, expected]
 
 
 def test_laws_are_tried_once(monkeypatch, tmp_path):

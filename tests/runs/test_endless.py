@@ -57,6 +57,34 @@ class Countdown(dg.VertexProgram):
         return min(value, message)
 
 
+class Turning(Oscillation):
+    @dg.Global(int, dg.MAX)
+    def highest(value):
+        return value
+
+    def stop(highest, round):
+        return highest < 0 and round > 2
+
+
+class LateTurning(Turning):
+    def stop(highest, round):
+        if round < 3:
+            return False
+        return highest < 0
+
+
+class ShortTurning(Turning):
+    def stop(highest, round):
+        return (highest < 0 and round > 2) or round == 2000
+
+
+class BriefTurning(Turning):
+    def stop(highest, round):
+        if round > 1999:
+            return True
+        return highest < 0
+
+
 @pytest.fixture(scope="module")
 def cycle():
     return dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]})
@@ -67,13 +95,19 @@ def cycle():
     ("program", "engine"),
     [
         *((LongestWalk, engine) for engine in ("gas", "bsp", "bulk_async", "block_descent")),
-        *((Oscillation, engine) for engine in ("gas", "bsp")),
+        *((program, engine) for program in (Oscillation, Turning, LateTurning) for engine in ("gas", "bsp")),
     ],
 )
 def test_endless_runs_end_with_an_error(cycle, program, engine, monkeypatch):
     monkeypatch.setattr(round_limits, "FREELY", 20)
     with pytest.raises(RunError, match=f"{program.__name__} has not ended after .* on 3 vertices.*max_rounds="):
         dg.run(cycle, program(), engine=engine)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("program", [ShortTurning, BriefTurning])
+def test_rounds_that_stop_bounds_are_not_warned_of(cycle, program):
+    assert dg.run(cycle, program()).rounds == 2000
 
 
 def test_endless_partitions_end_with_an_error(monkeypatch):
