@@ -15,6 +15,7 @@ from dgraph.cluster.tasks import label, pick
 from dgraph.devices.probe import CUDF_PACKAGES, INSTALL
 from dgraph.errors import InputError
 from dgraph.frames.any_frame import count_rows, is_lazy, to_main_memory, to_pandas
+from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.partition import placement
 from dgraph.partition.ids.chunk import NumberedChunk, chunk_of_vertices
 from dgraph.partition.ids.numbering import Numbering
@@ -93,6 +94,7 @@ def _by_row(pieces: Sequence[NumberedChunk], merged: Sequence[str]) -> dict[str,
     return {name: column[order] for name, column in columns.items()}
 
 
+@explain_lack_of_memory("the edges of a graph", "list them")
 def _rows(
     frame: Any, mine: Mapping[str, np.ndarray], start: int, stop: int, ends: tuple[str, str], kind: str
 ) -> pd.DataFrame:
@@ -148,6 +150,7 @@ def with_text_ids(frame: dd.DataFrame, *ids: str) -> dd.DataFrame:
     return frame.map_partitions(_as_text, ids, meta=_as_text(frame._meta, ids), token=label(_as_text))
 
 
+@explain_lack_of_memory("the vertices of a graph", "list them")
 def _owned(part: int, where: Placement, ids: Numbering, meta: pd.DataFrame, pieces: Sequence[Any]) -> pd.DataFrame:
     name, *columns = meta.columns
     table = pd.DataFrame({name: ids.id_type.restore(where.ids(ids, part))})

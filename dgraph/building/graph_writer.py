@@ -152,6 +152,8 @@ def free_folder(path: Any, overwrite: bool) -> Path:
     """The folder to save to. Refuses a folder that exists, unless `overwrite` is set and it holds only a saved
     graph."""
     folder, replaces = local_folder(path), check_flag("overwrite", overwrite)
+    if folder.is_symlink():  # what it leads to is replaced, and not the link
+        folder = folder.resolve()
     if not folder.exists():
         return folder
     if not replaces:

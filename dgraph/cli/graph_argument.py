@@ -19,7 +19,7 @@ from dgraph.cli.command import rename_in_errors
 from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, WholeRange, choice_option, completion
 from dgraph.cli.place import PLACE, Place, add_options, option_name, pop_place
 from dgraph.cli.status_line import show_status
-from dgraph.errors import FileError, OptionError
+from dgraph.errors import DgraphError, FileError, OptionError
 
 POLICIES = ("auto", "outgoing", "incoming", "cartesian", "hybrid", "metis")
 ID_TYPES = click.Choice(["int64", "string"])
@@ -162,19 +162,33 @@ def _weight(how: dict[str, Any]) -> dict[str, Any]:
 
 
 def _vertices(text: str) -> Any:
-    """The vertices in a file: Parquet, CSV with a heading, or one id per line."""
-    import pandas as pd
+    """The vertices in a file: Parquet, CSV with a heading, or one id per line; text may be compressed."""
+    import pyarrow as pa
 
     from dgraph.io.columnar import parquet
+    from dgraph.native.free_memory import explain_lack_of_memory
 
     try:
-        if text.endswith(parquet.SUFFIXES):
-            return pd.read_parquet(text)
-        line = str(pd.read_csv(text, header=None, nrows=1, sep=NO_SEPARATOR, engine="python").iloc[0, 0])
-        cells = re.split(r"[,;\s]+", line.strip())
-        if cells[0].lstrip("-").isdecimal() or (len(cells) == 1 and cells[0].lower() not in ID_HEADERS):
-            return pd.read_csv(text, header=None, sep=r"[,;\s]+", engine="python").iloc[:, :1].set_axis(["id"], axis=1)
-        return pd.read_csv(text, sep=next((sign for sign in "\t;" if sign in line), ",")).rename(columns=str)
-    except (OSError, ValueError) as error:
+        with explain_lack_of_memory(text, "read the vertices"):
+            return parquet.read_frame(text) if text.endswith(parquet.SUFFIXES) else _vertices_of_text(text)
+    except DgraphError:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
         problem, remedy = getattr(error, "strerror", None) or error, "expected one id per line, CSV or Parquet"
         raise FileError(f"cannot read the vertices: {problem}", path=text, remedy=remedy) from error
+
+
+def _vertices_of_text(path: str) -> Any:
+    import pandas as pd
+
+    from dgraph.io import files
+
+    def read(**options: Any) -> Any:
+        with files.open_bytes(path) as stream:
+            return pd.read_csv(stream, **options)
+
+    line = str(read(header=None, nrows=1, sep=NO_SEPARATOR, engine="python").iloc[0, 0])
+    cells = re.split(r"[,;\s]+", line.strip())
+    if cells[0].lstrip("-").isdecimal() or (len(cells) == 1 and cells[0].lower() not in ID_HEADERS):
+        return read(header=None, sep=r"[,;\s]+", engine="python").iloc[:, :1].set_axis(["id"], axis=1)
+    return read(sep=next((sign for sign in "\t;" if sign in line), ",")).rename(columns=str)

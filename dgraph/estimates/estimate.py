@@ -19,6 +19,7 @@ from dgraph.cluster.shares import MOST_PARTS
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
 from dgraph.estimates.sample import Sample, estimate_distinct, sample
+from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.partition import build_kernels, placement, policies
 from dgraph.partition.ids.bitmaps import IDENTITY
 from dgraph.partition.placement import DegreeTable
@@ -66,6 +67,7 @@ class Estimate:
         return f"{self.op} on {format_count(self.workers, 'worker')}{limit}: {graph}\n{sizes.to_string()}\n{advice}"
 
 
+@explain_lack_of_memory("an estimate", "make it")
 def estimate(graph: PartitionedGraph, op: str, workers: int | None, memory: int | str | None) -> Estimate:
     """Estimate an operation for every policy: see `Graph.estimate`."""
     check_choice("op", op, sorted(FOOTPRINTS), operations=True)
@@ -82,6 +84,7 @@ def estimate(graph: PartitionedGraph, op: str, workers: int | None, memory: int 
     return Estimate(op, workers, limit, sampled.vertices, sampled.edges, sampled.exact, frame)
 
 
+@explain_lack_of_memory("an estimate", "make it")
 def estimate_policy(
     graph: PartitionedGraph, sample: Sample, need: Footprint, policy: policies.Policy, workers: int
 ) -> dict[str, Any]:

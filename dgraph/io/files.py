@@ -28,6 +28,7 @@ _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f
 _PIECE = 4 << 20  # bytes that are read at once
 _SMALL = 64  # bytes; a compressed file with no content is smaller
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
+_WINDOW = "requires too much memory"  # in an error of zstd, whose window is at most 128 MiB by default
 
 
 def compression_of(first: bytes) -> str:
@@ -78,6 +79,9 @@ class _CheckedStream(io.RawIOBase):
             compression = split_suffix(self.path)[2]
             if not compression:
                 raise FileError(f"cannot be read: {error}", path=self.path, remedy="check the disk or link") from error
+            if _WINDOW in str(error):
+                problem, remedy = "the zstd stream has a window above 128 MiB", "decompress it first: zstd -d --long=31"
+                raise FileError(problem, path=self.path, remedy=remedy) from error
             problem = f"the {COMPRESSED[compression]} stream is corrupt or truncated: {error}"
             raise FileError(problem, path=self.path, remedy="download or compress the file again") from error
 
@@ -141,10 +145,20 @@ def length(path: str | os.PathLike) -> int | None:
         return None
 
 
-def read_bytes(path: str | os.PathLike, each: int = 1) -> bytes:
-    """All decompressed bytes of one file, of which the reader needs `each` bytes of memory for each."""
+def read_bytes(path: str | os.PathLike, each: int = 1, most: int | None = None) -> bytes:
+    """All decompressed bytes of one file, of which the reader needs `each` bytes of memory for each. Refuses a file of
+    more than `most`."""
     with open_bytes(path, each) as stream:
-        data = stream.read()
+        if most is None:
+            data = stream.read()
+        else:
+            pieces = []
+            while piece := stream.read(_PIECE):
+                pieces.append(piece)
+                if sum(map(len, pieces)) > most:
+                    remedy = "check that it is the file that you mean"
+                    raise FileError(f"the file has more than {most:,} bytes", path=path, remedy=remedy)
+            data = b"".join(pieces)
     if not data:
         raise FileError("the file is empty after decompression", path=path, remedy="write or download it again")
     return data

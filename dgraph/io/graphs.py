@@ -18,7 +18,7 @@ from dgraph.errors import InputError, OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.libraries import igraph, networkx, scipy_sparse
-from dgraph.native.free_memory import explain_lack_of_memory
+from dgraph.native.free_memory import explain_lack_of_memory, free_memory
 
 BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the same time
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a cluster; the smallest block in bytes
@@ -138,7 +138,7 @@ def read_edges(
 
 
 def _is_large(path: str | os.PathLike) -> bool:
-    return _size(path) * MEMORY_SHARE > os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return _size(path) * MEMORY_SHARE > free_memory()
 
 
 def _block_size(path: str | os.PathLike, workers: Workers) -> int:

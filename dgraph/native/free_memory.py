@@ -66,7 +66,7 @@ def _left_in(group: Path, limit: str, usage: str, cache: str) -> int:
 def _users_limit() -> int:
     if not (text := os.environ.get(LIMIT, "").strip()):
         return sys.maxsize
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.lower())
+    found = re.fullmatch(r"(\d{1,20}(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.lower())
     if not found:
         raise OptionError(f'{LIMIT}={text!r} must be a number of bytes, such as 4294967296 or "4 GiB"')
     limit = int(float(found[1]) * (1 << UNITS[found[2]]))

@@ -103,6 +103,16 @@ def test_living_writers_keep_what_they_have_written(tmp_path):
     assert [path.name for path in tmp_path.rglob("*")] == ["g", "block"]
 
 
+def test_a_link_to_a_saved_graph_stays_a_link(tmp_path):
+    link, old, new = tmp_path / "link", FRAME, FRAME[:100]
+    dg.Graph.from_edges(old).save(tmp_path / "g")
+    link.symlink_to(tmp_path / "g")
+    dg.Graph.from_edges(new).save(link, overwrite=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "link"]
+    assert link.is_symlink()
+    assert dg.open_graph(tmp_path / "g").num_edges == len(new)
+
+
 def test_an_open_graph_is_told_that_its_folder_was_replaced(tmp_path, client):
     graph = dg.Graph.from_edges(FRAME, weight="cost", parts=2)
     graph.save(tmp_path / "g", results={"ranks": dg.pagerank(graph)})

@@ -11,6 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dgraph.io import declared_sizes
+
 
 def test_a_run_on_workers_prints_the_first_rows(run):
     """Whose client is not the process' own."""
@@ -205,6 +207,26 @@ def test_vertices_of_a_list(run, tmp_path, listed, alone):
         *("ann", "bob", "cat", "eve"),
         *alone,
     }
+
+
+def test_vertices_of_compressed_text_and_of_parquet(run, tmp_path):
+    (tmp_path / "all.txt.gz").write_bytes(gzip.compress(b"id,age\nyan,3\n"))
+    pd.DataFrame({"age": [3]}, index=pd.Index(["yan"], name="id")).reset_index().to_parquet(tmp_path / "all.parquet")
+    for name in "all.txt.gz", "all.parquet":
+        assert '"yan"' in run(f"run wcc calls.csv --vertex-file {name} -o -").output
+
+
+def test_a_file_of_vertices_that_hurts_is_refused(run, tmp_path, monkeypatch):
+    """As files of edges are: what decompresses to too much, and rows that there is no memory for."""
+    monkeypatch.setattr(declared_sizes, "LARGE", 1 << 20)
+    monkeypatch.setattr(declared_sizes, "RESERVE", 0)
+    (tmp_path / "all.txt.gz").write_bytes(gzip.compress(b"id\n" + b"1\n" * (20 << 20)))
+    done = run("run wcc calls.csv --vertex-file all.txt.gz")
+    assert (done.exit_code, "250 times as large as its compressed bytes" in done.output) == (2, True)
+    pd.DataFrame({"id": range(1000)}).to_parquet(tmp_path / "all.parquet")
+    monkeypatch.setenv("DGRAPH_MEMORY", "1")
+    done = run("run wcc calls.csv --vertex-file all.parquet")
+    assert (done.exit_code, "the 1,000 rows that its footer declares need about" in done.output) == (2, True)
 
 
 def test_writing_an_undirected_graph_as_text_warns_that_direction_is_lost(run):

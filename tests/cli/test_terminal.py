@@ -126,4 +126,4 @@ def test_commands_print_with_say_only():
     """One place that escapes; click would print anything."""
     folder = Path(say.__file__).parent
     printing = re.compile(r"click\.(echo|secho)|(?<!\w)print\(|traceback\.print|stdout\.(buffer|write)")
-    assert [path.name for path in folder.glob("*.py") if printing.search(path.read_text())] == ["say.py"]
+    assert [path.name for path in folder.rglob("*.py") if printing.search(path.read_text())] == ["say.py"]

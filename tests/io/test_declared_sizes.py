@@ -129,6 +129,10 @@ FILES = {
         data=np.ones(5),
     ),
     "shape.npz": lambda: npz_with_shape("(99999999999,)"),
+    "negative.npz": lambda: npz(format="coo", shape=np.array([-5, 3]), row=ZEROS[:0], col=ZEROS[:0], data=ZEROS[:0]),
+    "quadruple.npz": lambda: npz(
+        format="coo", shape=np.array([3, 3]), row=[1], col=[1], data=np.ones(1, np.longdouble)
+    ),
     "zeros.npz": lambda: npz(source=ZEROS, destination=ZEROS),
     "note.parquet": lambda: parquet(PAIR, vertices=[0, MANY, 1]),
     "integers.parquet": lambda: parquet(PAIR, vertices=[0, 10**30, 1]),
@@ -136,6 +140,13 @@ FILES = {
     "lazy-integers.parquet": lambda: parquet(PAIR, vertices=[0, 10**30, 1]),
     "text.parquet": lambda: without_categories(parquet(long_text())),
     "lazy-text.parquet": lambda: without_categories(parquet(long_text())),
+    "columns.csv": lambda: (b",".join(b"%d" % (k % 9) for k in range(120_000)) + b"\n") * 2,
+    "comments.mtx.gz": lambda: gzip.compress(
+        b"%%MatrixMarket matrix coordinate pattern general\n" + b"\n" * (15 << 20) + b"2 2 1\n1 2\n"
+    ),
+    "facts.e": lambda: b"1 2\n",
+    "facts.properties.gz": lambda: PACKED * 2,
+    "window.el.zst": lambda: b"\x28\xb5\x2f\xfd\x00\xa0\x21\x00\x00" + b"1 2\n",  # of 1 GiB
     "rows.el.gz": lambda: PACKED * 36,
     "rows.graph.gz": lambda: b"".join((gzip.compress(b"800000000 0\n"), PACKED * 36)),
     **{f"blank.el{suffix}": lambda pack=pack: pack(b"1 2\n" + b"\n" * (40 << 20)) for suffix, pack in COMPRESS.items()},
@@ -176,6 +187,12 @@ LIES = {
     ),
     "shape.npz": ("FileError", r"has shape \(99999999999,\)"),
     "repeats.npz": ("FileError", "indptr does not fit"),
+    "negative.npz": ("FileError", "a matrix of -5 rows and 3 columns"),
+    "quadruple.npz": ("ColumnError", "array 'data' of type .* has no Arrow type"),
+    "columns.csv": ("read", "1?[0-9] 2"),
+    "comments.mtx.gz": ("FileError", "expected rows, columns and entries"),
+    **dict.fromkeys(["facts.e", "facts.properties.gz"], ("FileError", "more than 16,777,216 bytes")),
+    "window.el.zst": ("FileError", "window above 128 MiB .decompress it first"),
     "zeros.npz": ("RoomError", "arrays of 503,316,736 bytes need about"),
     "rows.parquet": ("RoomError", "29,360,128 rows that its footer declares need about"),
     "text.parquet": ("RoomError", "texts of its 100,000 rows need about"),

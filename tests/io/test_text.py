@@ -1,5 +1,6 @@
 """Delimited text: ids stay what the file says, and what is wrong is named by line and value."""
 
+import gzip
 import threading
 
 import pyarrow.csv
@@ -7,6 +8,7 @@ import pytest
 
 from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightError
 from dgraph.io import read_edge_list
+from dgraph.io.text import diagnosis
 
 
 def ids(path, **options):
@@ -151,3 +153,12 @@ def test_arrow_has_let_go_of_a_file_when_it_is_read(put, monkeypatch):
     monkeypatch.setattr(pyarrow.csv, "read_csv", slow)
     assert ids(put("a.csv", "1,2\n")) == [[1], [2]]
     assert not held
+
+
+def test_few_lines_of_compressed_text_are_searched_for_a_fault(tmp_path, monkeypatch):
+    """Very short lines decompress from almost nothing, and the search is slow."""
+    monkeypatch.setattr(diagnosis, "EXAMINED_LINES", 100)
+    for blanks, told in (90, "line 92: expected 2 fields, got 3"), (200, "cannot be parsed"):
+        (tmp_path / "edges.el.gz").write_bytes(gzip.compress(b"1 2\n" + b"\n" * blanks + b"1 2 3\n"))
+        with pytest.raises(FileError, match=told):
+            read_edge_list(tmp_path / "edges.el.gz")

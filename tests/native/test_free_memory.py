@@ -9,6 +9,7 @@ import dgraph as dg
 from dgraph.cluster.tasks import task
 from dgraph.cluster.waits import compute_here
 from dgraph.errors import OptionError, RoomError
+from dgraph.io import graphs
 from dgraph.native import free_memory as memory
 
 VERSIONS = {
@@ -42,9 +43,10 @@ def test_control_groups_leave_less(tmp_path, monkeypatch, membership):
 def test_users_say_how_much_a_process_may_use(monkeypatch, text, size):
     monkeypatch.setenv(memory.LIMIT, text)
     assert max(0, size - (2 << 30)) <= memory._users_limit() < max(1, size)
-    monkeypatch.setenv(memory.LIMIT, "much")
-    with pytest.raises(OptionError, match=r"DGRAPH_MEMORY='much' must be a number of bytes, such as"):
-        memory.free_memory()
+    for wrong in "much", "9" * 400:
+        monkeypatch.setenv(memory.LIMIT, wrong)
+        with pytest.raises(OptionError, match=rf"DGRAPH_MEMORY='{wrong}' must be a number of bytes, such as"):
+            memory.free_memory()
 
 
 @pytest.mark.parametrize(
@@ -71,6 +73,22 @@ def test_a_graph_that_cannot_be_held_is_refused_before_it_is_built():
         RoomError, match=r"a graph of 1,099,511,627,776 vertices and 2 edges in this process need about 8.00 TiB"
     ):
         dg.degrees(graph)
+
+
+@pytest.mark.parametrize(
+    ("ask", "what"), [(lambda G: G.estimate(), "an estimate"), (lambda G: G.vertices.compute(), "the vertices")]
+)
+def test_estimates_and_frames_say_the_sizes(ask, what):
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1], "dst": [1, 2]}), vertices=range(1 << 43))
+    with pytest.raises(RoomError, match=rf"{what}.*: not enough memory to .* are free: Unable to allocate"):
+        ask(graph)
+
+
+def test_a_file_that_is_larger_than_the_users_limit_is_read_in_blocks(tmp_path, monkeypatch):
+    (tmp_path / "edges.csv").write_text("0,1\n1,2\n")
+    assert not graphs._is_large(tmp_path / "edges.csv")
+    monkeypatch.setenv(memory.LIMIT, "1")
+    assert graphs._is_large(tmp_path / "edges.csv")
 
 
 def test_a_lack_of_memory_in_a_task_says_the_sizes():

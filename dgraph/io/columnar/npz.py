@@ -129,6 +129,8 @@ def _matrix(path: str, arrays: dict[str, np.ndarray], weight: Any) -> EdgeList:
         problem = f"sparse matrix format {kind!r} is not supported"
         raise FileError(problem, path=path, remedy="save it as csr, csc or coo")
     rows, columns = (int(size) for size in shape)
+    if rows < 0 or columns < 0:
+        raise FileError(f"a matrix of {rows} rows and {columns} columns", path=path, remedy="save it again")
     ids = declared_sizes.vertex_range(path, 0, rows if rows == columns else rows + columns)
     needed = ("row", "col") if kind == "coo" else ("indices", "indptr")
     if any(name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind not in "iu" for name in needed):
@@ -150,9 +152,9 @@ def _matrix(path: str, arrays: dict[str, np.ndarray], weight: Any) -> EdgeList:
         raise FileError("indices do not fit the matrix", path=path, remedy="save it again")
     if data.dtype.kind not in "biuf":
         raise WeightError(f"{path}: values of type {data.dtype} cannot be weights (save real numbers)")
-    table = {"source": i, "destination": j if rows == columns else j + rows}
+    table = {"source": pa.array(i), "destination": pa.array(j if rows == columns else j + rows)}
     if weight is not None:
-        table[WEIGHT] = data.astype(np.int8) if data.dtype.kind == "b" else data
+        table[WEIGHT] = _column(path, "data", data.astype(np.int8) if data.dtype.kind == "b" else data)
     return EdgeList(pa.table(table), "source", "destination", None if weight is None else WEIGHT, True, ids)
 
 

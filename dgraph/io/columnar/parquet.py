@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset
@@ -52,17 +53,12 @@ def read(
     pieces = []
     for name in names:
         try:
-            metadata = metadata_of(name)
-            _check_columns(metadata.schema.to_arrow_schema().names, chosen, name)
-            texts = check_memory(name, metadata, chosen)
-            piece = decoded(name, _open(name, texts).to_table(columns=chosen), texts)
-            piece.validate(full=True)
+            pieces.append(_read_file(name, chosen).replace_schema_metadata(None))
         except (ColumnError, RoomError, MemoryError):
             raise
         except _BROKEN as error:
             problem, remedy = f"cannot be read as Parquet: {error}", "write or download it again"
             raise FileError(problem, path=name, remedy=remedy) from error
-        pieces.append(piece.replace_schema_metadata(None))
     pa.default_memory_pool().release_unused()  # memory that Arrow used for reading: half the size of the table
     try:
         table = pa.concat_tables(
@@ -75,6 +71,23 @@ def read(
         _check_ids(table[name], name, path)
     start, end = chosen[:2]
     return EdgeList(table, start, end, label, note.get("directed"), noted_vertices(path, note), unweighted)
+
+
+def _read_file(name: str, chosen: Sequence[str] | None = None) -> pa.Table:
+    """Some columns of a file, by default all, once its footer is checked."""
+    metadata = metadata_of(name)
+    known = metadata.schema.to_arrow_schema().names
+    _check_columns(known, chosen or (), name)
+    chosen = known if chosen is None else chosen
+    texts = check_memory(name, metadata, chosen)
+    table = decoded(name, _open(name, texts).to_table(columns=list(chosen)), texts)
+    table.validate(full=True)
+    return table
+
+
+def read_frame(path: Any) -> pd.DataFrame:
+    """All columns of a file, a folder or a glob, as pandas wrote them: its index is one again."""
+    return pa.concat_tables([_read_file(name) for name in paths.expand(path, SUFFIXES)]).to_pandas()
 
 
 def noted_vertices(path: Any, note: Mapping[str, Any]) -> range | None:
@@ -134,7 +147,7 @@ def describe(
         weight = note.get("weight") or WEIGHT
     noted = is_default(weight, AUTO) and {"source", "destination"} <= set(note)
     choice: Any = {**ends, "weight": note.get("weight") if noted else weight, "columns": columns}
-    numbers = [field.name for field in schema if is_numeric_type(field.type)]
+    numbers = dict.fromkeys(field.name for field in schema if is_numeric_type(field.type))
     chosen, label, unweighted = choose_columns(path, known, find, **choice, numeric=numbers.__contains__)
     if noted and label is None:
         unweighted = NoWeight([name for name in numbers if name not in chosen[:2]])

@@ -6,7 +6,7 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn, cast
 
 from dgraph.errors import FileError, IdError, WeightError
@@ -15,7 +15,7 @@ from dgraph.io.text.dialect import BLANKS, GAPS, MISSING, Dialect, looks_like_nu
 from dgraph.phrases.phrases import format_count
 
 ARROWS = ("->", "-->", "=>", "==>", "--", "<-", "<--", "<->", "\N{RIGHTWARDS ARROW}")
-EXAMINED = 64 << 20  # bytes of compressed content that are searched for a fault
+EXAMINED, EXAMINED_LINES = 64 << 20, 1 << 24  # bytes and lines of compressed content that are searched for a fault
 _FEW = 100  # columns, of which `_sound_line` makes a pattern
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _DIGITS = re.compile(r"-?[0-9]+")
@@ -127,7 +127,8 @@ def _sound_line(dialect: Dialect, kinds: Mapping[str, str], gaps: bool) -> re.Pa
 
 
 def _doubtful_rows(path: str, dialect: Dialect, sound: re.Pattern[str] | None) -> Iterator[tuple[int, list[str]]]:
-    """The rows that may have a fault, with their line numbers. Compressed content is examined up to `EXAMINED`."""
+    """The rows that may have a fault, with their line numbers. Compressed content is examined up to `EXAMINED` bytes
+    and `EXAMINED_LINES`."""
     with files.open_bytes(path) as stream:
         newline = None if dialect.bare_cr or dialect.delimiter == BLANKS else ""
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline=newline)
@@ -135,16 +136,13 @@ def _doubtful_rows(path: str, dialect: Dialect, sound: re.Pattern[str] | None) -
         try:
             for _ in range(dialect.skip):
                 text.readline()
-            for line, raw in enumerate(text, start=dialect.skip + 1):
-                if compressed and growth.content > EXAMINED:
-                    return
+            lines = _examined(text, growth) if compressed else text
+            for line, raw in enumerate(lines, start=dialect.skip + 1):
                 if sound is not None and sound.fullmatch(raw):
                     continue
                 if dialect.delimiter != BLANKS:
                     if '"' in raw:  # from here on, a line may end inside a value
-                        for line, row in _records(itertools.chain([raw], text), dialect, line):  # noqa: B020
-                            if compressed and growth.content > EXAMINED:
-                                return
+                        for line, row in _records(itertools.chain([raw], lines), dialect, line):  # noqa: B020
                             yield line, row
                         return
                     raw = raw.rstrip("\r\n")
@@ -155,6 +153,14 @@ def _doubtful_rows(path: str, dialect: Dialect, sound: re.Pattern[str] | None) -
             raise FileError(problem, path=path, remedy="save the file as UTF-8") from error
         except csv.Error as error:
             raise FileError(f"invalid quotes or a field that is too long: {error}", path=path, line=line + 1) from error
+
+
+def _examined(lines: Iterable[str], growth: Any) -> Iterator[str]:
+    """The first lines of compressed content."""
+    for line in itertools.islice(lines, EXAMINED_LINES):
+        if growth.content > EXAMINED:
+            return
+        yield line
 
 
 def _fields(line: str, dialect: Dialect) -> list[str]:

@@ -9,6 +9,7 @@ import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from dgraph.arguments import check_flag
 from dgraph.errors import FileError, OptionError
@@ -44,9 +45,14 @@ class Dialect:
     doubtful: tuple[str, ...] = ()  # a first row that is read as an edge but may be a header
     sample: tuple[tuple[str, ...], ...] = ()  # some rows from the head
 
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The position of each column, also where there are very many."""
+        return {name: place for place, name in enumerate(self.names)}
+
     def looks_numeric(self, name: str) -> bool:
         """Whether the values of a column at the head of the file are numbers; some may be missing."""
-        place = self.names.index(name)
+        place = self.places[name]
         fields = (row[place].strip() for row in self.sample if place < len(row))
         return all(looks_like_number(field) or field in GAPS for field in fields)
 

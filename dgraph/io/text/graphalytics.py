@@ -25,6 +25,7 @@ from dgraph.io.text.plain_text import check_text_ids, warn_of_whole_numbers
 from dgraph.io.text.table_reader import read_table, require_rows, write_rows
 
 SUFFIXES = (".v", ".e", ".properties")
+_MOST_PROPERTIES = 16 << 20  # bytes of a .properties file
 
 
 def read(
@@ -88,7 +89,7 @@ def read_properties(path: str) -> dict[str, str]:
     known: tuple[str, ...] = ("vertex-file", "edge-file", "meta.", "directed", "edge-properties.", "vertex-properties.")
     known += ("bfs.", "cdlp.", "lcc.", "pr.", "sssp.", "wcc.", "algorithms")
     entries = {}
-    text = files.read_bytes(path).decode("utf-8", errors="replace")
+    text = files.read_bytes(path, most=_MOST_PROPERTIES).decode("utf-8", errors="replace")
     for line in text.splitlines():
         key, equals, value = line.partition("=")
         key = key.strip()

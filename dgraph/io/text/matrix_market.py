@@ -33,6 +33,7 @@ _TYPES = {"bool": (0, 1), "float": None, "double": None, "int64_t": (-(2**63), 2
 _TYPES |= {f"int{bits}_t": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32)}
 _TYPES |= {f"uint{bits}_t": (0, 2**bits - 1) for bits in (8, 16, 32)}
 _COMMENT_LIMIT, _HEAD = 1 << 24, 1 << 10  # bytes of comments, and of a line, that are looked at
+_MOST_COMMENTS = 1 << 20  # lines
 
 
 class MatrixHeader(NamedTuple):
@@ -129,7 +130,7 @@ def _header_lines(stream: io.BufferedReader) -> tuple[str, str | None, str, int]
     if not banner.lower().startswith("%%matrixmarket"):
         return banner, None, "", 1
     number = 1
-    while read < _COMMENT_LIMIT and (line := stream.readline(_COMMENT_LIMIT)):
+    while read < _COMMENT_LIMIT and number < _MOST_COMMENTS and (line := stream.readline(_COMMENT_LIMIT)):
         number, read, text = number + 1, read + len(line), line.strip()
         if text[:11].lower() == b"%%graphblas":
             words = text.decode("utf-8", errors="replace").lower().split()[1:]

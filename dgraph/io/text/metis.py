@@ -26,6 +26,7 @@ _LINES = 1 << 16  # lines per write
 _HEADER, _MOST_WEIGHTS = 200, 1 << 12  # bytes of a header that are looked at; weights of a vertex, each one a column
 _EACH, _EACH_NUMBER, _EACH_ROW = 4, 40, 24  # bytes of memory for a byte of the file, a number and a row
 _COMMENT = re.compile(rb"(?m)^[ \t]*%[^\n]*\n?")
+_HEADER_LINE = re.compile(rb"(?m)^[ \t\r\v\f]*+[^%\s][^\n]*")
 _FORMAT = re.compile("[01]{1,3}")
 
 
@@ -74,15 +75,10 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = "auto") -> Edge
 
 
 def _header(path: str, data: bytes) -> tuple[MetisHeader, bytes]:
-    line = at = 0
-    while at < len(data):
-        end = data.find(b"\n", at) + 1 or len(data)
-        text, at = data[at:end].strip(), end
-        line += 1
-        if text and not text.startswith(b"%"):
-            break
-    else:
+    found = _HEADER_LINE.search(data)
+    if found is None:
         raise FileError("no header, only blank and comment lines", path=path, remedy="start with `vertices edges`")
+    text, at, line = found[0].strip(), found.end() + 1, data.count(b"\n", 0, found.start()) + 1
     words = text[:_HEADER].decode("utf-8", errors="replace").split()
     shown = " ".join(words)[:60]
     if not 2 <= len(words) <= 4 or not all(re.fullmatch("[0-9]{1,18}", word) for word in words):

@@ -87,7 +87,7 @@ class ColumnSpec:
         choice = {"source": source, "destination": destination, "weight": weight, "columns": columns}
         chosen, label, self.unweighted = choose_columns(path, names, find, **choice, numeric=dialect.looks_numeric)
         if not dialect.header:
-            places = [names.index(str(name)) for name in self.unweighted.instead or ()]
+            places = [dialect.places[str(name)] for name in self.unweighted.instead or ()]
             self.unweighted = NoWeight(places)
         if source is None and destination is None:
             refuse_arrows(path, dialect, (names.index(chosen[0]), names.index(chosen[1])))
