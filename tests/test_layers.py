@@ -361,7 +361,7 @@ def test_an_import_that_climbs_is_found(name, text):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("dgraph.graph", "from dgraph import errors, options"),
+        ("dgraph.graph", "from dgraph import arguments, errors"),
         ("dgraph.graph", "import dask.dataframe, numpy"),
         ("dgraph.programs.program", "if TYPE_CHECKING:\n    from dgraph.partition import build_kernels as kernels"),
         ("dgraph.io.lazy_edges", "from dgraph.graph import Graph\nimport dask"),

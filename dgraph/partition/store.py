@@ -5,7 +5,9 @@ The file name of a block is derived from the partition's number and the block's 
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,11 @@ from dgraph.partition.manifest import require
 from dgraph.partition.partition import Partition
 from dgraph.partition.proxies import Proxies
 
+SMALL = 4096  # bytes of a block that is read rather than mapped
+LONGEST_HEADER = 1 << 10  # bytes
+HEADER = re.compile(  # as NumPy writes it for arrays of numbers
+    rb"\x93NUMPY\x01\x00..\{'descr': '([^']*)', 'fortran_order': False, 'shape': \(([0-9, ]*)\), \} *\n", re.DOTALL
+)
 Entry = dict[str, Any]  # a block's entry in the manifest: its size in bytes and its checksum
 
 
@@ -41,13 +48,29 @@ def read_array(folder: Path, name: str, entry: Entry) -> np.ndarray:
     path = _checked_path(folder / f"{name}.npy", entry)
     try:
         with explain_lack_of_memory(path):
-            array = np.load(path, mmap_mode="c" if entry["bytes"] > 4096 else None, allow_pickle=False).view(np.ndarray)
+            array = _mapped(path, entry["bytes"] > SMALL)
     except RoomError:
         raise
-    except Exception as cause:  # NumPy parses the header with Python's tokenizer, which raises many errors
+    except (OSError, ValueError, TypeError, OverflowError) as cause:
         raise StorageError(f"{path}: not a block of a saved graph ({cause}); save the graph again") from cause
     _check(checksum(array), entry, path)
     return array
+
+
+def _mapped(path: Path, mapped: bool) -> np.ndarray:
+    """The array in a file, mapped into memory or read. NumPy's own reader lets Python parse the header, which fails now
+    and then where several threads do so at the same time."""
+    with path.open("rb") as file:
+        head = file.read(LONGEST_HEADER)
+        found = HEADER.match(head)
+        if found is None:
+            raise ValueError("its header is not that of a block")
+        dtype, offset = np.dtype(found[1].decode()), found.end()
+        shape = tuple(int(size) for size in found[2].split(b",") if size.strip())
+        if mapped:
+            return np.memmap(file, dtype, "c", offset, shape).view(np.ndarray)
+        file.seek(offset)
+        return np.frombuffer(bytearray(file.read()), dtype, math.prod(shape)).reshape(shape)
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> Entry:

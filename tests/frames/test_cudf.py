@@ -143,4 +143,4 @@ def test_reading_on_a_gpu_without_cudf_is_refused(tmp_path, monkeypatch):
 def test_imports_and_runs_on_cpus_do_not_import_cudf():
     text = "import sys, dgraph as dg; dg.wcc(dg.grid(rows=3, cols=3, parts=2), device='auto').compute()"
     text += "; there = {'numba.cuda', 'cupy', 'cudf', 'dask_cudf', 'pylibcugraph', 'rmm'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", f"{text}; assert not there, there"], check=True, timeout=100)
+    subprocess.run([sys.executable, "-c", f"{text}; assert not there, there"], check=True)
