@@ -43,6 +43,14 @@ def test_the_smallest_encoding_is_chosen(length):
         np.testing.assert_array_equal(decode(buffer)[1][0], values[0][changed])
 
 
+@pytest.mark.parametrize("length", [65_536, 65_537, 131_072])
+def test_positions_of_long_slices_come_back(length):
+    changed = np.zeros(length, bool)
+    changed[[0, 5, length - 1]] = True
+    positions, (values,) = decode(encode(changed, [np.arange(length)]))
+    assert positions.tolist() == values.tolist() == [0, 5, length - 1]
+
+
 def test_no_mask_means_all():
     positions, (values,) = decode(encode(None, [np.arange(7)]))
     assert positions == slice(0, 7)

@@ -35,6 +35,7 @@ def test_metis_keeps_each_edge_once(put):
         ("2 1 7\n2\n1\n", "fmt '7'"),
         ("a b\n", "header 'a b'"),
         ("2 1\n2 x\n1\n", "row of vertex 1"),
+        ("2 2\n0 2\n1 0\n", "has neighbour 0, but there are 2 vertices .ids run from 1 to 2"),
         ("% only\n", "no header"),
         ("2 1\n2.5\n1\n", "whole number"),
         ("2 1\n2e300\n1\n", "whole number"),

@@ -58,3 +58,11 @@ def test_dense_ranges_need_no_bitmap():
     assert ranks.is_dense
     assert ranks.members().tolist() == [-3, -2, -1, 0, 1]
     assert ranks.number(np.array([1, -3])).tolist() == [4, 0]
+
+
+@pytest.mark.parametrize("ranks", [Ranks(3, 128), Ranks.of_bitmap(3, bitmap([np.array([3, 5, 130])], 3, 130))], ids=str)
+def test_the_first_id_that_is_no_member_is_named(ranks):
+    members = ranks.members()
+    assert ranks.missing(members) is None
+    for other in (2, 131, -1, 1 << 40):
+        assert ranks.missing(np.append(members, [other, other + 1])) == other

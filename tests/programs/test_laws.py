@@ -11,7 +11,7 @@ from dgraph.errors import OptionError, ProgramError
 from dgraph.programs import laws, reference
 from dgraph.programs.analysis import analyse
 from dgraph.programs.law_trials import try_laws
-from dgraph.programs.monoid import MAX, MIN, MONOIDS, NEIGHBOURHOODS, SUM, Monoid
+from dgraph.programs.monoid import H_INDEX, HEAVIEST, MAX, MIN, MONOIDS, MOST_FREQUENT, NEIGHBOURHOODS, SUM, Monoid
 from dgraph.programs.program import Delta, Global, Message, State, VertexProgram
 from dgraph.runs import law_checks
 
@@ -36,6 +36,19 @@ def test_monoids(merge, a, b, c):
         laws.check_merge(merge, a, b, c, merge.identity(bool))
     else:
         laws.check_merge(merge, a, b, c)
+
+
+@pytest.mark.parametrize(
+    ("merge", "messages", "expected"),
+    [
+        (MOST_FREQUENT, ([5, 3, 3, 5, 9], 0), 3),
+        (HEAVIEST, ([5, 3, 3, 9], 0, [4, 1, 3, 2]), (3, 4)),
+        (H_INDEX, ([3, 0, 3, 1], 0), 2),
+    ],
+    ids=str,
+)
+def test_of_equal_messages_the_smallest_counts(merge, messages, expected):
+    assert merge.meaning(*messages) == expected
 
 
 @pytest.mark.parametrize("merge", NEIGHBOURHOODS, ids=repr)
