@@ -23,7 +23,7 @@ from harness import Claim
 import dgraph as dg
 from dgraph.agents.agent import agent_of
 from dgraph.agents.daemon import LOST, BlockCall, Daemon
-from dgraph.agents.daemon_settings import NO_DAEMONS, DaemonKind
+from dgraph.agents.daemon_settings import NO_DAEMONS
 from dgraph.agents.own_process_daemon import ProcessDaemon
 from dgraph.bench.local_cluster import local_cluster
 from dgraph.bench.turns import take_turns, timed
@@ -65,7 +65,7 @@ class Bench:
 
     def checked(self, run: Callable[..., Any], **how: Any) -> Any:
         """A run whose answer is checked against the solver's."""
-        found = run(engine="gas", **how)
+        found = run(**{"engine": "gas", **how})
         mine, theirs = (one.compute().iloc[:, 1].to_numpy() for one in (found, run()))
         if not np.allclose(mine, theirs, rtol=1e-9, equal_nan=True):
             raise AnswerError(f"{how}: other values than the solver's")
@@ -124,7 +124,7 @@ def pipeline(bench: Bench) -> None:
         ours, theirs, costs = [], [], {}
         for trial in range(bench.trials + 1):
             streamed = bench.checked(run, daemons="own process").report
-            whole = bench.checked(run, daemons="own process", pipeline_block=None).report
+            whole = bench.checked(run, daemons=dg.Daemons("own process", block=None)).report
             if not trial:
                 continue
             rows = streamed[(streamed["blocks"] > 0) & streamed["k1"].notna()]
@@ -150,7 +150,7 @@ def stand_in(bench: Bench) -> None:
     row = None
     for _ in range(bench.trials):
         for size, seconds in sweep.items():
-            found = bench.checked(run, daemons=[EQUAL], pipeline_block=size).report
+            found = bench.checked(run, daemons=dg.Daemons([EQUAL], block=size)).report
             seconds.append(float(found["pipeline"].iloc[3:].median()))  # the first three measure the costs
             row = found.iloc[-1] if size == "auto" else row
     ours, none = sweep.pop("auto"), sweep.pop(None)
@@ -175,7 +175,7 @@ def cache(bench: Bench) -> None:
     ours = [float(bench.checked(run, **how).report["moved"].sum()) for _ in range(bench.trials)]
     plain = {
         "daemons": dg.Daemons("own process", block=block, cache=0),
-        "optimisations": dg.Optimisations(lazy_upload=False),
+        "engine": dg.Gas(optimizations=dg.Optimizations(lazy_upload=False)),
     }
     theirs = [float(bench.checked(run, **plain).report["moved"].sum()) for _ in range(bench.trials)]
     bench.claim("vertices moved by SSSP, cache and lazy upload", "neither", 0.5, "bytes").record(ours, theirs)
@@ -184,11 +184,11 @@ def cache(bench: Bench) -> None:
 def lazy_upload(bench: Bench) -> None:
     """Bytes between four partitions if owners update only the copies that will send, and if they update all."""
     graph = dg.rmat(scale=bench.scale, edge_factor=16, seed=1, weights=(1, 255), parts=4)
-    run = partial(dg.sssp, graph, bench.source(), predecessors=False, local_rounds=1)
+    run = partial(dg.sssp, graph, bench.source(), predecessors=False)
     expected = bench.operations()["SSSP"]().compute()
     sent: dict[bool, list[float]] = {True: [], False: []}
     for lazy, counts in sent.items():
-        found = run(optimisations=dg.Optimisations(lazy_upload=lazy))
+        found = run(engine=dg.Gas(local_rounds=1, optimizations=dg.Optimizations(lazy_upload=lazy)))
         if not found.compute().equals(expected):
             raise AnswerError(f"{lazy=}: other values than the solver's")
         counts.append(float(found.report["bytes"].sum()))
@@ -200,7 +200,7 @@ def lazy_upload(bench: Bench) -> None:
 def skip(bench: Bench) -> None:
     """Exchanges of two worker processes on a grid, and the cost of looking for quiet rounds if there are none."""
     vertices, on = 1 << (bench.scale + 1), {}
-    off = {"local_rounds": 1, "optimisations": dg.Optimisations(skip_exchange=False)}
+    off = {"engine": dg.Gas(local_rounds=1, optimizations=dg.Optimizations(skip_exchange=False))}
     with local_cluster(2, 1) as client:
         grid = dg.grid(rows=200, cols=200, parts=2, client=client)
         found, other = (dg.bfs(grid, 0, **how) for how in (on, off))
@@ -216,9 +216,9 @@ def skip(bench: Bench) -> None:
             if not found.compute().equals(expected):
                 raise AnswerError("other distances with or without skipping")
 
-        ways = {skips: dg.Optimisations(skip_exchange=skips) for skips in (True, False)}
-        search = partial(dg.bfs, uniform, 0, local_rounds=1)
-        runs = {skips: (partial(search, optimisations=way), check) for skips, way in ways.items()}
+        ways = {skips: dg.Optimizations(skip_exchange=skips) for skips in (True, False)}
+        engines = {skips: dg.Gas(local_rounds=1, optimizations=way) for skips, way in ways.items()}
+        runs = {skips: (partial(dg.bfs, uniform, 0, engine=engine), check) for skips, engine in engines.items()}
         seconds = take_turns(runs, 4 * bench.trials, warmups=0)
     what = f"BFS on a uniform graph of {vertices:,} vertices, two workers, with skipping"
     Claim("agents", what, "without", 1.02).record(*seconds.values())
@@ -238,7 +238,9 @@ class Restarted(ProcessDaemon):
 
 
 @dataclass(frozen=True)
-class Restarting(DaemonKind):
+class Restarting:
+    device: str = "cpu"
+
     def start(self, threads: int) -> Daemon:
         return Restarted(threads)
 
@@ -248,7 +250,7 @@ def start_up(bench: Bench) -> None:
     run, times = bench.operations()["PageRank"], ([], [])
     for trial in range(2):
         for kind, seconds in zip(("own process", [Restarting()]), times, strict=True):
-            found = bench.checked(run, daemons=kind, pipeline_block=None)
+            found = bench.checked(run, daemons=dg.Daemons(kind, block=None))
             if trial:
                 seconds.append(float(found.report["busy"].sum()))
     what = f"PageRank of {ROUNDS} supersteps, a daemon that starts once"
@@ -264,7 +266,7 @@ def balance(bench: Bench) -> None:
         ends = {"source": "source", "destination": "destination", "vertices": bench.graph.vertices.compute()}
         graph = dg.Graph.from_edges(frame, **ends, parts=2, capacities=capacities)
         for trial in range(bench.trials + 1):
-            found = dg.pagerank(graph, max_iter=5, tol=0, daemons=kinds, pipeline_block=1 << 16)
+            found = dg.pagerank(graph, max_iter=5, tol=0, daemons=dg.Daemons(kinds, block=1 << 16))
             expected = dg.pagerank(bench.graph, max_iter=5, tol=0).compute()["pagerank"]
             if not np.allclose(found.compute()["pagerank"], expected):
                 raise AnswerError("ranks are others than the solver's")

@@ -64,10 +64,9 @@ class Case:
         return dg.pagerank(self.graph, tol=tol, max_iter=2000, **options)
 
     def in_rounds(self):
-        only = (
-            {"local_rounds": 1} if self.operation == "sssp" else {}
-        )  # kernels in rounds, without a solver in each round
-        return self.run(engine="bsp", **only, tol=RESIDUAL)
+        # kernels in rounds, without a solver in each round
+        engine = dg.Bsp(local_rounds=1) if self.operation == "sssp" else "bsp"
+        return self.run(engine=engine, tol=RESIDUAL)
 
     def by_block(self, **options):
         return self.run(tol=RESIDUAL, engine=dg.BlockDescent(**options))
@@ -101,7 +100,7 @@ def table_of_epochs(cases, sizes):
         for order, size in product(("priority", "cyclic"), (None, *sizes)):
             if size is not None and size > case.graph.num_vertices * 8:
                 continue
-            result = case.by_block(operator="push", order=order, block_size=size)
+            result = case.by_block(operator="push", order=order, block_size=size or "auto")
             epochs = case.epochs(result, f"{case.operation} {order} {size}")
             curve = result.report[["epochs", "residual"]].to_numpy().tolist()
             row = {"graph": name, "operation": case.operation, "order": order, "block size": size, "epochs": epochs}

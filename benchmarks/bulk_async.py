@@ -54,7 +54,7 @@ COLUMNS = {
     "wcc": ("component",),
     "pagerank": ("pagerank",),
 }
-FREE, STEPS, SETTLED = {"engine": "bulk_async"}, {"engine": "bsp", "local_rounds": 1}, {"engine": "bsp"}
+FREE, STEPS, SETTLED = {"engine": "bulk_async"}, {"engine": dg.Bsp(local_rounds=1)}, {"engine": "bsp"}
 AS_NEAR = {"engine": "bsp", "tol": TOLERANCE}  # PageRank in rounds, to the same accuracy as without rounds
 REPORTS: list[pd.DataFrame] = []  # for the plot
 

@@ -40,12 +40,11 @@ _NAMES = {
     "dgraph.programs.syntax": "dot",
     "dgraph.runs.explanations": "explain",
     "dgraph.runs.execution": "run",
-    "dgraph.runs.option_values": "BlockDescent BulkAsync Daemons Gpu Optimisations",
+    "dgraph.options": "Gas Bsp BulkAsync BlockDescent Optimizations Cuda Daemons Checkpoint",
     # where and how to run: policies, workers of unequal speed, lost workers
     "dgraph.partition.policies": "Policy",
     "dgraph.cluster.calibration": "capacities",
     "dgraph.partition.balance": "daemons_for",
-    "dgraph.checkpoint.checkpoint": "Checkpoint",
     "dgraph": "errors",
     "dgraph.programs": "laws reference",
 }
@@ -59,7 +58,6 @@ if TYPE_CHECKING:  # type checkers consider only `name as name` public
     from dgraph import errors as errors
     from dgraph.programs import laws as laws
     from dgraph.programs import reference as reference
-    from dgraph.checkpoint.checkpoint import Checkpoint as Checkpoint
     from dgraph.cluster.calibration import capacities as capacities
     from dgraph.runs.explanations import explain as explain
     from dgraph.graph import Graph as Graph
@@ -128,12 +126,15 @@ if TYPE_CHECKING:  # type checkers consider only `name as name` public
         vertex as vertex,
     )
     from dgraph.runs.execution import run as run
-    from dgraph.runs.option_values import (
+    from dgraph.options import (
         BlockDescent as BlockDescent,
+        Bsp as Bsp,
         BulkAsync as BulkAsync,
+        Checkpoint as Checkpoint,
+        Cuda as Cuda,
         Daemons as Daemons,
-        Gpu as Gpu,
-        Optimisations as Optimisations,
+        Gas as Gas,
+        Optimizations as Optimizations,
     )
     from dgraph.programs.syntax import dot as dot
 

@@ -1,4 +1,4 @@
-"""Checks of the options that users pass.
+"""Checks of the options that users pass, and what all classes of options have in common.
 
 NumPy's numbers count as numbers, and each error names the value and what is allowed.
 """
@@ -6,14 +6,16 @@ NumPy's numbers count as numbers, and each error names the value and what is all
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from functools import wraps
 from reprlib import repr as short
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, dataclass_transform
 
 import numpy as np
 
 from dgraph.errors import InputError, OptionError
+from dgraph.native.free_memory import parse_bytes
 from dgraph.phrases.phrases import format_option
 from dgraph.phrases.suggestions import ALIKE, CLOSE_MATCH, choices, suggestion
 
@@ -22,33 +24,25 @@ AUTO = "auto"
 GRAPH_OPTIONS = (
     *("weight", "directed", "vertices", "loops", "repeats", "symmetrize", "policy", "parts", "capacities", "client"),
 )
-# Options of 0.9 that are now part of a value, and how to write them; this table goes with the next release.
-MOVED = {
-    **{name: f"engine=dgraph.BlockDescent({name}={{value}})" for name in ("block_size", "order", "mode", "operator")},
-    **{
-        name: f"optimisations=dgraph.Optimisations({name}={{value}})"
-        for name in (
-            *("direction", "active_only", "drop_weights", "changed_only", "skip_exchange", "lazy_upload", "exchange"),
-        )
-    },
-    "vertex_cache": 'daemons=dgraph.Daemons("own process", cache={value})',
-    "memory_budget": "device=dgraph.Gpu(memory_budget={value})",
-}
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def known_options(
-    *more: Callable[..., Any], by_engine: Mapping[str, Callable[..., Any]] = {}, without: Sequence[str] = ()
+    *more: Callable[..., Any],
+    by_engine: Mapping[str, Callable[..., Any]] = {},
+    old: Callable[[Collection[str], dict[str, Any]], None] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function that also takes the options of the functions `more`: refuse unknown options, and suggest the
-    nearest known name. If the user chooses an engine listed in `by_engine`, call that function instead. `without` names
-    options of the functions `more` that are theirs alone."""
+    nearest known name. If the user chooses an engine listed in `by_engine`, call that function instead. `old` refuses
+    options that are written in another way now."""
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
-        parameters = [one for each in (function, *more) for one in inspect.signature(each).parameters.values()]
-        names = (one.name for one in parameters if one.kind is not one.VAR_KEYWORD and one.name not in without)
-        known = list(dict.fromkeys(names))
+        own = inspect.signature(function).parameters.values()
+        parameters = [*own, *(one for each in more for one in inspect.signature(each).parameters.values())]
+        known = list(dict.fromkeys(one.name for one in parameters if one.kind is not one.VAR_KEYWORD))
+        named = [one.name for one in own if one.kind is one.KEYWORD_ONLY]
+        most = None if any(one.kind is one.VAR_POSITIONAL for one in own) else len(own) - len(named)
         title = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
         @wraps(function)
@@ -58,8 +52,13 @@ def known_options(
                     f"{title} expects a dgraph.Graph, got {type(positional[0]).__name__}; make one with "
                     "Graph.from_edges (frames), dgraph.read_edges (files), or dgraph.from_networkx and the like"
                 )
+            if most is not None and len(positional) > most and named:
+                extra = short(positional[most])
+                raise OptionError(f"{title} takes {extra} by name: write one of {', '.join(named)} before it")
             for name, value in options.items():
                 if name not in known:
+                    if old is not None:
+                        old(known, options)
                     raise OptionError(_unknown(title, known, name, value))
             engine = options.get("engine")
             chosen = by_engine.get(engine, function) if isinstance(engine, str) else function
@@ -78,9 +77,6 @@ def known_fields(cls: type[R]) -> type[R]:
 
 def _unknown(function: str, known: list[str], name: str, value: Any) -> str:
     """What to say about an option that a function does not have."""
-    if "engine" in known and name in MOVED:
-        spelling = MOVED[name].format(value=short(value))
-        return f"{format_option(name, value)} is spelled differently since 0.10: write {spelling}"
     named = [one for one in known if one not in ("self", "cls", "frame", "graph", "program")]
     of_graph = "graph" in known and name in GRAPH_OPTIONS
     near = suggestion(name, named, CLOSE_MATCH if of_graph else ALIKE, said="did you mean {}=?".format)
@@ -100,6 +96,14 @@ def check_integer(name: str, value: Any, low: int = 1, high: int | None = None, 
         bounds = f">= {low}" if high is None else f"from {low} to {high}"
         raise OptionError(f"{format_option(name, value)} must be an integer {bounds}{', or None' if or_none else ''}")
     return int(value)
+
+
+def check_bytes(name: str, value: Any, low: int) -> int:
+    """Return a number of bytes, which may be text such as "4 GiB", as an int."""
+    size = parse_bytes(value) if isinstance(value, str) else value
+    if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < low:
+        raise OptionError(f'{format_option(name, value)} must be a number of bytes >= {low}, such as 4096 or "4 GiB"')
+    return int(size)
 
 
 def check_limits(max_iter: Any, tol: Any) -> None:
@@ -181,7 +185,78 @@ def values_by_vertex(name: str, values: Any) -> Mapping[Any, Any] | None:
     return mapping
 
 
-def refuse_columns(options: dict[str, Any], remedy: str) -> None:
-    """Refuse `columns=` in an operation that sets its program's columns itself."""
-    if "columns" in options:
-        raise OptionError(f"columns= is for your own programs, in dgraph.run; {remedy}")
+VALUES: list[Any] = []  # all classes of options
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+def value(cls: type[R]) -> type[R]:
+    """Decorate a class of options: a frozen dataclass whose fields are keywords, whose repr can be pasted, and which
+    answers a wrong call with an OptionError."""
+    made = dataclass(frozen=True, kw_only=True, repr=False)(cls)
+    fill = made.__init__
+
+    def __init__(self: Any, *positional: Any, **given: Any) -> None:
+        named = [one.name for one in fields(self)]
+        allowed = [one.name for one in fields(self) if not one.kw_only]
+        if len(positional) > len(allowed):
+            extra = positional[len(allowed)]
+            raise OptionError(f"dg.{cls.__name__} takes {extra!r} by name: write one of {', '.join(named)} before it")
+        given = {**dict(zip(allowed, positional, strict=False)), **given}
+        for name, passed in given.items():
+            if name not in named:
+                raise OptionError(f"dg.{cls.__name__} has no option {shown(name, passed)}; {_remedy(cls, name)}")
+        for one in fields(self):
+            if one.default is MISSING and one.name not in given:
+                raise OptionError(f"dg.{cls.__name__} needs {one.name}=, which has no default")
+        fill(self, **given)
+
+    setattr(made, "__init__", __init__)  # noqa: B010  (mypy allows no assignment to a method)
+    setattr(made, "__repr__", _call)  # noqa: B010
+    setattr(made, "__signature__", _signature(made))  # noqa: B010
+    VALUES.append(made)
+    return made
+
+
+def _call(self: Any) -> str:
+    """The call that makes this value, with what differs from the defaults; to be pasted after `import dgraph as dg`."""
+    said = [
+        f"{one.name}={held!r}" if one.kw_only else repr(held)
+        for one in fields(self)
+        if (held := getattr(self, one.name)) != one.default
+    ]
+    return f"dg.{type(self).__name__}({', '.join(said)})"
+
+
+def _signature(cls: Any) -> inspect.Signature:
+    """What `help` shows: the fields by name, and those that need none first."""
+    parameter = inspect.Parameter
+    return inspect.Signature(
+        [
+            parameter(
+                one.name,
+                parameter.KEYWORD_ONLY if one.kw_only else parameter.POSITIONAL_OR_KEYWORD,
+                default=parameter.empty if one.default is MISSING else one.default,
+                annotation=one.type,
+            )
+            for one in fields(cls)
+        ]
+    )
+
+
+def _remedy(cls: Any, name: str) -> str:
+    """What to write instead of an option that a value does not have."""
+    named = [one.name for one in fields(cls)]
+    others = [f"dg.{one.__name__}" for one in VALUES if name in [each.name for each in fields(one)]]
+    if others:
+        return f"{', '.join(others[:-1])} and {others[-1]} have it" if others[1:] else f"{others[0]} has it"
+    return suggestion(name, named) or f"its options are {', '.join(named)}"
+
+
+def shown(name: str, given: Any) -> str:
+    """An argument as the user wrote it."""
+    return f"{name}={given!r}" if isinstance(given, tuple(VALUES)) else format_option(name, given)
+
+
+def assign(self: Any, name: str, normal: Any) -> None:
+    """Set a field of a frozen value while it is made."""
+    object.__setattr__(self, name, normal)

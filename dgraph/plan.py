@@ -1,4 +1,4 @@
-"""The plan of a run: engine, device, limits and optimisations."""
+"""The plan of a run: engine, device, limits and optimizations."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ ASYNCHRONOUS = ("bulk_async",)  # engines in which partitions do not wait for ea
 DESCENT = "block_descent"
 WITHOUT_COMMON_ROUNDS = (*ASYNCHRONOUS, DESCENT)  # engines without common rounds, which end when no work is left
 CUGRAPH = "cugraph"  # not an engine of programs: operations are handed to cuGraph instead
+TASK_GRAPH = "graph"  # messages travel as edges of Dask's task graph
 LOCAL = "local"  # not an engine: the program's own solver, if the graph is one partition
 
 

@@ -19,6 +19,7 @@ ROOMS = (
     "dgraph.errors",
     "dgraph.native",
     "dgraph.arguments",
+    "dgraph.options",
     # what a program is and means; edges at rest
     "dgraph.programs",
     "dgraph.frames",

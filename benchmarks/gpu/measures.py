@@ -143,7 +143,7 @@ def superstep(length: int) -> list[Finding]:
     path = dg.Graph.from_edges({"src": np.arange(length), "dst": np.arange(1, length + 1)})
 
     def run() -> float:
-        result = dg.sssp(path, 0, predecessors=False, device="cuda", optimisations=dg.Optimisations(direction="push"))
+        result = dg.sssp(path, 0, predecessors=False, device="cuda", engine=dg.Gas(direction="push"))
         return elapsed(result) / result.rounds
 
     run()  # compiles
@@ -194,10 +194,10 @@ def streaming(graph: dg.Graph) -> list[Finding]:
     """Edges that pass through in every round: the rate beside that of one large pinned copy, and without a pipeline."""
     edges, vertices = 4 * graph.num_edges, 100 * graph.num_vertices + (1 << 14)
     memory, rounds = own_memory(), 3
-    how = {"max_iter": rounds, "tol": 0, "device": dg.Gpu(memory_budget=memory.used + vertices + edges // 2)}
+    room = memory.used + vertices + edges // 2
 
     def run(block: Any) -> tuple[float, Any]:
-        found = dg.pagerank(graph, pipeline_block=block, **how)
+        found = dg.pagerank(graph, max_iter=rounds, tol=0, device=dg.Cuda(memory=room, block=block))
         return found.report["streamed"].sum() / elapsed(found), found
 
     run("auto")

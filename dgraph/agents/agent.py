@@ -18,13 +18,14 @@ from typing import Any, Protocol
 
 from dgraph.agents.block_stream import StreamingConnection
 from dgraph.agents.daemon import Daemon
-from dgraph.agents.daemon_settings import DaemonKind, DaemonSettings
+from dgraph.agents.daemon_settings import DaemonSettings
 from dgraph.agents.lane import Costs, DaemonHandle, Lane
 from dgraph.codegen.cuda.cuda_kernels import folded
 from dgraph.codegen.recipe import Recipe
 from dgraph.devices.cpu import Cpu
 from dgraph.devices.cuda import CudaDevice
 from dgraph.devices.probe import require_cuda
+from dgraph.options import DaemonKind
 from dgraph.pipeline.block_size import CostFit
 from dgraph.tables.vertex_arrays import VertexArrays
 

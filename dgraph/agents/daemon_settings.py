@@ -1,38 +1,23 @@
-"""The user's settings for daemons: which ones a worker has, how long blocks are, and how much daemons cache."""
+"""The daemons of each worker, how long their blocks are, and how much they cache: what the options `daemons=` and
+`device=` mean on a worker."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from dgraph.agents.cuda_daemon import CudaDaemon
 from dgraph.agents.daemon import CpuDaemon, Daemon
 from dgraph.agents.own_process_daemon import BEAT_TIMEOUT, ProcessDaemon
-from dgraph.arguments import AUTO, is_default
+from dgraph.arguments import AUTO
 from dgraph.devices.probe import CPU, CUDA, require_cuda
 from dgraph.errors import OptionError
-from dgraph.phrases.phrases import format_option
-
-CACHE_BYTES = 64 << 20  # bytes of vertices that a daemon caches per partition
-IN_PROCESS, OWN_PROCESS = "in process", "own process"
-
-
-class DaemonKind(ABC):
-    """A kind of daemon: a small value that is sent to workers and starts a daemon there. Equal kinds share one."""
-
-    device: str = CPU  # the device whose kernels it runs
-
-    @abstractmethod
-    def start(self, threads: int) -> Daemon:
-        """Start a daemon, on a worker."""
+from dgraph.options import DEFAULT_CACHE, IN_PROCESS, OWN_PROCESS, Cuda, DaemonKind, Daemons
 
 
 @dataclass(frozen=True)
-class InProcess(DaemonKind):
+class InProcess:
     """A device in the process of the worker: a GPU (experimental) or the CPU, which may share a queue of blocks."""
 
     device: str = CPU
@@ -45,7 +30,7 @@ class InProcess(DaemonKind):
 
 
 @dataclass(frozen=True)
-class OwnProcess(DaemonKind):
+class OwnProcess:
     """A device in a process of its own, which counts as hung after `patience` seconds without a heartbeat."""
 
     patience: float = BEAT_TIMEOUT
@@ -70,7 +55,7 @@ class DaemonSettings:
 
     daemons: tuple[DaemonKind, ...] | Mapping[int, tuple[DaemonKind, ...]] = ()  # for all workers, or by worker number
     pipeline_block: int | str | None = AUTO  # edges; None: all edges are one block, without a pipeline
-    vertex_cache: int = CACHE_BYTES  # bytes; 0 turns it off
+    vertex_cache: int = DEFAULT_CACHE  # bytes; 0 turns it off
     memory_budget: int | None = None  # bytes of GPU memory; edges that do not fit are streamed in blocks
 
     @property
@@ -102,67 +87,30 @@ class DaemonSettings:
 NO_DAEMONS = DaemonSettings()
 
 
-def settings(
-    daemons: Any, pipeline_block: Any, vertex_cache: Any, memory_budget: Any = None, workers: int | None = None
-) -> DaemonSettings:
-    """Check the user's options; with `workers` (how many there are), also the numbers of workers that they name."""
-    check_block("pipeline_block", pipeline_block)
-    check_cache("cache", vertex_cache)
-    kinds = kinds_of(daemons, workers)
-    if memory_budget is not None and kinds:
-        raise OptionError(
-            f"memory_budget={memory_budget!r} and {daemons=} are mutually exclusive: the budget applies to a GPU that "
-            "runs without daemons"
-        )
-    if not kinds and memory_budget is None and not is_default(pipeline_block, AUTO):
-        raise OptionError(
-            f"pipeline_block={pipeline_block!r} needs daemons that compute blocks, which daemons={daemons!r} does not "
-            f'start: use daemons="{OWN_PROCESS}" or daemons=["{IN_PROCESS}"]'
-        )
-    block = pipeline_block if pipeline_block in (AUTO, None) else int(pipeline_block)
-    return DaemonSettings(kinds, block, CACHE_BYTES if vertex_cache == AUTO else int(vertex_cache), memory_budget)
+def settings(daemons: Daemons | None, device: Any = CPU, workers: int | None = None) -> DaemonSettings:
+    """The settings for the options `daemons=` and `device=`; with `workers` (how many there are), the numbers of
+    workers that they name are checked."""
+    if daemons is None:
+        if not isinstance(device, Cuda):
+            return NO_DAEMONS
+        budget = None if device.memory is None else int(device.memory)
+        return DaemonSettings((), device.block, memory_budget=budget)
+    if not isinstance(daemons.kinds, Mapping):
+        return DaemonSettings(_started(daemons.kinds), daemons.block, int(daemons.cache))
+    for worker in daemons.kinds:
+        if workers is not None and worker >= workers:
+            raise OptionError(
+                f"daemons= has the key {worker}, which is not a worker; workers are numbered from 0 to {workers - 1}, "
+                "at most one per partition"
+            )
+    kinds = {worker: _started(one) for worker, one in daemons.kinds.items()}
+    return DaemonSettings(kinds, daemons.block, int(daemons.cache))
 
 
-def check_block(name: str, value: Any) -> None:
-    """Check the length of a block."""
-    if value is not None and not is_default(value, AUTO) and not _is_integer(value, 1):
-        raise OptionError(
-            f'{format_option(name, value)} must be a positive number of edges, "auto", or None for no pipeline'
-        )
-
-
-def check_cache(name: str, value: Any) -> None:
-    """Check the size of a vertex cache."""
-    if not is_default(value, AUTO) and not _is_integer(value, 0):
-        raise OptionError(f'{format_option(name, value)} must be a number of bytes (0 turns the cache off), or "auto"')
-
-
-def kinds_of(daemons: Any, workers: int | None = None) -> Any:
-    """The kinds of daemons of all workers, or a dict by worker number. Empty if kernels run over the tables."""
-    if not isinstance(daemons, Mapping):
-        return _kinds(daemons)
-    for worker in daemons:
-        if not _is_integer(worker, 0) or (workers is not None and worker >= workers):
-            numbers = "from 0 up" if workers is None else f"from 0 to {workers - 1}, at most one per partition"
-            raise OptionError(f"daemons= has the key {worker!r}, which is not a worker; workers are numbered {numbers}")
-    return {int(worker): _kinds(value) for worker, value in daemons.items()}
-
-
-def _kinds(value: Any) -> tuple[DaemonKind, ...]:
-    if value is None or is_default(value, AUTO) or is_default(value, IN_PROCESS):
-        return ()  # the CPU alone needs no blocks
-    several = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    kinds: list[Any] = [KINDS.get(one) if isinstance(one, str) else one for one in several]
-    if not kinds or not all(isinstance(kind, DaemonKind) for kind in kinds):
-        raise OptionError(
-            f"{format_option('daemons', value)} is not known; choose one of {', '.join(map(repr, KINDS))}, or a list "
-            "of them, which share one queue of blocks"
-        )
-    return tuple(kinds)
-
-
-def _is_integer(value: Any, least: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+def _started(kinds: Any) -> tuple[DaemonKind, ...]:
+    """One or several kinds of daemons as objects that start them."""
+    several = kinds if isinstance(kinds, tuple) else (kinds,)
+    return tuple(KINDS[one] if isinstance(one, str) else one for one in several)
 
 
 def title_of(kind: DaemonKind) -> str:

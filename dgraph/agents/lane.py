@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dgraph.agents.daemon import Daemon
-from dgraph.agents.daemon_settings import DaemonKind
 from dgraph.agents.roles import roles_of, workspace_for
 from dgraph.agents.vertex_cache import VertexCache
 from dgraph.codegen.recipe import Recipe
+from dgraph.options import DaemonKind
 from dgraph.pipeline.block_size import CostFit
 from dgraph.pipeline.blocks import Block
 

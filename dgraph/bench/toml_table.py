@@ -8,13 +8,22 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dgraph.agents.daemon_settings import OWN_PROCESS, kinds_of
 from dgraph.arguments import AUTO
 from dgraph.devices.probe import CUDA
 from dgraph.errors import FileError, OptionError
+from dgraph.options import (
+    ENGINE_VALUES,
+    HOW,
+    OWN_PROCESS,
+    BlockDescent,
+    BulkAsync,
+    Cuda,
+    Daemons,
+    Gas,
+    Optimizations,
+)
 from dgraph.phrases.suggestions import suggestion
 from dgraph.plan import DESCENT
-from dgraph.runs.option_values import BlockDescent, Daemons, Gpu, Optimisations
 
 NEEDED = object()  # the default of a required key
 WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false", dict: "a table"}
@@ -116,20 +125,26 @@ class TomlTable:
                 self.refuse(key, "unknown key", suggestion(key, known) or f"keys are {', '.join(known)}")
 
     def check_options(self, operation: str, options: Mapping[str, Any]) -> None:
-        """Refuse options that neither the operation nor `dgraph.run` has, and values that no run accepts."""
-        named = {"graph", "program", "engine", "device", "optimisations", "options"}
-        known = [*parameters_of(operation), *parameters_of("run"), *FIELDS]
+        """Refuse options that neither the operation nor a value of its engine, device or daemons has, and values that
+        no run accepts."""
+        named = {"graph", "engine", "device", "optimizations"}
+        known = [*parameters_of(operation), *HOW, *FIELDS]
         TomlTable(self.path, self.where, options).refuse_others(name for name in known if name not in named)
-        anything = {"engine": DESCENT, "device": CUDA, "daemons": OWN_PROCESS}
         for key, value in options.items():
+            fit: dict[str, Any] = {"daemons": OWN_PROCESS} if key in ("block", "cache") else {}
+            fit |= {"device": CUDA} if key == "memory" else {}
+            fit |= {"engine": DESCENT} if key in [field.name for field in fields(BlockDescent)] else {}
+            fit |= {"engine": "bulk_async"} if key == "local_rounds" else {}
             try:
-                group_options(operation, {**anything, key: value}, self.refuse)
+                group_options(operation, {**fit, key: value}, self.refuse)
             except OptionError as refused:
                 self.refuse(key, str(refused))
 
 
-FIELDS = ("vertex_cache", *(field.name for value in (BlockDescent, Gpu, Optimisations) for field in fields(value)))
-"""The keys of a suite that are fields of an option value of `dgraph.run`."""
+ENGINE_FIELDS = {field.name: value for value in (Gas, BulkAsync, BlockDescent) for field in fields(value)}
+SWITCH_FIELDS = [field.name for field in fields(Optimizations)]
+FIELDS = (*ENGINE_FIELDS, *SWITCH_FIELDS, "memory", "block", "cache")
+"""The keys of a suite that are fields of an option value."""
 
 
 def group_options(
@@ -140,27 +155,34 @@ def group_options(
     `refuse` raises an error from the key, the problem and the remedy."""
     grouped = dict(options)
     own = parameters_of(operation)  # `factorize` has its own block_size
-    engine, device, daemons = (options.get(name, AUTO) for name in ("engine", "device", "daemons"))
 
-    def fields_of(value: type) -> dict[str, Any]:
-        names = [field.name for field in fields(value)]
+    def taken(names: Iterable[str]) -> dict[str, Any]:
         return {name: grouped.pop(name) for name in names if name in grouped and name not in own}
 
-    if blocks := fields_of(BlockDescent):
-        if engine != DESCENT:
-            refuse(next(iter(blocks)), f'needs engine = "{DESCENT}", not "{engine}"', f'add engine = "{DESCENT}"')
-        grouped["engine"] = BlockDescent(**blocks)
-    if memory := fields_of(Gpu):
+    switches = taken(SWITCH_FIELDS)
+    of_engine = taken(ENGINE_FIELDS) | ({"optimizations": Optimizations(**switches)} if switches else {})
+    if of_engine:
+        engine = options.get("engine", AUTO)
+        made: Any = ENGINE_VALUES.get("gas" if engine == AUTO else engine)
+        known = [field.name for field in fields(made)] if made else []
+        for name in of_engine:
+            if name not in known:
+                key = next(iter(switches)) if name == "optimizations" else name
+                other = DESCENT if name in [field.name for field in fields(BlockDescent)] else "gas"
+                refuse(key, f'needs engine = "{other}", not "{engine}"', f'add engine = "{other}"')
+        try:
+            grouped["engine"] = made(**of_engine)
+        except OptionError as refused:  # it names the field first
+            refuse(str(refused).partition("=")[0], str(refused), "")
+    device, daemons = options.get("device", AUTO), options.get("daemons")
+    if of_device := taken(["memory", "block"] if device == CUDA and daemons is None else ["memory"]):
         if device != CUDA:
-            refuse(next(iter(memory)), f'needs device = "{CUDA}", not "{device}"', f'add device = "{CUDA}"')
-        grouped["device"] = Gpu(**memory)
-    if "vertex_cache" in grouped:
-        if not kinds_of(daemons):
-            refuse("vertex_cache", "needs daemons", f'add daemons = "{OWN_PROCESS}"')
-        cache, block = grouped.pop("vertex_cache"), grouped.pop("pipeline_block", AUTO)
-        grouped["daemons"] = Daemons(daemons, block=block, cache=cache)
-    if chosen := fields_of(Optimisations):
-        grouped["optimisations"] = Optimisations(**chosen)
+            refuse("memory", f'needs device = "{CUDA}", not "{device}"', f'add device = "{CUDA}"')
+        grouped["device"] = Cuda(**of_device)
+    if of_daemons := taken(["block", "cache"]):
+        if daemons is None:
+            refuse(next(iter(of_daemons)), "needs daemons", f'add daemons = "{OWN_PROCESS}"')
+        grouped["daemons"] = Daemons(daemons, **of_daemons)
     return grouped
 
 

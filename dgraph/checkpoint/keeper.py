@@ -15,11 +15,11 @@ from uuid import uuid4
 
 import numpy as np
 
-from dgraph.checkpoint.checkpoint import Checkpoint
 from dgraph.checkpoint.folder import KEPT_CHECKPOINTS, CheckpointFolder
 from dgraph.checkpoint.memory_store import MemoryStore, WorkerMemoryStore
 from dgraph.checkpoint.piece import NUMBERS, CheckpointPiece, name_of, round_of, rows_for
 from dgraph.errors import StorageError
+from dgraph.options import Checkpoint
 from dgraph.programs.kernel_names import field_name, inbox_name, sent_name
 
 SENDERS = " sends"  # the array of who sends next: the name of no field

@@ -18,9 +18,23 @@ from dgraph.cli.exits import code_of, error_text
 from dgraph.cli.say import say
 from dgraph.cli.signatures import PARAMETER_PREFIX
 from dgraph.errors import ColumnError, DgraphError, FileError, OptionError
+from dgraph.options import ENGINE_VALUES
 from dgraph.phrases.suggestions import choices, suggestion
 
 EXAMPLE = "\b\nExample:"
+FEW = 12  # options that help lists without headings
+ALGORITHM, OTHERS = "Algorithm", "Options"  # headings of the options of an operation, and of those not named below
+HEADINGS = {
+    "Run": ("engine", "device", "max_rounds", "checkpoint"),
+    "Output": ("output", "report", "as_json"),
+    "Reading EDGES": (
+        *("format", "source", "destination", "weight", "unweighted", "columns", "header", "delimiter", "id_type"),
+    ),
+    "Graph": ("undirected", "vertices", "vertex_file", "loops", "repeats", "symmetrize", "policy", "parts"),
+    "Cluster": ("workers", "cluster", "scheduler_file", "tls_ca_file", "tls_cert", "tls_key"),
+    "Help": ("debug", "help"),
+}
+HEADING_OF = {name: heading for heading, names in HEADINGS.items() for name in names}
 
 
 class WithExample(click.Command):
@@ -31,6 +45,23 @@ class WithExample(click.Command):
         text, mark, example = inspect.cleandoc(self.help or "").partition(EXAMPLE)
         if mark:
             self.help, self.epilog = text.rstrip(), mark + example
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, under headings if they are many."""
+        options = [one for one in self.get_params(context) if isinstance(one, click.Option)]
+        records = [("help" if "--help" in one.opts else str(one.name), one.get_help_record(context)) for one in options]
+        shown = [(name, record) for name, record in records if record is not None]
+        if len(shown) <= FEW:
+            super().format_options(context, formatter)
+            return
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (ALGORITHM, OTHERS, *HEADINGS)}
+        for name, record in shown:
+            of_operation = name.startswith(PARAMETER_PREFIX)
+            groups[ALGORITHM if of_operation else HEADING_OF.get(name, OTHERS)].append(record)
+        for heading, rows in groups.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
     def get_short_help_str(self, limit: int = 45) -> str:
         """The docstring up to its first punctuation mark, which fits into a list of commands."""
@@ -127,6 +158,9 @@ def operation_name(operation: str, known: Iterable[str] | None = None, more: str
     return name
 
 
+# An engine in a message, such as `engine=dg.Bsp(max_rounds=3)`, and its name on the command line
+NAMES = {made.__name__: name for name, made in ENGINE_VALUES.items()}
+VALUE = re.compile(rf"(?:engine=)?\bdg\.({'|'.join(NAMES)})\b(?:\([^()]*\))?")
 # Phrases of the library's messages that have another form on the command line, or none.
 WORDS = {
     'isolated="drop"': "--drop-isolated",
@@ -147,6 +181,7 @@ def in_option_words(message: str, options: Sequence[click.Parameter], *, reading
     """
     for word, option in WORDS.items():
         message = message.replace(word, option)
+    message = VALUE.sub(lambda found: f"--engine {NAMES[found[1]]}", message)
     named = {str(one.name): one for one in options if isinstance(one, click.Option)}
     own = {name.removeprefix(PARAMETER_PREFIX): one for name, one in named.items() if name.startswith(PARAMETER_PREFIX)}
     known = own | named if reading else named | own

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from dask.utils import format_bytes, parse_bytes, parse_timedelta
 
-from dgraph.agents.daemon_settings import settings
+from dgraph.agents.daemon_settings import NO_DAEMONS
 from dgraph.cluster.calibration import gather_rate, partition_into, solver_rate
 from dgraph.errors import OptionError
 from dgraph.estimates.estimate import estimate
@@ -203,7 +203,7 @@ def _growth(drawn: Sample, step: int, mirror: bool, gathers: bool) -> float:
     for ends in ((less["dst"], less["src"]), (whole.destinations[::thin], whole.sources[::thin])):
         rows, others = (np.concatenate([ends[i], ends[1 - i]]) if mirror else ends[i] for i in (0, 1))
         partitions.append(partition_into(rows, others, int(max(rows.max(), others.max())) + 1, workers=cores))
-    how, where = settings("auto", "auto", "auto"), {"device": "cpu", "worker": 0, "threads": cores}
+    how, where = NO_DAEMONS, {"device": "cpu", "worker": 0, "threads": cores}
     rates = [
         [solver_rate(one, cores) if gathers else gather_rate("plan", one, how, **where) for one in partitions]
         for _ in range(FEWEST_RUNS)

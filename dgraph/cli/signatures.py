@@ -13,6 +13,7 @@ import click
 
 from dgraph.cli.options import completion
 from dgraph.errors import OptionError
+from dgraph.options import HOW
 
 PARAMETER_PREFIX = (
     "of_"  # prefix of click's names for the function's parameters, which may clash with other options (`source`)
@@ -81,7 +82,8 @@ def needed(function: Callable) -> list[str]:
 def options_of(
     function: Callable, renamed: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None
 ) -> list[click.Option]:
-    """An option for each parameter of a function, except `graph`, **options, and types that a command line cannot pass.
+    """An option for each parameter of a function, except `graph`, those about how to run, **options, and types that a
+    command line cannot pass.
 
     A parameter of type `Any` takes a vertex and may be repeated; a boolean that is True by default becomes an option
     that turns it off. `renamed` maps parameters to names of options, and `texts` maps them to help texts that replace
@@ -89,7 +91,7 @@ def options_of(
     """
     hints, renamed = get_type_hints(function), renamed or {}
     every = inspect.signature(function).parameters
-    names = [name for name, one in every.items() if one.kind is not one.VAR_KEYWORD and name != "graph"]
+    names = [name for name, one in every.items() if one.kind is not one.VAR_KEYWORD and name not in ("graph", *HOW)]
     kinds = {name: kind for name in names if (kind := _kind(hints.get(name, Any)))}
     flags = {name: _flag(renamed.get(name, name)) for name in kinds}
     texts = {**split_docstring(function)[1], **(texts or {})}

@@ -11,14 +11,15 @@ from numpy import float64
 
 from dgraph.agents.agent import agent_of
 from dgraph.agents.daemon_settings import DaemonSettings, settings
-from dgraph.arguments import check_choice, check_integer, known_options
+from dgraph.arguments import check_integer, known_options
 from dgraph.cluster.retry import retry
 from dgraph.cluster.waits import run_on_each
 from dgraph.cluster.workers import Workers, threads_of_worker
 from dgraph.codegen.recipe import recipe_of
-from dgraph.devices.probe import DEVICES, default_device
+from dgraph.devices.probe import CUDA, default_device
 from dgraph.errors import LostError
 from dgraph.native import threads
+from dgraph.options import DaemonsLike, DeviceLike, daemons_value, device_value
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.balance import measure_rate
 from dgraph.partition.partition import Partition
@@ -50,7 +51,9 @@ class SumOfNeighbours(VertexProgram):
 
 
 @known_options()
-def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto", workers: int = 1) -> Any:
+def capacities(
+    *, client: Any = None, daemons: DaemonsLike = None, device: DeviceLike = "auto", workers: int = 1
+) -> Any:
     """Measure the capacity of each worker, in edges per second, for the ``capacities=`` of a graph.
 
     Parameters
@@ -75,15 +78,16 @@ def capacities(*, client: Any = None, daemons: Any = "auto", device: str = "auto
     >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=2, capacities=speeds)
     """
     check_integer("workers", workers)
-    check_choice("device", device, DEVICES)
-    how, cluster = settings(daemons, "auto", "auto"), Workers.find(client)
+    taken, where = daemons_value(daemons), device_value(device)
+    how, cluster = settings(taken), Workers.find(client)
+    kind = where if isinstance(where, str) else CUDA
     if cluster.client is None:
         each = max(1, threads.cores() // workers)
         return threads.parallel_map(
-            lambda worker: measure_speed(f"thread {worker}", worker, how, device, each), range(workers)
+            lambda worker: measure_speed(f"thread {worker}", worker, how, kind, each), range(workers)
         )
     return retry(
-        cluster.client, lambda: run_on_each(cluster.client, cluster.addresses, measure_speed, how, device), lambda: None
+        cluster.client, lambda: run_on_each(cluster.client, cluster.addresses, measure_speed, how, kind), lambda: None
     )
 
 

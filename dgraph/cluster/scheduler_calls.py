@@ -77,7 +77,9 @@ def install(client: Client) -> None:
     except Exception as cause:
         if client.status != "running":
             raise not_connected(client) from cause
-        raise RunError(f"cannot install plugins on {client!r} ({cause}); try exchange='graph'") from cause
+        raise RunError(
+            f"cannot install plugins on {client!r} ({cause}); try dg.Optimizations(direct_exchange=False)"
+        ) from cause
     known.installed = True
 
 

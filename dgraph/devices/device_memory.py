@@ -75,13 +75,13 @@ class Memory:
         if not self.fits(size):
             self._sweep()
         if not self.fits(size):
-            raise DeviceError(f"{size:,} bytes in addition to {self.used:,} exceed memory_budget={self.budget:,}")
+            raise DeviceError(f"{size:,} bytes in addition to {self.used:,} exceed dg.Cuda(memory={self.budget})")
         try:
             return self.counted(self._empty(shape, dtype))
         except MemoryError as error:
             self._sweep()  # the caller may try again with less
             self.budget = self.used + size - 1  # so that the next round does not try to copy as many edges again
-            raise DeviceError(f"the device has no {size:,} bytes left: set a lower memory_budget=") from error
+            raise DeviceError(f"the device has no {size:,} bytes left: set a lower memory= of dg.Cuda") from error
 
     def counted(self, raw: Any) -> DeviceArray:
         """Count an array of the device, by whatever library, as in use for as long as it is referenced."""

@@ -97,7 +97,10 @@ class Exchange(ABC):
 
     def store_piece(self, peer: int, label: PieceLabel, parts: int, data: bytes) -> None:
         """Store a copy of a piece of a checkpoint in a peer's memory."""
-        raise RunError("checkpoints in memory require exchange='workers'; pass a folder or URL as checkpoint=")
+        raise RunError(
+            "checkpoints in memory are not available with direct_exchange=False, nor where plugins cannot be "
+            "installed; pass a folder or URL as checkpoint="
+        )
 
     def close(self) -> None:
         """End the run here. The state refers back to this object, so release it now rather than wait for Python's

@@ -66,10 +66,9 @@ def _left_in(group: Path, limit: str, usage: str, cache: str) -> int:
 def _users_limit() -> int:
     if not (text := os.environ.get(LIMIT, "").strip()):
         return sys.maxsize
-    found = re.fullmatch(r"(\d{1,20}(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.lower())
-    if not found:
+    limit = parse_bytes(text)
+    if limit is None:
         raise OptionError(f'{LIMIT}={text!r} must be a number of bytes, such as 4294967296 or "4 GiB"')
-    limit = int(float(found[1]) * (1 << UNITS[found[2]]))
     taken = 0
     with suppress(OSError):
         taken = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -84,6 +83,12 @@ def _address_space() -> int:
         return sys.maxsize
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     return max(0, limit - taken)
+
+
+def parse_bytes(text: str) -> int | None:
+    """The bytes that a text such as "4 GiB", "1.5g" or "4096" names; None for any other text."""
+    found = re.fullmatch(r"(\d{1,20}(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
+    return int(float(found[1]) * (1 << UNITS[found[2]])) if found else None
 
 
 def size_in_words(size: int) -> str:

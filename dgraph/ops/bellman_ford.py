@@ -11,11 +11,12 @@ from numpy import float64, inf, int64
 from dgraph.arguments import AUTO
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.ops.shortest_path_tree import Tree, options_for_next_run, tree_after
+from dgraph.ops.shortest_path_tree import Tree, tree_after
 from dgraph.ops.weights import lone_cycles
 from dgraph.plan import LOCAL, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MIN, NONE, UNREACHED
 from dgraph.programs.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
+from dgraph.runs.choice import uses_solver
 from dgraph.runs.execution import execute
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
@@ -78,36 +79,35 @@ class LoweringNeighbour(VertexProgram):
         return dist, since, (by if message == UNREACHED else message)
 
 
-def with_negative_weights(graph: Graph, sources: dict[str, Any], run_options: RunOptions) -> RunResult:
+def with_negative_weights(graph: Graph, sources: dict[str, Any], options: RunOptions) -> RunResult:
     """Distances and predecessors by the Bellman-Ford method: some rounds, then a search for a negative cycle, then more
     rounds. Any negative cycle is found after at most as many rounds as there are vertices."""
-    engine = run_options.engine_name
+    engine = options.engine_name
     if engine in WITHOUT_COMMON_ROUNDS:
         refuse_without_common_rounds(engine, "the method for negative weights counts rounds")
-    if run_options.max_rounds is not None:
+    if options.rounds.max_rounds is not None:
         raise OptionError(
-            f"max_rounds={run_options.max_rounds!r} is not available with negative weights, because rounds go on until "
-            "there is no negative cycle: leave it out"
+            f"max_rounds={options.rounds.max_rounds!r} is not available with negative weights, because rounds go on "
+            "until there is no negative cycle: leave it out"
         )
-    if engine == LOCAL or run_options.solves(graph, Tree()):
-        result = execute(graph, Tree(), run_options, columns={"known": {}, "before": {}, **sources}, engine=LOCAL)
+    if engine == LOCAL or uses_solver(graph, Tree(), options):
+        result = execute(graph, Tree(), replace(options, engine=LOCAL), {"known": {}, "before": {}, **sources})
         _refuse(graph, result.totals["cycle"])
         return _without_lone_cycles(graph, result)
-    once, run_options = (
-        options_for_next_run(run_options),
-        replace(run_options, engine="bsp") if engine == AUTO else run_options,
-    )
+    once = options.afterwards()
+    if engine == AUTO:
+        options = replace(options, engine="bsp")
     known, since = np.full(graph.num_vertices, inf), np.zeros(graph.num_vertices, np.int64)
     known[[graph.numbering.find(one) for one in sources["source"]]] = 0
     before, rounds = 0, FIRST_ROUNDS
     while True:
-        columns, part = {"known": known, "since_known": since}, run_options.for_part(before)
-        paths = execute(graph, BellmanFord(before=before), part, columns=columns, max_rounds=rounds)
+        columns, part = {"known": known, "since_known": since}, options.for_part(before)
+        paths = execute(graph, BellmanFord(before=before), part.limited_to(rounds), columns)
         known, since = paths.by_number("dist"), paths.by_number("since")
         if paths.rounds < rounds:
             return _without_lone_cycles(graph, tree_after(paths, graph, {"known": known, **sources}, once))
         columns = {"known": known, "since_known": since}
-        lowered = execute(graph, LoweringNeighbour(), once, columns=columns, max_rounds=1)
+        lowered = execute(graph, LoweringNeighbour(), once.limited_to(1), columns)
         _refuse(graph, cycle_of(lowered.by_number("by")))
         before, rounds = before + rounds, 2 * rounds
 

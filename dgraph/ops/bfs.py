@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf, int64
 
-from dgraph.arguments import check_integer, refuse_columns, vertex_list
+from dgraph.arguments import check_integer, vertex_list
 from dgraph.engines.local_methods.settlement import SettlementMethod
 from dgraph.graph import Graph
+from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MIN, NONE, UNREACHED
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.paths.breadth_first import SearchGoal, search
 from dgraph.solvers.paths.local_levels import settle
 from dgraph.solvers.solver import Problem, Solution, Solver
@@ -104,7 +106,18 @@ class LevelsUpTo(BreadthFirst):
 
 
 @operation
-def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | None = None, **options: Any) -> RunResult:
+def bfs(
+    graph: Graph,
+    source: Any,
+    *,
+    target: Any = None,
+    depth_limit: int | None = None,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
+) -> RunResult:
     """Breadth-first search: distances in edges from one vertex, or from the nearest of several.
 
     Parameters
@@ -118,8 +131,16 @@ def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | Non
         others count as unreached.
     depth_limit : int, optional
         Vertices farther away than this count as unreached.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -139,10 +160,10 @@ def bfs(graph: Graph, source: Any, *, target: Any = None, depth_limit: int | Non
     4       4       inf         <NA>
     """
     sources = vertex_list("source", source)
-    refuse_columns(options, "pass the vertices where paths start as source=")
     values = {"source": sources[0], "bits": graph.num_vertices.bit_length()}
     if check_integer("depth_limit", depth_limit, 0, or_none=True) is not None:
         values["depth_limit"] = depth_limit
     program = BreadthFirst(**values) if target is None else LevelsUpTo(target=target, **values)
     columns = {"others": dict.fromkeys(sources[1:], True)} if sources[1:] else None  # an empty one would cost a task
-    return run(graph, program, columns=columns, **options)
+    options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
+    return execute(graph, program, options, columns)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy import int64
 
 from dgraph.arguments import check_integer
 from dgraph.graph import Graph
+from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MOST_FREQUENT, NONE
 from dgraph.programs.program import Parameter, State, VertexProgram, vertex
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.label_propagation import spread
 from dgraph.solvers.solver import Problem, Solution, Solver
 
@@ -49,7 +49,16 @@ class CommunityDetection(VertexProgram):
 
 
 @operation
-def cdlp(graph: Graph, *, max_iter: int = 10, **options: Any) -> RunResult:
+def cdlp(
+    graph: Graph,
+    *,
+    max_iter: int = 10,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
+) -> RunResult:
     """Communities by synchronous label propagation, as LDBC Graphalytics defines it.
 
     Parameters
@@ -58,8 +67,16 @@ def cdlp(graph: Graph, *, max_iter: int = 10, **options: Any) -> RunResult:
         The graph to divide into communities.
     max_iter : int, default 10
         Maximum number of iterations, all of which are run.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -81,4 +98,5 @@ def cdlp(graph: Graph, *, max_iter: int = 10, **options: Any) -> RunResult:
     >>> dg.cdlp(G, max_iter=5).compute()["label"].tolist()
     [0, 0, 0, 3, 3, 3]
     """
-    return run(graph, CommunityDetection(max_iter=check_integer("max_iter", max_iter)), **options)
+    options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
+    return execute(graph, CommunityDetection(max_iter=check_integer("max_iter", max_iter)), options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from numpy import int64
@@ -10,8 +9,10 @@ from numpy import int64
 from dgraph.building.input_edges import EdgeRules
 from dgraph.engines.local_methods.peeling import PeelingMethod
 from dgraph.graph import Graph
+from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import H_INDEX
 from dgraph.programs.program import State, VertexProgram
+from dgraph.runs.choice import uses_solver
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
@@ -43,7 +44,15 @@ class CoreNumber(VertexProgram):
 
 
 @operation
-def core_number(graph: Graph, **options: Any) -> RunResult:
+def core_number(
+    graph: Graph,
+    *,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
+) -> RunResult:
     """Core numbers: the largest k for which each vertex belongs to the k-core.
 
     In the k-core, every vertex has at least k neighbours. Directions, self loops and repeated edges do not count.
@@ -52,8 +61,16 @@ def core_number(graph: Graph, **options: Any) -> RunResult:
     ----------
     graph : Graph
         The graph.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -70,13 +87,14 @@ def core_number(graph: Graph, **options: Any) -> RunResult:
     2       2     2
     3       3     1
     """
-    program, run_options = CoreNumber(), RunOptions(**options)
-    return execute(graph_for_peeling(graph, program, run_options), program, run_options)
+    options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
+    program = CoreNumber()
+    return execute(graph_for_peeling(graph, program, options), program, options)
 
 
-def graph_for_peeling(graph: Graph, program: VertexProgram, run_options: RunOptions) -> Graph:
+def graph_for_peeling(graph: Graph, program: VertexProgram, options: RunOptions) -> Graph:
     """The graph to run on: solvers skip self loops and repeated edges, but programs need a graph without them."""
-    return graph if run_options.solves(graph, program) else simple_graph(graph)
+    return graph if uses_solver(graph, program, options) else simple_graph(graph)
 
 
 def simple_graph(graph: Graph) -> Graph:

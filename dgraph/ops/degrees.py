@@ -9,11 +9,13 @@ import numpy as np
 from numpy import int64
 
 from dgraph.graph import Graph
+from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Phase, Result, State, VertexProgram
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.solver import Problem, Solution, Solver
 
 
@@ -65,7 +67,15 @@ class Degrees(VertexProgram):
 
 
 @operation
-def degrees(graph: Graph, **options: Any) -> RunResult:
+def degrees(
+    graph: Graph,
+    *,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
+) -> RunResult:
     """Number of edges into and out of every vertex.
 
     Repeated edges all count. A self loop counts once in ``in_degree`` and once in ``out_degree``: so it adds 2 to the
@@ -75,8 +85,16 @@ def degrees(graph: Graph, **options: Any) -> RunResult:
     ----------
     graph : Graph
         The graph.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -93,7 +111,8 @@ def degrees(graph: Graph, **options: Any) -> RunResult:
     1      b          1           1       2
     2      c          2           0       2
     """
-    return run(graph, Degrees(), **options).map(partial(_with_degree, directed=graph.directed))
+    options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
+    return execute(graph, Degrees(), options).map(partial(_with_degree, directed=graph.directed))
 
 
 def _with_degree(numbers: np.ndarray, values: dict[str, np.ndarray], directed: bool) -> Any:

@@ -3,21 +3,18 @@ from the newest factors of the others (GraphABCD, Yang et al. 2020)."""
 
 from __future__ import annotations
 
-import inspect
 import time
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from dgraph.arguments import check_choice, check_integer, is_number
+from dgraph.arguments import check_choice, check_integer, is_default, is_number
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.runs.execution import run
 from dgraph.runs.operation import operation
-from dgraph.runs.option_values import Optimisations
 from dgraph.runs.result import RunResult, recoverable_result
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, objective, orient_by_side, rmse
@@ -27,12 +24,6 @@ BLOCKS = 64  # by default; ends of an edge within a block do not see each other'
 HALVES = 0.5 ** np.arange(60)  # factors to try on a step whose length is searched for
 MOST = 4096  # limit on rank and threads: more would exhaust the machine's memory
 LARGEST = 1e100  # largest rating for which sums of squared errors stay finite
-FIXED_OPTIONS = {
-    "engine": "block_descent",
-    "device": "cpu",
-    "daemons": "in process",
-    "progress": False,
-}  # allowed: no effect
 
 
 @operation
@@ -48,7 +39,8 @@ def factorize(
     block_size: int | str | None = None,
     threads: int | None = None,
     random_seed: int = 0,
-    **options: Any,
+    engine: Literal["auto", "block_descent"] = "auto",
+    device: Literal["auto", "cpu"] = "auto",
 ) -> RunResult:
     """Collaborative filtering: factor vectors of users and items that reproduce their ratings.
 
@@ -79,8 +71,10 @@ def factorize(
         Number of threads; all by default. With one thread, the same seed always gives the same factors.
     random_seed : int, default 0
         Seed of random choices: the initial factors, and which ratings are held out.
-    **options
-        Options of `dgraph.run` are accepted only if they do not change anything, such as ``device="cpu"``.
+    engine : {"auto", "block_descent"}, default "auto"
+        No other engine applies.
+    device : {"auto", "cpu"}, default "auto"
+        The kernels run only on the CPU.
 
     Returns
     -------
@@ -101,7 +95,9 @@ def factorize(
     >>> result.compute()["factors"][0].shape
     (4,)
     """
-    _refuse_other_options(options)
+    for option, given, only in (("engine", engine, "block_descent"), ("device", device, "cpu")):
+        if not any(is_default(given, one) for one in ("auto", only)):
+            raise OptionError(f"{option}={given!r}: factorize does not use the engines of dgraph.run; leave it out")
     check_integer("rank", rank, 1, MOST)
     check_integer("epochs", epochs, 1, 2**31 - 1)
     auto = isinstance(block_size, str) and block_size == "auto"
@@ -129,18 +125,6 @@ def _factorized(graph: Graph, job: Factorization, how: tuple, chosen: dict[str, 
     workers, partitions = graph.workers, graph.partitioned(("out",), (graph.weight or "",)).held
     pieces = workers.bring(workers.each(_ratings_of, [(one, graph.weight, graph.directed) for one in partitions]))
     return RunResult(graph, workers.wait(workers.each(job, [(pieces, *how)])), [], chosen)
-
-
-def _refuse_other_options(options: dict[str, Any]) -> None:
-    """Refuse options of `dgraph.run` that would change anything."""
-    known = inspect.signature(run).parameters
-    for name, value in options.items():
-        default = isinstance(value, str | bool | Optimisations) and value in (
-            known[name].default,
-            FIXED_OPTIONS.get(name),
-        )
-        if not (value is None or default):
-            raise OptionError(f"{name}={value!r}: factorize does not use the engines of dgraph.run; leave it out")
 
 
 RatingColumns = tuple[np.ndarray, np.ndarray, np.ndarray]  # numbers of both ends, and the rating

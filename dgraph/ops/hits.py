@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from numpy import float64, int64
 
@@ -11,12 +10,14 @@ from dgraph.arguments import check_flag, check_limits
 from dgraph.errors import WeightError
 from dgraph.graph import Graph
 from dgraph.ops.weights import bounds, check_weights
+from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
 from dgraph.runs.early_end_warnings import warn_unsettled
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.ranks.hits import hubs_and_authorities
 from dgraph.solvers.solver import Solver
 
@@ -97,7 +98,16 @@ class WeightedHubsAndAuthorities(HubsAndAuthorities):
 
 @operation
 def hits(
-    graph: Graph, *, max_iter: int = 100, tol: float | None = 1e-8, weighted: bool = False, **options: Any
+    graph: Graph,
+    *,
+    max_iter: int = 100,
+    tol: float | None = 1e-8,
+    weighted: bool = False,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
 ) -> RunResult:
     """Hubs and authorities (HITS): a hub score and an authority score of every vertex.
 
@@ -115,8 +125,16 @@ def hits(
         run exactly `max_iter` iterations.
     weighted : bool, default False
         Use the graph's weights: each edge counts in proportion to its weight. Weights must be finite and non-negative.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -138,7 +156,8 @@ def hits(
     program = WeightedHubsAndAuthorities if weighted else HubsAndAuthorities
     if weighted:
         check_weights(graph, "hits", ("incoming", "out"))
-    result = run(graph, program(max_iter=max_iter, tol=tol or 0.0), **options)
+    options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
+    result = execute(graph, program(max_iter=max_iter, tol=tol or 0.0), options)
     for name in ("hubs", "authorities"):
         if not result.totals[name] < math.inf:
             raise WeightError(

@@ -11,6 +11,7 @@ from dgraph.arguments import check_flag, check_integer
 from dgraph.engines.local_methods.peeling import PeelingMethod
 from dgraph.graph import Graph
 from dgraph.ops.core_number import CoreNumber, graph_for_peeling
+from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import execute
@@ -62,7 +63,17 @@ class MainCore(CoreNumber):
 
 
 @operation
-def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **options: Any) -> RunResult:
+def k_core(
+    graph: Graph,
+    k: int | None = None,
+    *,
+    remove: bool = False,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
+) -> RunResult:
     """The k-core: the largest subgraph in which every vertex has at least k neighbours.
 
     Directions, self loops and repeated edges do not count.
@@ -75,8 +86,16 @@ def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **option
         Minimum number of neighbours within the core. By default, the largest k whose core is not empty.
     remove : bool, default False
         List only the vertices in the core.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -96,8 +115,8 @@ def k_core(graph: Graph, k: int | None = None, *, remove: bool = False, **option
     k = check_integer("k", k, 0, or_none=True)
     program = MainCore() if k is None else KCore(k=k)
     remove = check_flag("remove", remove)
-    run_options = RunOptions(**options)
-    result = execute(graph_for_peeling(graph, program, run_options), program, run_options)
+    options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
+    result = execute(graph_for_peeling(graph, program, options), program, options)
     return result.map(_staying, whole=False) if remove else result
 
 

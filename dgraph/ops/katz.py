@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from numpy import float64, int64
 
@@ -11,9 +10,11 @@ from dgraph.arguments import check_flag, check_limits, is_number
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops.weights import bounds, check_weights
+from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.plan import WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexProgram
+from dgraph.runs.choice import sends_changes
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
@@ -121,7 +122,11 @@ def katz(
     max_iter: int = 1000,
     tol: float | None = 1e-6,
     weighted: bool = False,
-    **options: Any,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
 ) -> RunResult:
     """Katz centrality: beta plus alpha times the sum of the scores of a vertex's in-neighbours.
 
@@ -143,8 +148,16 @@ def katz(
         None, run exactly `max_iter` iterations.
     weighted : bool, default False
         Use the graph's weights: each edge counts in proportion to its weight. Weights must be finite and non-negative.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -171,18 +184,18 @@ def katz(
     check_limits(max_iter, tol)
     weighted, normalized = check_flag("weighted", weighted), check_flag("normalized", normalized)
     values = {"alpha": alpha, "beta": beta, "normalized": normalized, "max_iter": max_iter, "tol": tol or 0.0}
-    run_options = RunOptions(**options)
-    engine, blocks = run_options.engine_name, run_options.block_descent
-    freely = run_options.sends_changes(graph) and not (weighted and blocks and blocks.operator != "push")
-    if (freely and weighted) or (engine in WITHOUT_COMMON_ROUNDS and not tol):
+    options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
+    name, blocks = options.engine_name, options.block_descent
+    freely = sends_changes(graph, options) and not (weighted and blocks and blocks.operator != "push")
+    if (freely and weighted) or (name in WITHOUT_COMMON_ROUNDS and not tol):
         why = f"tol={tol!r} needs a number of rounds" if not tol else "weighted=True needs rounds"
         if tol and blocks:
             why = 'operator="push" works only for unweighted scores: leave it out'
-        refuse_without_common_rounds(engine, why)
+        refuse_without_common_rounds(name, why)
     if weighted:
         check_weights(graph, "katz", ("incoming",))
     program = WeightedKatz if weighted else Gains if freely else Katz
-    result = execute(graph, program(**values), run_options)
+    result = execute(graph, program(**values), options)
     largest, bound = result.totals["largest"], "the largest degree"
     if weighted:
         largest, bound = largest * bounds(graph)[1], "the largest degree times the largest weight"
@@ -191,7 +204,7 @@ def katz(
     else:
         change, limit = result.totals["change"], (tol or 0.0) * graph.num_vertices
         settled = change < limit if limit else change < math.inf
-    if not settled and run_options.max_rounds is None:
+    if not settled and options.rounds.max_rounds is None:
         raise OptionError(
             f"alpha={alpha!r}: Katz centrality did not converge in {result.rounds} rounds. It converges if alpha is "
             f"less than 1 / the largest eigenvalue of the adjacency matrix, and always if less than 1 / {bound}, which "

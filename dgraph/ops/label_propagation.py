@@ -21,11 +21,13 @@ from numpy import float64, int64
 from dgraph.arguments import check_flag, check_integer
 from dgraph.graph import Graph
 from dgraph.ops.weights import bounds, check_weights
+from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import HEAVIEST, MOST_FREQUENT, NONE, SUM
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexProgram, vertex
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.compiled_draws import draw, sort_drawn
 from dgraph.solvers.label_propagation import PATIENT_ROUNDS, WAITING_SHARE, spread
 from dgraph.solvers.solver import Problem, Solution, Solver
@@ -97,7 +99,16 @@ class WeightedLabelPropagation(LabelPropagation):
 
 @operation
 def label_propagation(
-    graph: Graph, *, max_iter: int = 100, random_seed: int = 0, weighted: bool = False, **options: Any
+    graph: Graph,
+    *,
+    max_iter: int = 100,
+    random_seed: int = 0,
+    weighted: bool = False,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
 ) -> RunResult:
     """Communities by label propagation, until no vertex wants another label.
 
@@ -113,8 +124,16 @@ def label_propagation(
         Seed of random choices: here the order of labels, which decides ties.
     weighted : bool, default False
         Use the graph's weights: an edge has votes in proportion to its weight. Weights must be finite and non-negative.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -138,7 +157,15 @@ def label_propagation(
         check_weights(graph, "label_propagation", ORDERS)
         values["unit"] = _unit(graph)
     program = WeightedLabelPropagation if weighted else LabelPropagation
-    return run(graph, program(**values), random_seed=random_seed, **options)
+    options = RunOptions(
+        engine=engine,
+        device=device,
+        daemons=daemons,
+        checkpoint=checkpoint,
+        progress=progress,
+        random_seed=random_seed,
+    )
+    return execute(graph, program(**values), options)
 
 
 def _unit(graph: Graph) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from dgraph.runs.result import RunResult
 
 
 @operation
-def lcc(graph: Graph, **options: Any) -> RunResult:
+def lcc(
+    graph: Graph, *, engine: Literal["auto", "local"] = "auto", device: Literal["auto", "cpu"] = "auto"
+) -> RunResult:
     """Local clustering coefficient: the fraction of possible edges between a vertex's neighbours that exist.
 
     Between d neighbours, d (d - 1) arcs are possible, one in each direction; an undirected edge counts as two. An edge
@@ -23,9 +25,10 @@ def lcc(graph: Graph, **options: Any) -> RunResult:
     ----------
     graph : Graph
         The graph.
-    **options
-        ``engine="auto"`` or, if the graph has one partition, ``engine="local"``; ``device="auto"`` or ``"cpu"``. No
-        vertex program runs, so the other options of `dgraph.run` do not apply.
+    engine : {"auto", "local"}, default "auto"
+        No vertex program runs, so no other engine applies. ``"local"`` is for a graph with one partition.
+    device : {"auto", "cpu"}, default "auto"
+        The kernels run only on the CPU.
 
     Returns
     -------
@@ -43,7 +46,7 @@ def lcc(graph: Graph, **options: Any) -> RunResult:
     3       3  0.000
     """
     finish = _of_arcs if graph.directed else _of_edges
-    return count_across(graph, finish, directions=graph.directed, degrees=True, **options)
+    return count_across(graph, finish, directions=graph.directed, degrees=True, engine=engine, device=device)
 
 
 def _of_arcs(counts: np.ndarray, degree: np.ndarray, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -13,17 +13,19 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy import int64
 
-from dgraph.arguments import refuse_columns, vertex_list
+from dgraph.arguments import vertex_list
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import ColumnError, InputError
 from dgraph.graph import Graph
+from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.partition import placement
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.programs.monoid import CHOOSE, NONE, SUM
 from dgraph.programs.program import Global, Phase, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
+from dgraph.runs.run_options import RunOptions
 from dgraph.runs.vertex_columns import vertex_table
 from dgraph.solvers.matching import match
 from dgraph.solvers.solver import Problem, Solution, Solver
@@ -84,7 +86,17 @@ class Matching(VertexProgram):
 
 
 @operation
-def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options: Any) -> RunResult:
+def matching(
+    graph: Graph,
+    *,
+    left: Any = None,
+    random_seed: int = 0,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
+) -> RunResult:
     """Random maximal matching of a bipartite graph.
 
     Maximal means that no edge joins two unmatched vertices, so there are at least half as many pairs as in the largest
@@ -99,8 +111,16 @@ def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options:
         edges as listed.
     random_seed : int, default 0
         Seed of random choices: they depend on it, the round and the vertex alone.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -117,8 +137,15 @@ def matching(graph: Graph, *, left: Any = None, random_seed: int = 0, **options:
     2   milk   bob
     3    tea   ann
     """
-    refuse_columns(options, "pass the vertices on the left as left=")
-    return run(graph, Matching(), columns={"left": _sides(graph, left)}, random_seed=random_seed, **options)
+    options = RunOptions(
+        engine=engine,
+        device=device,
+        daemons=daemons,
+        checkpoint=checkpoint,
+        progress=progress,
+        random_seed=random_seed,
+    )
+    return execute(graph, Matching(), options, {"left": _sides(graph, left)})
 
 
 @retry_on_loss

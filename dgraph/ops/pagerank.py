@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf
 
-from dgraph.arguments import AUTO, check_flag, check_limits, is_number, refuse_columns, values_by_vertex
+from dgraph.arguments import check_flag, check_limits, is_number, values_by_vertex
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BLOCK_PROGRAMS, IN_ROUNDS, VECTOR_PROGRAMS
+from dgraph.options import Bsp, CheckpointLike, DaemonsLike, DeviceLike, EngineLike, Gas, ProgressLike
 from dgraph.plan import DESCENT, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MAX, MIN, SUM
 from dgraph.programs.program import Global, Message, Result, State, VertexProgram
+from dgraph.runs.choice import sends_changes
 from dgraph.runs.early_end_warnings import warn_unsettled
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
-from dgraph.runs.option_values import Optimisations
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.ranks.pagerank import change_within, strengths
@@ -74,7 +75,11 @@ def pagerank(
     weighted: bool = False,
     dangling: str | Mapping[Any, float] | Any | None = None,
     dtype: str = "float64",
-    **options: Any,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
 ) -> RunResult:
     """PageRank of every vertex: how often a random surfer visits it.
 
@@ -103,8 +108,16 @@ def pagerank(
         (ranks then sum to less than 1), or in proportion to the given weights. By default, as for other jumps.
     dtype : {"float64", "float32"}, default "float64"
         Type of the ranks; 32 bits take half the memory and are faster.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -132,8 +145,7 @@ def pagerank(
     if not (is_number(alpha) and 0 <= alpha <= 1):
         raise OptionError(f"alpha={alpha!r} must be a number from 0 to 1")
     check_limits(max_iter, tol)
-    refuse_columns(options, "pass where the surfer jumps to as personalization=")
-    run_options = RunOptions(**options)
+    options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
     if not isinstance(dtype, str | np.dtype) or dtype not in ("float64", "float32"):
         raise OptionError(f'dtype={dtype!r} is not known; choose "float64" or "float32"')
     weighted, several = check_flag("weighted", weighted), isinstance(personalization, list | tuple)
@@ -142,27 +154,27 @@ def pagerank(
         raise OptionError("personalization=[] is empty: give at least one {vertex: weight}")
     values = {"alpha": alpha, "kept": 0.0 if isinstance(dangling, str) and dangling == "none" else 1.0}
     limits = {"tol": change_within(tol or 0.0, alpha), "max_iter": max_iter}
-    shared = {"strength": _strength(graph, run_options)} if weighted else {}
-    engine = run_options.engine_name
-    by_block = engine == DESCENT
-    freely = run_options.sends_changes(graph) and not (by_block and graph.num_parts == 1)
-    if engine in WITHOUT_COMMON_ROUNDS and (what := _why_endless(tol, alpha, dtype if freely else None)):
-        refuse_without_common_rounds(engine, f"it ends when the ranks are within tol of the fixed point, but {what}")
-    if several and engine not in WITHOUT_COMMON_ROUNDS:
+    shared = {"strength": _strength(graph, options)} if weighted else {}
+    name = options.engine_name
+    by_block = name == DESCENT
+    freely = sends_changes(graph, options) and not (by_block and graph.num_parts == 1)
+    if name in WITHOUT_COMMON_ROUNDS and (what := _why_endless(tol, alpha, dtype if freely else None)):
+        refuse_without_common_rounds(name, f"it ends when the ranks are within tol of the fixed point, but {what}")
+    if several and name not in WITHOUT_COMMON_ROUNDS:
         program = _in_single_precision(VECTOR_PROGRAMS[weighted]) if dtype == "float32" else VECTOR_PROGRAMS[weighted]
         columns = _together(graph, jumps) | shared
-        result = execute(graph, program(**values, **limits, several=len(jumps)), run_options, columns=columns)
+        result = execute(graph, program(**values, **limits, several=len(jumps)), options, columns)
     else:
         results = []
         programs: Any = residuals.BY_RESIDUALS if freely else BLOCK_PROGRAMS if by_block else IN_ROUNDS
         program = _in_single_precision(programs[weighted]) if dtype == "float32" else programs[weighted]
         for part, columns in enumerate(jumps):
             evenly = {f"{name}s_evenly": float(name not in columns) for name in ("restart", "spread")}
-            one_run = run_options.for_part(part) if several else run_options
+            one_run = options.for_part(part) if several else options
             if freely:
                 result = residuals.ranks(graph, program, columns | shared, tol or 0.0, one_run, **values, **evenly)
             else:
-                result = execute(graph, program(**values, **limits, **evenly), one_run, columns=columns | shared)
+                result = execute(graph, program(**values, **limits, **evenly), one_run, columns | shared)
             results.append(result)
         longest = max(results, key=lambda result: result.rounds)
         result = results[0].map(_side_by_side, *results[1:]).after(longest) if several else longest
@@ -223,15 +235,14 @@ def _shares(name: str, given: Any) -> dict[Any, float]:
     return {vertex: share / total for vertex, share in shares.items()}
 
 
-def _strength(graph: Graph, run_options: RunOptions) -> Any:
+def _strength(graph: Graph, options: RunOptions) -> Any:
     """The vertex column `strength`, which stays where it was computed."""
-    engine = (
-        "gas" if run_options.engine_name in WITHOUT_COMMON_ROUNDS else run_options.engine
-    )  # a sum is not a fixed point
-    run_once = RunOptions(engine=engine, device=run_options.device, deterministic=run_options.deterministic)
-    if run_options.optimisations.exchange != AUTO:
-        run_once = replace(run_once, optimisations=Optimisations(exchange=run_options.optimisations.exchange))
-    result = execute(graph, Strength(), run_once)
+    once = options.afterwards() if options.engine_name in WITHOUT_COMMON_ROUNDS else options  # a sum is no fixed point
+    if isinstance(once.engine, Gas | Bsp):
+        rounds = once.engine
+        engine = type(rounds)(deterministic=rounds.deterministic, optimizations=rounds.optimizations)
+        once = replace(once, engine=engine)
+    result = execute(graph, Strength(), replace(once, daemons=None, checkpoint=None, progress=None))
     if not (result.totals["lowest"] >= 0 and result.totals["highest"] < inf):
         worst = result.totals["lowest"] if result.totals["lowest"] < 0 else result.totals["highest"]
         raise WeightError(

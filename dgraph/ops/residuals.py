@@ -132,7 +132,7 @@ def ranks(
     program: type[Residuals],
     columns: dict[str, Any],
     tol: float,
-    run_options: RunOptions,
+    options: RunOptions,
     **values: float,
 ) -> RunResult:
     """Ranks within the L1 distance `tol` of the fixed point; `alpha` must be less than 1.
@@ -144,14 +144,14 @@ def ranks(
     jumps, spreads = ({"restart": columns[name]} if name in columns else {} for name in ("restart", "spread"))
     spreads_evenly = values.pop("spreads_evenly")
 
-    def within(tol: float, values: dict[str, float], columns: dict[str, Any], run_options: RunOptions) -> RunResult:
-        search = partial(_within, tol, program=program, values=values, columns=columns, run_options=run_options)
+    def within(tol: float, values: dict[str, float], columns: dict[str, Any], options: RunOptions) -> RunResult:
+        search = partial(_within, tol, program=program, values=values, columns=columns, options=options)
         return recoverable_result(graph, search, columns)
 
     if not values["kept"] or spreads.get("restart") is jumps.get("restart"):
-        return within(tol, values, others | jumps, run_options)
-    jumped = within(tol / 4, {**values, "kept": 0.0}, others | jumps, run_options.for_part(0))
-    lost = within(tol / 2, {**values, "restarts_evenly": spreads_evenly}, others | spreads, run_options.for_part(1))
+        return within(tol, values, others | jumps, options)
+    jumped = within(tol / 4, {**values, "kept": 0.0}, others | jumps, options.for_part(0))
+    lost = within(tol / 2, {**values, "restarts_evenly": spreads_evenly}, others | spreads, options.for_part(1))
     return jumped.map(partial(_made_up, share=1 - float(jumped.totals["mass"])), lost)
 
 
@@ -166,7 +166,7 @@ def _within(
     program: type[Residuals],
     values: dict[str, float],
     columns: dict[str, Any],
-    run_options: RunOptions,
+    options: RunOptions,
 ) -> RunResult:
     """Run until the ranks are within `tol`.
 
@@ -176,8 +176,8 @@ def _within(
     """
     arcs, alpha = graph.num_edges * (1 if graph.directed else 2), values["alpha"]
     each = HELD_BACK_SHARE * (1 - alpha) / max(alpha * arcs, 1e-300)
-    in_stages = isinstance(local_method_for(graph, program(**values, least=each), run_options), DiffusionMethod)
-    goes_on = run_options.checkpoint is None  # a repeated run would not find the same ranks to go on from
+    in_stages = isinstance(local_method_for(graph, program(**values, least=each), options), DiffusionMethod)
+    goes_on = options.checkpoint is None  # a repeated run would not find the same ranks to go on from
     steps = (
         (max(1, round(log(FIRST_TOLERANCE / tol, TOLERANCE_FALLS))) if arcs >= LARGE_GRAPH else 1)
         if goes_on and not in_stages
@@ -194,9 +194,7 @@ def _within(
             else tol * RETRY_FACTOR ** (step - steps)
         )
         tried = program(**values, least=each * tolerated, times=times, stages=1 if step else stages, falls=falls)
-        result = execute(graph, tried, run_options.for_part(step), columns={**columns, **known}).with_rounds_before(
-            earlier
-        )
+        result = execute(graph, tried, options.for_part(step), {**columns, **known}).with_rounds_before(earlier)
         mass, surplus, given = (result.totals[name] for name in ("mass", "surplus", "given"))
         off = result.totals["owed"] * alpha / (1 - alpha)
         if off and values["kept"]:

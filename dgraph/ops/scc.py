@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numpy import int64
 
 from dgraph.graph import Graph
-from dgraph.ops.wcc import wcc
+from dgraph.ops.wcc import Components
+from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MIN, NONE, SUM, UNREACHED
 from dgraph.programs.program import Global, Phase, Result, State, VertexProgram, vertex
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.solver import Solver
 from dgraph.solvers.subgraphs.strong_components import strong_components
 
@@ -77,7 +77,15 @@ class StrongComponents(VertexProgram):
 
 
 @operation
-def scc(graph: Graph, **options: Any) -> RunResult:
+def scc(
+    graph: Graph,
+    *,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
+) -> RunResult:
     """Strongly connected components: vertices joined by paths in both directions.
 
     In an undirected graph they are the weakly connected components (see `wcc`).
@@ -86,8 +94,16 @@ def scc(graph: Graph, **options: Any) -> RunResult:
     ----------
     graph : Graph
         The graph.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -104,4 +120,5 @@ def scc(graph: Graph, **options: Any) -> RunResult:
     2       2          0
     3       3          3
     """
-    return run(graph, StrongComponents(), **options) if graph.directed else wcc(graph, **options)
+    options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
+    return execute(graph, StrongComponents() if graph.directed else Components(), options)

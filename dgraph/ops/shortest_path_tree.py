@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from numpy import float64, inf, int64
@@ -83,29 +82,22 @@ class Tree(Levels, VertexProgram):
         return before if parent == NONE else parent
 
 
-def nearer_after(paths: RunResult, graph: Graph, columns: dict[str, Any], run_options: RunOptions) -> RunResult:
+def nearer_after(paths: RunResult, graph: Graph, columns: dict[str, Any], options: RunOptions) -> RunResult:
     """Predecessors by `NearerPredecessor` after the run `paths`, with the report of that run and the total
     `unresolved`."""
-    result = execute(graph, NearerPredecessor(), options_for_next_run(run_options), columns=columns)
+    result = execute(graph, NearerPredecessor(), options.afterwards(), columns)
     unresolved = result.totals["unresolved"]
     result = _reported(result.after(paths))
     result.totals = {**paths.totals, "unresolved": unresolved}
     return result
 
 
-def tree_after(paths: RunResult, graph: Graph, columns: dict[str, Any], run_options: RunOptions) -> RunResult:
+def tree_after(paths: RunResult, graph: Graph, columns: dict[str, Any], options: RunOptions) -> RunResult:
     """All predecessors by `Tree` after the run `paths`, with the report of that run."""
     tree = Tree(bits=graph.num_vertices.bit_length())
-    return _reported(
-        execute(graph, tree, options_for_next_run(run_options), columns={"before": {}, **columns}).after(paths)
-    )
+    return _reported(execute(graph, tree, options.afterwards(), {"before": {}, **columns}).after(paths))
 
 
 def _reported(result: RunResult) -> RunResult:
     result.report.options["predecessors"] = "by a separate run"
     return result
-
-
-def options_for_next_run(run_options: RunOptions) -> RunOptions:
-    """Options for a second run, without those about the rounds of the first."""
-    return replace(run_options, engine="gas", max_rounds=None, local_rounds=None, checkpoint=None)

@@ -6,11 +6,12 @@ In rounds by relaxing frontiers (Bellman 1958, Ford 1956); on one partition by d
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from numpy import float64, inf, int64
 
-from dgraph.arguments import check_flag, refuse_columns, vertex_list
+from dgraph.arguments import check_flag, vertex_list
 from dgraph.engines.local_methods.settlement import SettlementMethod
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
@@ -18,10 +19,11 @@ from dgraph.ops.bellman_ford import with_negative_weights
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import nearer_after, tree_after
 from dgraph.ops.weights import bounds
+from dgraph.options import HOW, CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.plan import LOCAL, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MIN, SUM, UNREACHED
 from dgraph.programs.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.runs.choice import local_method_for
+from dgraph.runs.choice import local_method_for, uses_solver
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
@@ -157,7 +159,11 @@ def sssp(
     target: Any = None,
     predecessors: bool = True,
     per_source: bool = False,
-    **options: Any,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
 ) -> RunResult:
     """Shortest paths by weight from one vertex, from the nearest of several, or from each of them.
 
@@ -174,8 +180,16 @@ def sssp(
         Whether to find predecessors too, which takes time. With negative weights they are always found.
     per_source : bool, default False
         Return the distances from each source, as one vector per vertex, without predecessors.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -204,8 +218,7 @@ def sssp(
     2       2       5.0            1
     """
     sources = vertex_list("source", source)
-    refuse_columns(options, "pass the vertices where paths start as source=")
-    run_options = RunOptions(**options)
+    options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
     predecessors, per_source = check_flag("predecessors", predecessors), check_flag("per_source", per_source)
     weighted = graph.weight is not None
     if not weighted:
@@ -214,34 +227,34 @@ def sssp(
     if target is not None and (per_source or lowest < 0):
         why = "per_source=True" if per_source else f"negative weights such as {lowest:g}"
         raise OptionError(f"target={target!r} is not available with {why}: leave it out")
-    if target is not None and run_options.engine_name in WITHOUT_COMMON_ROUNDS:
+    if target is not None and options.engine_name in WITHOUT_COMMON_ROUNDS:
         refuse_without_common_rounds(
-            run_options.engine_name, f"a run without common rounds cannot stop at target={target!r}"
+            options.engine_name, f"a run without common rounds cannot stop at target={target!r}"
         )
     if per_source:
         if lowest < 0:
             raise OptionError(
                 f"per_source=True is not available with negative weights such as {lowest:g}: pass one source at a time"
             )
-        return execute(graph, (FromEach if weighted else HopsFromEach)(sources=sources), run_options)
+        return execute(graph, (FromEach if weighted else HopsFromEach)(sources=sources), options)
     columns: dict[str, Any] = {"source": dict.fromkeys(sources, True)}
     if lowest < 0:
-        return with_negative_weights(graph, columns, run_options)
+        return with_negative_weights(graph, columns, options)
     if predecessors and not weighted:
-        return bfs(graph, sources, target=target, **options)
+        return bfs(graph, sources, target=target, **{name: getattr(options, name) for name in HOW})
     tree = WithPredecessors() if target is None else WithPredecessorsUpTo(target=target)
-    if predecessors and run_options.solves(graph, tree):
-        return execute(graph, tree, run_options, columns=columns, engine=LOCAL)
+    if predecessors and uses_solver(graph, tree, options):
+        return execute(graph, tree, replace(options, engine=LOCAL), columns)
     if target is None:
         plain = ShortestPaths() if weighted else Hops()
     else:
         plain = (DistancesUpTo if weighted else HopsUpTo)(target=target)
-    with_tree = predecessors and local_method_for(graph, tree, run_options) is not None
-    paths = execute(graph, tree if with_tree else plain, run_options, columns=columns)
+    with_tree = predecessors and local_method_for(graph, tree, options) is not None
+    paths = execute(graph, tree if with_tree else plain, options, columns)
     if not predecessors:
         return paths
     columns = {**columns, "known": paths.column("distance")}  # a copy, because `paths` may repeat with its own columns
-    nearer = paths if with_tree else nearer_after(paths, graph, columns, run_options)
+    nearer = paths if with_tree else nearer_after(paths, graph, columns, options)
     if not nearer.totals.pop("unresolved", 0):  # missing if all edges were gathered on one worker, which resolves all
         return nearer
-    return tree_after(paths, graph, {"before": nearer.column("predecessor"), **columns}, run_options)
+    return tree_after(paths, graph, {"before": nearer.column("predecessor"), **columns}, options)

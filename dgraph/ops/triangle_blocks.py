@@ -22,6 +22,7 @@ from dgraph.graph import Graph
 from dgraph.native.interruptible_calls import call_interruptibly
 from dgraph.native.team import worthwhile_threads
 from dgraph.native.threads import cores
+from dgraph.options import DeviceLike, EngineLike
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.runs.result import RunResult, recoverable_result
@@ -70,9 +71,8 @@ def count_across(
     *,
     directions: bool = False,
     degrees: bool = False,
-    engine: str = "auto",
-    device: str = "auto",
-    **others: Any,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
 ) -> RunResult:
     """Count for each vertex the edges opposite it in its triangles (with `directions`, the arcs), and let `finish` turn
     the counts into columns. With `degrees`, count them on the way."""
@@ -83,8 +83,6 @@ def count_across(
         raise OptionError(f"engine={engine!r} is not available, because no vertex program runs; choose {remedy}")
     if device not in ("auto", "cpu"):
         raise OptionError(f"device={device!r} is not available, because the kernels run only on the CPU; leave it out")
-    if others:
-        raise OptionError(f"{next(iter(others))}= is an option of vertex programs, and none runs here; leave it out")
     return recoverable_result(graph, partial(_across, finish=finish, directions=directions, degrees=degrees))
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from dgraph.graph import Graph
 from dgraph.ops.triangle_blocks import count_across
+from dgraph.options import DeviceLike
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 
 
 @operation
-def triangles(graph: Graph, **options: Any) -> RunResult:
+def triangles(
+    graph: Graph, *, engine: Literal["auto", "local", "cugraph"] = "auto", device: DeviceLike = "auto"
+) -> RunResult:
     """Number of triangles through each vertex: three vertices with an edge between any two.
 
     Directions, self loops and repeated edges do not count. The time grows with the number of edges, and with the
@@ -23,9 +26,10 @@ def triangles(graph: Graph, **options: Any) -> RunResult:
     ----------
     graph : Graph
         The graph.
-    **options
-        ``engine="auto"`` or, if the graph has one partition, ``engine="local"``; ``device="auto"`` or ``"cpu"``. No
-        vertex program runs, so the other options of `dgraph.run` do not apply.
+    engine : {"auto", "local", "cugraph"}, default "auto"
+        No vertex program runs, so no other engine applies. ``"local"`` is for a graph with one partition.
+    device : {"auto", "cpu", "cuda"}, default "auto"
+        ``"cuda"`` (experimental) is for cuGraph alone.
 
     Returns
     -------
@@ -42,7 +46,7 @@ def triangles(graph: Graph, **options: Any) -> RunResult:
     2       2          1
     3       3          0
     """
-    return count_across(graph, _counted, **options)
+    return count_across(graph, _counted, engine=engine, device=device)
 
 
 def _counted(counts: np.ndarray, degree: np.ndarray | None, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dgraph.engines.local_methods.contraction import ContractionMethod
 from dgraph.graph import Graph
+from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MIN, UNREACHED
 from dgraph.programs.program import Result, State, VertexProgram, vertex
-from dgraph.runs.execution import run
+from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
+from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.solver import Solver
 from dgraph.solvers.subgraphs.components import components, local_components
 
@@ -39,15 +39,31 @@ class Components(VertexProgram):
 
 
 @operation
-def wcc(graph: Graph, **options: Any) -> RunResult:
+def wcc(
+    graph: Graph,
+    *,
+    engine: EngineLike = "auto",
+    device: DeviceLike = "auto",
+    daemons: DaemonsLike = None,
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
+) -> RunResult:
     """Weakly connected components: vertices joined by a path if directions are ignored.
 
     Parameters
     ----------
     graph : Graph
         The graph.
-    **options
-        Options of `dgraph.run`, such as `engine` and `device`.
+    engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
+        The order in which vertices fire; see `dgraph.run`.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        Where kernels run; see `dgraph.run`. GPUs are experimental.
+    daemons : str, list, mapping or Daemons, optional
+        Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the run, and from where to resume it; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
@@ -65,4 +81,5 @@ def wcc(graph: Graph, **options: Any) -> RunResult:
     3      d         d
     4      e         d
     """
-    return run(graph, Components(), **options)
+    options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
+    return execute(graph, Components(), options)

@@ -1,13 +1,11 @@
-"""Turns a user's options into a Plan. All options are checked here, and an error for an impossible choice names an
-alternative."""
+"""Turns a user's options into a Plan, for a program, a graph and the workers. An error for an impossible choice names
+an alternative."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
-from dgraph.agents.daemon_settings import CPU_AND_GPU, DaemonSettings, settings
+from dgraph.agents.daemon_settings import CPU_AND_GPU, settings
 from dgraph.arguments import AUTO
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.checkpoint.checkpoint import CheckpointSeries
@@ -17,11 +15,10 @@ from dgraph.engines.descent.block_options import BlockOptions
 from dgraph.engines.global_values import exact_sums
 from dgraph.errors import OptionError
 from dgraph.phrases.phrases import format_count
-from dgraph.plan import CUGRAPH, DESCENT, ENGINES, LOCAL, Plan
+from dgraph.plan import ASYNCHRONOUS, CUGRAPH, ENGINES, LOCAL, TASK_GRAPH, Plan
 from dgraph.programs.analysis import Analysis, analyse, engines_for, obstacle
 from dgraph.programs.program import VertexProgram
 from dgraph.runs import edge_moves
-from dgraph.runs.option_values import Daemons
 from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.solver import LocalMethod
 from dgraph.vertex_state.switches import RoundOptions
@@ -29,22 +26,20 @@ from dgraph.vertex_state.switches import RoundOptions
 
 def choose(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> Plan:
     """The plan of a run. Options left open are chosen to suit the program, the graph and the workers."""
-    optimisations = options.optimisations
+    rounds, optimizations = options.rounds, options.optimizations
     plan = Plan(
         engine=_engine(graph, program, options),
-        device=options.device_on(graph),
-        max_rounds=None if options.max_rounds is None else int(options.max_rounds),
-        drop_weights=optimisations.drop_weights,
-        round_options=_switches(options),
-        local_rounds=options.steps_alone,
-        settings=_settings(options, graph.num_parts),
-        exchange=optimisations.exchange,
+        device=device_on(graph, options),
+        max_rounds=rounds.max_rounds,
+        drop_weights=optimizations.drop_weights,
+        round_options=_round_options(options),
+        local_rounds=getattr(options.engine, "local_rounds", None),
+        settings=settings(options.daemons, options.device, graph.num_parts),
+        exchange=AUTO if optimizations.direct_exchange else TASK_GRAPH,
         blocks=_blocks(options),
-        checkpoints=None if options.checkpoint is None else CheckpointSeries.for_run(options.checkpoint, graph.client),
-        rebalance=bool(options.rebalance) and graph.num_parts > 1,
+        checkpoints=CheckpointSeries.for_run(options.checkpoint, options.part, graph.client),
+        rebalance=rounds.rebalance and graph.num_parts > 1,
     )
-    for problem in _conflicts(plan):
-        raise OptionError(problem)
     if plan.rebalance:
         edge_moves.check_rebalance(plan, graph)
     if plan.engine == LOCAL:
@@ -55,6 +50,36 @@ def choose(graph: PartitionedGraph, program: VertexProgram, options: RunOptions)
             plan = replace(plan, device=CPU, settings=replace(plan.settings, daemons=CPU_AND_GPU))
     plan = _complete_for(plan, analyse(program), graph.num_parts)
     return replace(plan, local_method=_local_method(graph, plan, program))
+
+
+def device_on(graph: PartitionedGraph, options: RunOptions) -> str:
+    """The device of a run: "auto" becomes the CPU if no worker has a GPU, or if an option works only on a CPU."""
+    cpu_only = options.rounds.deterministic or options.engine == LOCAL or options.block_descent or options.daemons
+    unnamed = options.device == AUTO and (cpu_only or not graph.workers.with_cuda())
+    return CPU if unnamed else options.device_name
+
+
+def uses_solver(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> bool:
+    """Whether the program's own solver runs: it has one, the graph is one partition, and no option needs rounds."""
+    if program.solver is None or graph.num_parts > 1 or options.engine != AUTO:
+        return program.solver is not None and graph.num_parts == 1 and options.engine == LOCAL
+    return could_use_solver(graph, program, options)
+
+
+def could_use_solver(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> bool:
+    """Whether the program's own solver would run if the graph were one partition, and the engine left open."""
+    without_rounds = options.daemons is None and options.checkpoint is None and not options.progress
+    return program.solver is not None and without_rounds and device_on(graph, options) == CPU
+
+
+def sends_changes(graph: PartitionedGraph, options: RunOptions) -> bool:
+    """Whether vertices send changes of their values rather than the values: on engines without rounds, unless blocks
+    pull."""
+    if (blocks := options.block_descent) is None:
+        return options.engine_name in ASYNCHRONOUS
+    if blocks.operator == AUTO:
+        return graph.num_parts > 1 and blocks.mode != "bsp"
+    return blocks.operator == "push"
 
 
 def local_method_for(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> LocalMethod | None:
@@ -68,7 +93,7 @@ def _engine(graph: PartitionedGraph, program: VertexProgram, options: RunOptions
     engine = options.engine_name
     if engine == CUGRAPH:
         raise OptionError(f'engine={engine!r} supports only {", ".join(OPERATIONS)}; choose engine="auto"')
-    solved = options.solves(graph, program)
+    solved = uses_solver(graph, program, options)
     if engine == LOCAL and not solved:
         why = (
             "the program has no solver"
@@ -79,87 +104,27 @@ def _engine(graph: PartitionedGraph, program: VertexProgram, options: RunOptions
     return engine if engine != AUTO else LOCAL if solved else "gas"
 
 
-def _switches(options: RunOptions) -> RoundOptions:
-    chosen, deterministic = options.optimisations, options.deterministic
+def _round_options(options: RunOptions) -> RoundOptions:
+    chosen, deterministic = options.optimizations, options.rounds.deterministic
+    direction = getattr(options.engine, "direction", AUTO)
     return RoundOptions(
         active_only=chosen.active_only,
         changed_only=chosen.changed_only,
-        direction="pull" if deterministic and chosen.direction == AUTO else chosen.direction,  # a fixed message order
-        random_seed=int(options.random_seed),
+        direction="pull" if deterministic and direction == AUTO else direction,  # a fixed message order
+        random_seed=options.random_seed,
         deterministic=deterministic,
         skip_exchange=chosen.skip_exchange,
         lazy_upload=chosen.lazy_upload,
     )
 
 
-def _settings(options: RunOptions, workers: int) -> DaemonSettings:
-    """The settings of agents and daemons."""
-    daemons = options.daemons
-    if not isinstance(daemons, Daemons):
-        return settings(daemons, options.pipeline_block, AUTO, options.memory_budget, workers)
-    return settings(daemons.kinds, daemons.block, daemons.cache, options.memory_budget, workers)
-
-
 def _blocks(options: RunOptions) -> BlockOptions | None:
     """The options of block descent, or None for any other engine; "" leaves an option open."""
     if (descent := options.block_descent) is None:
         return None
-    named = descent.operator, descent.order, descent.mode
-    operator, order, mode = ("" if one in (AUTO, None) else str(one) for one in named)
-    size = None if descent.block_size in (AUTO, None) else int(descent.block_size)
-    return BlockOptions(operator, order, mode or "async", size)
-
-
-def _conflicts(plan: Plan) -> Iterator[str]:
-    """An error message for each conflict between options."""
-    engine, switches, settings = plan.engine, plan.round_options, plan.settings
-    daemons = "" if settings.without_daemons else settings.options()["daemons"]
-    if switches.deterministic and switches.direction == "push":
-        yield (
-            'direction="push" and deterministic=True are mutually exclusive, because messages are then gathered in a '
-            'fixed order; choose "pull"'
-        )
-    if plan.device == CUDA:
-        only = {"engine": engine if engine == LOCAL else "", "deterministic": switches.deterministic}
-        for name, value in {**only, "daemons": daemons}.items():
-            if value:
-                yield f"{name}={value!r} is not available with device={CUDA!r}; choose device='cpu'"
-    if plan.local_rounds not in (None, 1) and not plan.free:
-        yield f"local_rounds={plan.local_rounds} is not available with engine={engine!r}; choose bulk_async"
-    if plan.blocks and daemons and plan.blocks.mode != "bsp" and settings.pipeline_block not in (AUTO, None):
-        yield f"pipeline_block={settings.pipeline_block} is not available with engine={DESCENT!r}; choose block_size="
-    if plan.free or plan.blocks or engine == LOCAL:
-        for name, value in _for_common_rounds(plan, daemons).items():
-            yield f"{name}={value!r} is not available with engine={engine!r}, which has no common rounds; choose gas"
-    if plan.blocks and switches.direction != AUTO:
-        yield (
-            f"direction={switches.direction!r} is not available with engine={DESCENT!r}; "
-            'choose operator="push" or "pull"'
-        )
-    if plan.blocks and not plan.drop_weights:
-        yield f"drop_weights=False is not available with engine={DESCENT!r}; choose gas, bsp or bulk_async"
-    if plan.checkpoints and engine == LOCAL:
-        yield (
-            f"checkpoint= is not available with engine={engine!r}, which does not pause to write one; "
-            f"choose one of {', '.join(ENGINES)}"
-        )
-    if plan.checkpoints and daemons:
-        yield (
-            f"checkpoint= and daemons={daemons!r} are mutually exclusive, because such daemons hold a part of the "
-            'state; choose daemons="in process"'
-        )
-
-
-def _for_common_rounds(plan: Plan, daemons: str) -> dict[str, Any]:
-    """The options of a plan without common rounds that need them."""
-    usual: dict[str, Any] = {"max_rounds": None, "deterministic": False}
-    usual |= {"active_only": True, "changed_only": True, "skip_exchange": True}
-    if plan.blocks or plan.engine == LOCAL:
-        usual["lazy_upload"] = True
-    if plan.engine == LOCAL:
-        usual |= {"direction": AUTO, "drop_weights": True, "daemons": ""}
-    chosen = {**vars(plan.round_options), **vars(plan), "daemons": daemons}
-    return {name: chosen[name] for name, value in usual.items() if chosen[name] != value}
+    operator, order = ("" if one == AUTO else one for one in (descent.operator, descent.order))
+    size = None if descent.block_size == AUTO else int(descent.block_size)
+    return BlockOptions(operator, order, descent.mode, size)
 
 
 def _complete_for(plan: Plan, analysis: Analysis, parts: int) -> Plan:

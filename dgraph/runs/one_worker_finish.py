@@ -4,7 +4,8 @@ leads to another partition, and each of these edges costs a round of all workers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from dgraph.arguments import AUTO
@@ -16,6 +17,7 @@ from dgraph.exchange.mail import Token
 from dgraph.partition.policies import PartitionOptions
 from dgraph.programs.analysis import analyse
 from dgraph.programs.program import VertexProgram
+from dgraph.runs.choice import could_use_solver
 from dgraph.runs.result import ResultColumn, RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.solver_run import solve
@@ -34,14 +36,16 @@ _programs_of_many_rounds: WeakKeyDictionary[PartitionedGraph, set[type[VertexPro
 class OneWorkerFinish:
     """Decides whether and when a run is gathered on one worker."""
 
-    def __init__(self, graph: PartitionedGraph, program: VertexProgram, options: RunOptions):
-        self.graph, self.program, self.options = graph, program, options
-        reads_results = any(isinstance(column, ResultColumn) for column in (options.columns or {}).values())
+    def __init__(
+        self, graph: PartitionedGraph, program: VertexProgram, options: RunOptions, columns: Mapping[str, Any]
+    ):
+        self.graph, self.program, self.options, self.columns = graph, program, options, columns
+        reads_results = any(isinstance(column, ResultColumn) for column in columns.values())
         analysis = analyse(program)
         as_many_rounds = analysis.synchronous and analysis.stop is not None  # on one worker
         small = graph.input_edges.num_arcs <= SMALL_GRAPH * graph.workers.threads
-        needs_parts = options.engine_name != AUTO or options.rebalance or reads_results
-        self.allowed = (small or not as_many_rounds) and not needs_parts and options.solves_whole(graph, program)
+        open_to_it = options.engine == AUTO and could_use_solver(graph, program, options)
+        self.allowed = (small or not as_many_rounds) and open_to_it and not reads_results
 
     @property
     def was_due(self) -> bool:
@@ -71,7 +75,7 @@ class OneWorkerFinish:
 
     def solve(self) -> RunResult:
         """The result, computed on one worker. If that worker is lost, the run starts again."""
-        result = solve(as_one_partition(self.graph), self.program, self.options)
+        result = solve(as_one_partition(self.graph), self.program, self.columns, self.options.random_seed)
         result.report.options["gathered"] = "on one worker, after many rounds"
         return result
 

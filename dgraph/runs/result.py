@@ -53,12 +53,13 @@ class RunResult(NotPicklable):
         The number of rounds.
     totals : dict
         The last values of the program's `dgraph.Global` fields.
+    options : RunOptions
+        What the call said of how to run, with "auto" decided.
 
     Examples
     --------
     >>> G = dg.Graph.from_edges({"src": ["a", "b", "d"], "dst": ["b", "c", "e"]})
-    >>> result = dg.wcc(G)
-    >>> result.compute()
+    >>> dg.wcc(G).compute()
       vertex component
     0      a         a
     1      b         a
@@ -82,9 +83,8 @@ class RunResult(NotPicklable):
         self._workers, self._numbering, self._graph = graph.workers, graph.numbering, ref(graph)
         self._vertex_columns = list(vertex_columns)
         if not summaries:
-            each = [(one,) for one in held]
-            on_cluster = self._workers.client is not None
-            summaries = self._get(WorkerResult.without_values, lambda: each) if on_cluster else held
+            each, here = [(one,) for one in held], self._workers.client is None
+            summaries = held if here else self._get(WorkerResult.without_values, lambda: each)
         self.rounds, self.totals = max(one.rounds for one in summaries), summaries[0].totals
         self._missing = set().union(*(one.missing for one in summaries))
         self._held = WorkerResults(held, {part: i for i, one in enumerate(summaries) for part in one.parts})
@@ -94,6 +94,7 @@ class RunResult(NotPicklable):
         self._work: Callable[[PartitionedGraph], RunResult] | None = None  # recomputes the values, if that is possible
         self._rows = sorted((row for one in summaries for row in one.rows), key=itemgetter("superstep", "partition"))
         self._options = dict(options)
+        self.options: Any = None
         ends = [one.found_end_in for one in summaries if one.found_end_in is not None]
         if ends and self._rows:  # the worker that had work last was the quickest to learn that nothing followed
             self._options["milliseconds to find the end"] = round(min(ends) * 1e3, 3)
@@ -329,7 +330,7 @@ class RunResult(NotPicklable):
         RunResult
             This result.
         """
-        self._rows, self._options = earlier._rows, earlier._options
+        self._rows, self._options, self.options = earlier._rows, earlier._options, earlier.options
         self.rounds, self.totals = earlier.rounds, earlier.totals
         return self
 

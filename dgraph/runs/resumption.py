@@ -15,7 +15,7 @@ import numpy as np
 import xxhash
 
 from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.checkpoint.checkpoint import Checkpoint, CheckpointSeries
+from dgraph.checkpoint.checkpoint import CheckpointSeries
 from dgraph.checkpoint.fingerprint import fingerprint
 from dgraph.checkpoint.folder import FOLDER_REMEDY, CheckpointFolder
 from dgraph.checkpoint.keeper import CheckpointPlan
@@ -24,6 +24,7 @@ from dgraph.checkpoint.memory_store import forget as forget_here
 from dgraph.cluster.waits import ask_all, run_on_each
 from dgraph.codegen.recipe import Recipe
 from dgraph.errors import OptionError, StorageError
+from dgraph.options import Checkpoint
 from dgraph.plan import Plan
 from dgraph.runs.vertex_columns import unpack
 

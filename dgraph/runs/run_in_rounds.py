@@ -4,7 +4,7 @@ run continues on new partitions; if it takes very many rounds, one worker may fi
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -36,10 +36,12 @@ from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.steps import CHUNK, Outcome
 
 
-def in_rounds(graph: PartitionedGraph, program: VertexProgram, options: RunOptions, plan: Plan) -> RunResult:
+def in_rounds(
+    graph: PartitionedGraph, program: VertexProgram, options: RunOptions, columns: Mapping[str, Any], plan: Plan
+) -> RunResult:
     """Run a plan in rounds: build partitions, take steps on the workers, make the result."""
-    columns, recipes = options.columns or {}, _recipes(graph, program, plan)
-    gathering = OneWorkerFinish(graph, program, options)
+    recipes = _recipes(graph, program, plan)
+    gathering = OneWorkerFinish(graph, program, options, columns)
     if gathering.was_due:
         return gathering.solve()
     analysis = recipes[CPU].analysis

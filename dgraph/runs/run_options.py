@@ -1,95 +1,104 @@
-"""The options of `dgraph.run` and of every operation, as the user passed them. `choice.py` turns them into a
-Plan."""
+"""What a call says about how to run: its keywords as one object, short forms turned into values, and checked against
+each other. `choice.py` turns it into a Plan."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dgraph.arguments import AUTO, check_choice, check_flag, check_integer, is_default
-from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.checkpoint.checkpoint import CheckpointSeries
-from dgraph.devices.probe import CPU, CUDA, DEVICES
+from dgraph.arguments import AUTO, check_integer, is_default
+from dgraph.devices.probe import CPU, CUDA
 from dgraph.errors import OptionError
+from dgraph.options import (
+    ENGINE_VALUES,
+    USUAL,
+    BlockDescent,
+    Bsp,
+    BulkAsync,
+    Checkpoint,
+    Cuda,
+    Gas,
+    Optimizations,
+    daemons_value,
+    device_value,
+    engine_value,
+)
 from dgraph.phrases.phrases import format_option
-from dgraph.plan import ASYNCHRONOUS, CUGRAPH, DESCENT, ENGINES, LOCAL
-from dgraph.programs.program import VertexProgram
-from dgraph.runs.option_values import USUAL, BlockDescent, BulkAsync, Daemons, Gpu, Optimisations
-
-NAMES_OF_ENGINES = (AUTO, LOCAL, *ENGINES, CUGRAPH)
-BULK_ASYNC = "bulk_async"
+from dgraph.plan import CUGRAPH, LOCAL
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RunOptions:
-    """One field for each option of `dgraph.run`, whose docstring describes them. Checks that need neither graph nor
-    program are made here; `choice.py` makes the rest."""
+    """What a call says about how to run, with short forms turned into values. Not exported: users meet it as
+    `result.options`."""
 
-    engine: str | BlockDescent | BulkAsync = AUTO
-    device: str | Gpu = AUTO
-    max_rounds: int | None = None
-    random_seed: int = 0
-    columns: Any = None
+    engine: Any = AUTO  # "auto", "local", "cugraph", or a value
+    device: Any = AUTO  # "auto", "cpu", or a Cuda
+    daemons: Any = None  # a Daemons, or None
+    checkpoint: Any = None  # a Checkpoint, or None
     progress: Any = None
-    deterministic: bool = False
-    checkpoint: Any = None
-    rebalance: bool = False
-    local_rounds: int | None = None
-    pipeline_block: int | str | None = AUTO
-    daemons: Any = AUTO
-    optimisations: Optimisations = USUAL
+    random_seed: int = 0
+    part: str = ""  # which of an operation's runs this is: names its checkpoints
 
     def __post_init__(self) -> None:
-        if not isinstance(self.engine, BlockDescent | BulkAsync):
-            check_choice("engine", self.engine, NAMES_OF_ENGINES)
-        if not isinstance(self.device, Gpu):
-            check_choice("device", self.device, DEVICES)
-        check_flag("deterministic", self.deterministic)
-        check_flag("rebalance", self.rebalance)
-        check_integer("max_rounds", self.max_rounds, or_none=True)
-        check_integer("random_seed", self.random_seed, -(2**63), 2**63 - 1)
+        object.__setattr__(self, "engine", engine_value(self.engine))
+        object.__setattr__(self, "device", device_value(self.device))
+        object.__setattr__(self, "daemons", daemons_value(self.daemons))
+        if not (self.checkpoint is None or isinstance(self.checkpoint, Checkpoint)):
+            object.__setattr__(self, "checkpoint", Checkpoint(self.checkpoint))
         if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
             raise OptionError(
                 f"{format_option('progress', self.progress)} must be True, False, None or a function that receives a "
                 "dict"
             )
-        if not isinstance(self.columns, Mapping | None):
-            raise OptionError(f"columns is a {type(self.columns).__name__}; expected a mapping {{column: values}}")
-        if not isinstance(self.optimisations, Optimisations):
-            raise OptionError(
-                f"{format_option('optimisations', self.optimisations)} must be a dgraph.Optimisations, such as "
-                "dgraph.Optimisations(direction='pull')"
-            )
-        check_integer("local_rounds", self.local_rounds, or_none=True)
-        for name, usual, value, spelling in (
-            ("local_rounds", None, self.engine, "engine=BulkAsync(local_rounds=...)"),
-            ("pipeline_block", AUTO, self.daemons, "daemons=Daemons(..., block=...)"),
-        ):
-            passed = getattr(self, name)
-            if isinstance(value, BulkAsync | Daemons) and not is_default(passed, usual):
-                raise OptionError(
-                    f"{format_option(name, passed)} and {value!r} are mutually exclusive; write only {spelling}"
-                )
+        object.__setattr__(self, "random_seed", check_integer("random_seed", self.random_seed, -(2**63), 2**63 - 1))
+        for one, other, why in self._conflicts():
+            raise OptionError(f"{one} and {other} are mutually exclusive: {why}. Leave one out")
+
+    def _conflicts(self) -> Iterator[tuple[str, str, str]]:
+        """Pairs of options that are mutually exclusive, and why."""
+        engine, device, daemons = (self._said(name) for name in ("engine", "device", "daemons"))
+        on_gpu, checkpoint = isinstance(self.device, Cuda), self._said("checkpoint")
+        if self.daemons is not None and on_gpu:
+            yield daemons, device, 'the GPU computes on its own tables; a GPU that takes blocks is dg.Daemons("cuda")'
+        if self.daemons is not None and self.checkpoint is not None:
+            yield daemons, checkpoint, "a daemon keeps part of the run to itself"
+        if self.engine == LOCAL:
+            for given, said in ((self.daemons, daemons), (self.checkpoint, checkpoint), (on_gpu or None, device)):
+                if given is not None:
+                    yield engine, said, "it is one call of the program's own solver, on a CPU"
+        if getattr(self.engine, "deterministic", False) and on_gpu:
+            yield engine, device, "its sums have one order, on CPUs"
+        by_block = isinstance(self.engine, BlockDescent) and self.engine.mode != "bsp"
+        if by_block and self.daemons is not None and self.daemons.block not in (AUTO, None):
+            yield engine, daemons, "its blocks are block_size="
+        if self.engine == CUGRAPH:
+            for given, said in ((self.daemons, daemons), (self.checkpoint, checkpoint)):
+                if given is not None:
+                    yield engine, said, "cuGraph does everything itself"
+            if self.device == CPU:
+                yield engine, device, "cuGraph runs on GPUs"
+
+    def _said(self, name: str) -> str:
+        return f"{name}={getattr(self, name)!r}"
+
+    def __repr__(self) -> str:
+        """What a call says: `engine=dg.Gas(direction='pull'), device='cpu'`."""
+        named = [one.name for one in fields(self) if one.name not in ("progress", "part")]
+        usual = {one.name: one.default for one in fields(self)}
+        always = ("engine", "device")
+        said = [
+            self._said(name) for name in named if name in always or not is_default(getattr(self, name), usual[name])
+        ]
+        return ", ".join(said)
 
     @property
     def engine_name(self) -> str:
-        """The name of the engine."""
+        """The name of the engine, such as "gas"."""
         if isinstance(self.engine, str):
             return self.engine
-        return DESCENT if isinstance(self.engine, BlockDescent) else BULK_ASYNC
-
-    @property
-    def block_descent(self) -> BlockDescent | None:
-        """The options of block descent, if that is the engine."""
-        if isinstance(self.engine, BlockDescent):
-            return self.engine
-        return BlockDescent() if self.engine == DESCENT else None
-
-    @property
-    def steps_alone(self) -> int | None:
-        """The steps that a partition takes before it sends to the others."""
-        return self.engine.local_rounds if isinstance(self.engine, BulkAsync) else self.local_rounds
+        return next(name for name, made in ENGINE_VALUES.items() if isinstance(self.engine, made))
 
     @property
     def device_name(self) -> str:
@@ -97,50 +106,65 @@ class RunOptions:
         return self.device if isinstance(self.device, str) else CUDA
 
     @property
-    def memory_budget(self) -> int | None:
-        """The bytes of each GPU that may be used."""
-        return self.device.memory_budget if isinstance(self.device, Gpu) else None
+    def rounds(self) -> Gas | Bsp:
+        """The options of common rounds; the defaults on other engines."""
+        return self.engine if isinstance(self.engine, Gas | Bsp) else USUAL_ROUNDS
 
     @property
-    def by_daemons(self) -> bool:
-        """Whether daemons compute rather than the worker itself."""
-        kinds = self.daemons.kinds if isinstance(self.daemons, Daemons) else self.daemons
-        return not any(is_default(kinds, one) for one in (AUTO, "in process", None))
+    def block_descent(self) -> BlockDescent | None:
+        """The options of block descent, if that is the engine."""
+        return self.engine if isinstance(self.engine, BlockDescent) else None
 
     @property
-    def needs_rounds(self) -> bool:
-        """Whether an option needs rounds, which a program's own solver does not have."""
-        usual = (self.checkpoint, self.max_rounds, self.local_rounds) == (None, None, None)
-        usual = usual and self.optimisations == USUAL and is_default(self.pipeline_block, AUTO)
-        return not usual or bool(self.progress) or self.by_daemons or self.deterministic
+    def optimizations(self) -> Optimizations:
+        """The switches of the engine."""
+        return getattr(self.engine, "optimizations", USUAL)
 
-    def device_on(self, graph: PartitionedGraph) -> str:
-        """The device of a run: "auto" becomes the CPU if no worker has a GPU, or if an option works only on a CPU."""
-        cpu_only = self.deterministic or self.engine_name in (LOCAL, DESCENT) or self.by_daemons
-        unnamed = self.device_name == AUTO and (cpu_only or not graph.workers.with_cuda())
-        return CPU if unnamed else self.device_name
+    def decided(self, engine: str, device: str) -> RunOptions:
+        """These options once "auto" is decided; without a function that shows progress, which need not pickle."""
+        chosen = ENGINE_VALUES[engine]() if self.engine == AUTO and engine in ENGINE_VALUES else self.engine
+        return replace(self, engine=chosen, device=device if self.device == AUTO else self.device, progress=None)
 
-    def solves(self, graph: PartitionedGraph, program: VertexProgram) -> bool:
-        """Whether the program's own solver runs: it has one, the graph is one partition, and no option needs rounds."""
-        if program.solver is None or graph.num_parts > 1 or self.engine_name != AUTO:
-            return program.solver is not None and graph.num_parts == 1 and self.engine_name == LOCAL
-        return self.solves_whole(graph, program)
-
-    def solves_whole(self, graph: PartitionedGraph, program: VertexProgram) -> bool:
-        """Whether the program's own solver would run if the graph were one partition."""
-        return program.solver is not None and not self.needs_rounds and self.device_on(graph) == CPU
-
-    def sends_changes(self, graph: PartitionedGraph) -> bool:
-        """Whether vertices send changes of their values rather than the values: on engines without rounds, unless
-        blocks pull."""
-        if (blocks := self.block_descent) is None:
-            return self.engine_name in ASYNCHRONOUS
-        if blocks.operator in (None, AUTO):
-            return graph.num_parts > 1 and blocks.mode != "bsp"
-        return blocks.operator == "push"
+    def limited_to(self, max_rounds: int) -> RunOptions:
+        """These options with a limit of rounds, for an operation that counts them."""
+        return replace(self, engine=_with_limit(self.engine, max_rounds))
 
     def for_part(self, part: int) -> RunOptions:
         """The options of one of several runs of an operation, with its own checkpoints. Such a run may in turn consist
         of several."""
-        series = CheckpointSeries.from_option(self.checkpoint)
-        return self if series is None else replace(self, checkpoint=replace(series, part=f"{series.part}_{part}"))
+        return self if self.checkpoint is None else replace(self, part=f"{self.part}_{part}")
+
+    def afterwards(self) -> RunOptions:
+        """Options for a run after the first: in rounds, without limits and checkpoints."""
+        engine = Gas(
+            deterministic=self.rounds.deterministic,
+            direction=self.engine.direction if isinstance(self.engine, Gas | Bsp | BulkAsync) else "auto",
+            optimizations=self.optimizations,
+        )
+        return replace(self, engine=engine, checkpoint=None)
+
+
+USUAL_ROUNDS = Gas()
+
+
+def engine_with_limit(engine: Any, max_rounds: Any) -> Any:
+    """The engine with the short form `max_rounds=` of `dgraph.run` in it."""
+    if max_rounds is None:
+        return engine
+    check_integer("max_rounds", max_rounds)
+    engine = engine_value(engine)
+    held = getattr(engine, "max_rounds", None)
+    if held not in (None, max_rounds):
+        raise OptionError(f"max_rounds={max_rounds!r} contradicts engine={engine!r}: give it once")
+    return _with_limit(engine, max_rounds)
+
+
+def _with_limit(engine: Any, max_rounds: int) -> Any:
+    if engine == AUTO:
+        return Gas(max_rounds=max_rounds)
+    if not isinstance(engine, Gas | Bsp):
+        raise OptionError(
+            f"max_rounds={max_rounds!r} is not available with engine={engine!r}, which has no common rounds; choose "
+            "dg.Gas or dg.Bsp"
+        )
+    return replace(engine, max_rounds=max_rounds)

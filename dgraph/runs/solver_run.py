@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +18,6 @@ from dgraph.plan import LOCAL
 from dgraph.programs.analysis import analyse
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_options import RunOptions
 from dgraph.runs.vertex_columns import attach_columns
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, single_call_row
 from dgraph.solvers.solver import Problem, Solver
@@ -27,17 +26,19 @@ from dgraph.tables.edge_tables import EdgeTables
 SHORT_CALL_LOOKS = 1 << 22  # edges read in tenths of a second at most, for which Ctrl-C may wait
 
 
-def solve(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> RunResult:
+def solve(
+    graph: PartitionedGraph, program: VertexProgram, columns: Mapping[str, Any] | None = None, random_seed: int = 0
+) -> RunResult:
     """The result of the program's solver, which runs on the worker of the only partition and shows no progress."""
-    analysis, workers, columns = analyse(program), graph.workers, options.columns or {}
+    analysis, workers = analyse(program), graph.workers
     edge_columns = graph.columns_for(analysis)
     orders = program.solver.orders if graph.directed else ("out",)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
     homes = workers.where(held)
     (only,) = held
     if columns or analysis.attributes:
-        (only,) = attach_columns(graph, analysis, held, columns, homes)
-    values = {**graph.parameters_of(program), "random_seed": options.random_seed}
+        (only,) = attach_columns(graph, analysis, held, columns or {}, homes)
+    values = {**graph.parameters_of(program), "random_seed": random_seed}
     threads, vertex_columns = workers.kernel_threads(1), analysis.vertex_results
     job = LocalJob(program.solver, values, graph.directed, edge_columns, threads, vertex_columns)
     if workers.client is None:

@@ -48,7 +48,7 @@ class MailExchange(Exchange):
         """Do nothing: the error is the result of the task, and Dask fails all tasks that depend on it."""
 
     def sum(self, values: list[float]) -> list[float]:
-        raise RunError("sums during a step require exchange='workers'")
+        raise RunError("sums during a step are not available with direct_exchange=False, nor without plugins")
 
     def __reduce__(self) -> Any:
         raise RunError(f"the state of run {self.route.run} cannot leave {self.route.workers[self.worker]}")

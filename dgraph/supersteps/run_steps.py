@@ -73,11 +73,12 @@ def run_steps(
     if chunk < 1:
         raise OptionError(f"chunk={chunk} must be >= 1")
     if client is None and exchange != "auto":
-        raise OptionError(f"exchange={exchange!r} is for a cluster; pass a client, or omit it")
+        raise OptionError("direct_exchange=False is for a cluster; make the graph with client=, or leave it out")
     with _chain(steps, partitions, client, homes, threads, exchange) as chain:
         if fuse and chain.exchange == "graph":
             raise OptionError(
-                "steps that need all workers at once cannot run with exchange='graph'; choose engine='gas'"
+                "steps that need all workers at once cannot run with direct_exchange=False, nor where plugins cannot "
+                "be installed; choose engine='gas'"
             )
         tokens, taken, most = chain.start(0 if fuse is False else chunk), 0, MOST_FUSED_STEPS
         while True:

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgraph.agents.daemon import BlockCall, CpuDaemon
-from dgraph.agents.daemon_settings import DaemonKind
+from dgraph.devices.probe import CPU
 
 
 @dataclass(frozen=True)
-class StandIn(DaemonKind):
+class StandIn:
     """A kind of daemon for `daemons=`: seconds per edge to `download`, `compute` and `upload`, and per `call`."""
 
     download: float = 0.0
     compute: float = 0.0
     upload: float = 0.0
     call: float = 0.0
+    device = CPU
 
     def start(self, threads: int) -> StandInDaemon:
         return StandInDaemon(self, threads)

@@ -30,7 +30,7 @@ def no_daemon_stays():
 @pytest.mark.parametrize("daemons", ["cuda", ["cuda", "in process"]])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_gpu_daemon_in_the_process_of_the_worker(name, daemons, one_thread):
-    found = OPERATIONS[name](daemons=daemons, pipeline_block=1000)
+    found = OPERATIONS[name](daemons=dg.Daemons(daemons, block=1000))
     assert set(found.report["device"]) == {"cuda" if daemons == "cuda" else "cpu and cuda"}
     assert found.report["blocks"].sum() > 2
     pd.testing.assert_frame_equal(found.compute(), OPERATIONS[name](device="cpu").compute(), rtol=1e-9)
@@ -51,8 +51,8 @@ def test_a_gpu_daemon_takes_blocks_of_vertices_beside_the_cpu(name, one_thread):
 def test_a_gpu_daemon_in_its_own_process_beside_a_cpu_worker(direction, monkeypatch):
     monkeypatch.setenv(probe.SIMULATOR, "1")  # read where Numba is imported: only there
     small = dg.rmat(scale=5, edge_factor=4, seed=5)
-    daemons, how = dg.Daemons("cuda own process", block=64), dg.Optimisations(direction=direction)
-    found = dg.wcc(small, daemons=daemons, optimisations=how)
+    daemons = dg.Daemons("cuda own process", block=64)
+    found = dg.wcc(small, daemons=daemons, engine=dg.Gas(direction=direction))
     assert set(found.report["device"]) == {"cuda"} and found.report["blocks"].sum() > 1
     expected = dg.wcc(small, device="cpu").compute()
     pd.testing.assert_frame_equal(found.compute(), expected)

@@ -11,16 +11,16 @@ import dgraph as dg
 from dgraph.errors import OptionError
 
 HARD = {
-    "blocks": {"daemons": ["in process"], "pipeline_block": 7},
-    "no pipeline": {"daemons": ["in process"], "pipeline_block": None},
+    "blocks": {"daemons": dg.Daemons(["in process"], block=7)},
+    "no pipeline": {"daemons": dg.Daemons(["in process"], block=None)},
     "no cache": {"daemons": dg.Daemons(["in process"], block=7, cache=0)},
     "small cache": {"daemons": dg.Daemons(["in process"], block=3, cache=400)},
     "eager": {
         "daemons": dg.Daemons(["in process"], block=7),
-        "optimisations": dg.Optimisations(lazy_upload=False),
+        "engine": dg.Gas(optimizations=dg.Optimizations(lazy_upload=False)),
     },
     "two daemons": {"daemons": dg.Daemons(["in process", "in process"], block=7)},
-    "own process": {"daemons": "own process", "pipeline_block": 16},
+    "own process": {"daemons": dg.Daemons("own process", block=16)},
 }
 
 
@@ -33,16 +33,16 @@ SAMPLED = [(name, list(HARD)[(i + 3 * j) % len(HARD)]) for j in range(2) for i, 
 def test_every_program_gives_the_same_answer_in_blocks(name, how):
     directed = how != "eager" or name in ("Matching", "Factorize")
     graph = cases.graph_for(name, directed, parts=2)
-    cases.check(name, directed, dg.run(graph, cases.PROGRAMS[name], engine="gas", random_seed=cases.SEED, **HARD[how]))
+    options = {"engine": "gas", "random_seed": cases.SEED, **HARD[how]}
+    cases.check(name, directed, dg.run(graph, cases.PROGRAMS[name], **options))
 
 
 @pytest.mark.parametrize("direction", ["push", "pull"])
-@pytest.mark.parametrize("engine", ["bsp", "bulk_async"])
+@pytest.mark.parametrize("engine", [dg.Bsp, dg.BulkAsync])
 def test_every_engine_and_direction_gives_the_same_answer_in_blocks(engine, direction):
     for name in ("ShortestPaths", "ManySources", "Residuals", "KCore"):
         graph, program = cases.graph_for(name, parts=3), cases.PROGRAMS[name]
-        how = {**HARD["small cache"], "optimisations": dg.Optimisations(direction=direction)}
-        found = dg.run(graph, program, engine=engine, **how).compute()
+        found = dg.run(graph, program, engine=engine(direction=direction), **HARD["small cache"]).compute()
         expected = dg.run(graph, program, engine="gas").compute()
         for column in expected.columns[1:]:
             mine, theirs = (np.array(frame[column].tolist(), float) for frame in (found, expected))
@@ -64,13 +64,9 @@ def test_cached_vertices_are_not_downloaded_again(graph, source):
     expected = dg.sssp(graph, source, predecessors=False).compute()["distance"].to_numpy()
     moved = {}
     for cache, lazy, changed in product((0, 1 << 20), (False, True), (False, True)):
-        result = dg.sssp(
-            graph,
-            source,
-            predecessors=False,
-            daemons=dg.Daemons(["in process"], block=300, cache=cache),
-            optimisations=dg.Optimisations(lazy_upload=lazy, changed_only=changed),
-        )
+        daemons = dg.Daemons(["in process"], block=300, cache=cache)
+        engine = dg.Gas(optimizations=dg.Optimizations(lazy_upload=lazy, changed_only=changed))
+        result = dg.sssp(graph, source, predecessors=False, daemons=daemons, engine=engine)
         assert np.array_equal(result.compute()["distance"], expected)
         moved[cache > 0, lazy] = int(result.report["moved"].sum())
     assert moved[False, False] > moved[False, True]  # messages can only stay in a cache, but rows without any anywhere
@@ -80,15 +76,15 @@ def test_cached_vertices_are_not_downloaded_again(graph, source):
 def test_empty_inboxes_are_not_downloaded(graph, source):
     """Nobody has a message yet: eight bytes of each row stay here, and of most rows nine more that would come back."""
     daemons = dg.Daemons(["in process"], block=300, cache=0)
-    ways = [dg.Optimisations(direction="pull", lazy_upload=lazy) for lazy in (False, True)]
-    reports = [dg.sssp(graph, source, predecessors=False, daemons=daemons, optimisations=way).report for way in ways]
+    ways = [dg.Gas(direction="pull", optimizations=dg.Optimizations(lazy_upload=lazy)) for lazy in (False, True)]
+    reports = [dg.sssp(graph, source, predecessors=False, daemons=daemons, engine=way).report for way in ways]
     plain, lazy = (int(report["moved"][report["blocks"] > 0].iloc[0]) for report in reports)
     assert plain - lazy > 10 * graph.num_vertices
     assert list(reports[0]["fired"]) == list(reports[1]["fired"])
 
 
 def test_blocks_without_active_sources_are_skipped(graph, source):
-    found = dg.sssp(graph, source, predecessors=False, daemons=["in process"], pipeline_block=100).report
+    found = dg.sssp(graph, source, predecessors=False, daemons=dg.Daemons(["in process"], block=100)).report
     every = -(-graph.num_edges // 100)
     last = found[found["fired"] > 0].iloc[-1]
     assert last["skipped_blocks"] > every / 2
@@ -104,8 +100,8 @@ def test_the_report_tells_the_measured_costs(graph):
     assert found.options["daemons"] == "in process" and found.options["pipeline block"] == "auto"
 
 
-def test_the_daemon_in_process_needs_no_blocks(graph):
-    found = dg.pagerank(graph, engine="gas", daemons="in process").report
+def test_without_daemons_there_are_no_blocks(graph):
+    found = dg.pagerank(graph, engine="gas").report
     assert "blocks" not in found and found.options["daemons"] == "in process"
 
 
@@ -117,18 +113,34 @@ def test_the_daemon_in_process_needs_no_blocks(graph):
         {"daemons": [3]},
         {"daemons": {"first": "own process"}},
         {"daemons": {1: ["in process"]}},
-        {"pipeline_block": 0},
-        {"pipeline_block": "large"},
-        {"pipeline_block": 64},
-        {"pipeline_block": None},
         {"engine": "local", "daemons": "own process"},
-        {"engine": "block_descent", "optimisations": dg.Optimisations(lazy_upload=False)},
     ],
 )
 def test_unsupported_daemons_are_refused(graph, options):
-    name = "lazy_upload" if "optimisations" in options else list(options)[-1]
-    with pytest.raises(OptionError, match=name):
+    with pytest.raises(OptionError, match="daemons"):
         dg.pagerank(graph, **options)
+
+
+@pytest.mark.parametrize("options", [{"block": 0}, {"block": "large"}, {"cache": -1}, {"cache": None}])
+def test_unsupported_blocks_and_caches_are_refused(options):
+    (name,) = options
+    with pytest.raises(OptionError, match=name):
+        dg.Daemons("own process", **options)
+
+
+@pytest.mark.parametrize("daemons", ["in process", "auto"])
+def test_no_daemons_are_no_kind_of_daemons(graph, daemons):
+    with pytest.raises(OptionError, match=rf"daemons='{daemons}' .*: leave it out\. .*dg.Daemons\(\"in process\"\)"):
+        dg.pagerank(graph, daemons=daemons)
+
+
+def test_what_daemons_exclude(graph):
+    for device in ("cuda", dg.Cuda(memory="1 GiB")):
+        with pytest.raises(OptionError, match=r"daemons=.* and device=dg.Cuda.* are mutually exclusive"):
+            dg.pagerank(graph, daemons="own process", device=device)
+    for checkpoint in ("kept", dg.Checkpoint()):
+        with pytest.raises(OptionError, match=r"daemons=.* and checkpoint=dg.Checkpoint.* are mutually exclusive"):
+            dg.pagerank(graph, daemons="own process", checkpoint=checkpoint)
 
 
 def test_the_kinds_are_named(graph):

@@ -14,7 +14,7 @@ import pytest
 
 import dgraph as dg
 from dgraph.agents.agent import agent_of
-from dgraph.agents.daemon_settings import DaemonKind, OwnProcess
+from dgraph.agents.daemon_settings import OwnProcess
 from dgraph.agents.own_process_daemon import ProcessDaemon
 from dgraph.errors import RunError
 
@@ -36,10 +36,11 @@ class Struck(ProcessDaemon):
 
 
 @dataclass(frozen=True)
-class Strikes(DaemonKind):
+class Strikes:
     signal: int
     when: tuple[int, ...]
     after: float = 0.0
+    device = "cpu"
 
     def start(self, threads):
         daemon = Struck(threads, patience=0.4)
@@ -86,7 +87,7 @@ def test_a_lost_daemon_changes_no_answer(graph, source, kind, what):
             return dg.sssp(graph, source, predecessors=False, engine="gas", **how)
         return dg.core_number(graph, engine="gas", **how)
 
-    struck = answer(daemons=[kind], pipeline_block=1500)
+    struck = answer(daemons=dg.Daemons([kind], block=1500))
     expected, found = answer().compute(), struck.compute()
     assert np.array_equal(expected.iloc[:, 1], found.iloc[:, 1])
     assert kind.after or struck.report["restarts"].sum() == len(kind.when)

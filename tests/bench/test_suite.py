@@ -10,7 +10,7 @@ from dgraph.bench.suite import open_suite
 from dgraph.bench.targets import evaluate_targets
 from dgraph.bench.toml_table import group_options
 from dgraph.errors import FileError, OptionError
-from dgraph.runs.option_values import BlockDescent, Daemons, Gpu, Optimisations
+from dgraph.options import BlockDescent, Bsp, BulkAsync, Cuda, Daemons, Gas, Optimizations
 
 
 def test_every_combination_is_a_case(tiny):
@@ -55,8 +55,12 @@ def test_every_combination_is_a_case(tiny):
             '[settings.off] block_size: needs engine = "block_descent", not "gas"',
         ),
         ("sources = 2", 'sources = 2\nmode = "bsp"', '[operations.hops] mode: needs engine = "block_descent", not "au'),
-        ("active_only = false", "memory_budget = 8", '[settings.off] memory_budget: needs device = "cuda", not "auto"'),
-        ("active_only = false", "vertex_cache = 0", '[settings.off] vertex_cache: needs daemons (add daemons = "own'),
+        ("active_only = false", "memory = 8", '[settings.off] memory: needs device = "cuda", not "auto"'),
+        ("active_only = false", "cache = 0", '[settings.off] cache: needs daemons (add daemons = "own'),
+        ("active_only = false", "block = 8", '[settings.off] block: needs daemons (add daemons = "own'),
+        ('engine = "gas"', 'engine = "bulk_async"', "[settings.off] active_only: active_only=False is not av"),
+        ("sources = 2", "sources = 2\nrandom_seed = 3", "[operations.hops] random_seed: unknown key"),
+        ("sources = 2", "sources = 2\nvertex_cache = 0", "[operations.hops] vertex_cache: unknown key"),
         ("off / on", "off / out", "[targets, 1] ratio: 'off / out' must name two values of setting"),
         ("at_most = 1000", "at_mots = 1000", "[targets, 2] at_mots: unknown key (did you mean at_most?)"),
         (
@@ -82,19 +86,23 @@ def test_errors_in_a_suite_are_named(tiny, old, new, message):
     [
         (
             {"direction": "pull", "lazy_upload": False},
-            {"optimisations": Optimisations(direction="pull", lazy_upload=False)},
+            {"engine": Gas(direction="pull", optimizations=Optimizations(lazy_upload=False))},
         ),
+        ({"engine": "bsp", "rebalance": True}, {"engine": Bsp(rebalance=True)}),
+        ({"engine": "bulk_async", "local_rounds": 3}, {"engine": BulkAsync(local_rounds=3)}),
         (
             {"engine": "block_descent", "block_size": 64, "mode": "bsp"},
             {"engine": BlockDescent(block_size=64, mode="bsp")},
         ),
         ({"engine": "block_descent"}, {"engine": "block_descent"}),
-        ({"device": "cuda", "memory_budget": 1 << 30}, {"device": Gpu(memory_budget=1 << 30)}),
+        ({"device": "cuda", "memory": 1 << 30}, {"device": Cuda(memory=1 << 30)}),
         (
-            {"daemons": "own process", "vertex_cache": 0, "pipeline_block": 512},
+            {"daemons": "own process", "cache": 0, "block": 512},
             {"daemons": Daemons("own process", block=512, cache=0)},
         ),
-        ({"daemons": "own process", "pipeline_block": 512}, {"daemons": "own process", "pipeline_block": 512}),
+        ({"daemons": "own process", "block": 512}, {"daemons": Daemons("own process", block=512)}),
+        ({"device": "cuda", "memory": 8, "block": 512}, {"device": Cuda(memory=8, block=512)}),
+        ({"device": "cuda", "block": 512}, {"device": Cuda(block=512)}),
     ],
 )
 def test_flat_keys_become_the_values_that_a_run_takes(keys, options):

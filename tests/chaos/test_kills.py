@@ -22,6 +22,7 @@ from dgraph.cluster import calibration, retry, waits
 from dgraph.cluster.waits import wait_for
 from dgraph.cluster.workers import any_lost
 from dgraph.errors import DgraphError, SilentWorkerWarning
+from dgraph.options import ENGINE_VALUES
 
 RNG = np.random.default_rng(9)
 FRAME = pd.DataFrame(RNG.integers(0, 900, (4000, 2)), columns=["src", "dst"])
@@ -64,8 +65,8 @@ def test_a_worker_killed_between_rounds_changes_no_answer(fragile, engine, excha
     graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
     at = At(fragile, graph, 20)
     option = dg.Checkpoint(tmp_path, every=5) if engine == "bsp" else None
-    how = {"optimisations": dg.Optimisations(exchange=exchange), "progress": at, "checkpoint": option}
-    found = dg.pagerank(graph, max_iter=40, tol=None, engine=engine, **how)
+    how = ENGINE_VALUES[engine](optimizations=dg.Optimizations(direct_exchange=exchange == "workers"))
+    found = dg.pagerank(graph, max_iter=40, tol=None, engine=how, progress=at, checkpoint=option)
     assert at.killed
     assert found.report["superstep"].min() > (5 if option else 0), "it went on from a checkpoint"
     np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
@@ -212,8 +213,8 @@ def test_a_lost_scheduler_is_an_error(exchange, monkeypatch):
         with Client(told.get(), timeout=3, set_as_default=False) as client:  # seconds in which it may come again
             graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
             with pytest.raises(DgraphError, match=r"scheduler of .* (cannot be reached|was lost)"):
-                how = dg.Optimisations(exchange=exchange)
-                dg.pagerank(graph, max_iter=10**6, tol=None, engine="gas", optimisations=how, progress=stop)
+                how = dg.Gas(optimizations=dg.Optimizations(direct_exchange=exchange == "workers"))
+                dg.pagerank(graph, max_iter=10**6, tol=None, engine=how, progress=stop)
             assert begun
     finally:
         scheduler.kill()

@@ -161,7 +161,7 @@ def test_options_are_checked(tmp_path):
             dg.Checkpoint(tmp_path, **wrong)
     with pytest.raises(OptionError, match="no path"):
         dg.wcc(graph, checkpoint=7)
-    with pytest.raises(OptionError, match=r"choose one of bsp, gas, bulk_async, block_descent"):
+    with pytest.raises(OptionError, match=r"engine='local' and checkpoint=.* exclusive: .*Leave one out"):
         dg.wcc(graph, engine="local", checkpoint=tmp_path)
 
 

@@ -19,7 +19,7 @@ from dgraph.programs.analysis import analyse, engines_for
 
 FREELY = [name for name, program in PROGRAMS.items() if "bulk_async" in engines_for(analyse(program))]
 CHANGES = [name for name in BY_BLOCK if name not in SYNCHRONOUS]  # are what travels; else states
-ASYNC = {"engine": "bulk_async", "local_rounds": 1}
+ASYNC = {"engine": dg.BulkAsync(local_rounds=1)}
 
 
 def by_blocks(**how) -> dict:
@@ -165,7 +165,7 @@ def test_a_run_resumes_on_another_engine(tmp_path, name, stops):
     option = {"checkpoint": dg.Checkpoint(tmp_path, every=1)}
     stops(7)
     with pytest.raises(Stopped):
-        dg.run(graph, PROGRAMS[name], engine="bulk_async", local_rounds=1, **option)
+        dg.run(graph, PROGRAMS[name], engine=dg.BulkAsync(local_rounds=1), **option)
     stops(1 << 30)
     found = dg.run(graph, PROGRAMS[name], engine="gas", **option)
     assert found.report["superstep"].min() > 1

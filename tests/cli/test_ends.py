@@ -52,7 +52,7 @@ def test_a_signal_ends_the_command_with_one_line_and_its_own_exit_code(run, monk
         os.kill(os.getpid(), getattr(signal, name))
         time.sleep(60)
 
-    monkeypatch.setattr("dgraph.ops.wcc.run", stopped)
+    monkeypatch.setattr("dgraph.ops.wcc.execute", stopped)
     done = run("run wcc calls.csv -o out.csv")
     assert (done.exit_code, done.stderr, Path("out.csv").exists()) == (code, "Stopped.\n", False)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -94,7 +94,7 @@ def test_standard_output_that_is_full_is_named(run, line):
 
 
 def test_an_internal_error_is_one_line_too(run, monkeypatch):
-    monkeypatch.setattr("dgraph.ops.wcc.run", lambda graph: graph.nothing)
+    monkeypatch.setattr("dgraph.ops.wcc.execute", lambda graph, *_: graph.nothing)
     done = run("run wcc calls.csv")
     assert (done.exit_code, done.stderr.count("\n"), "--debug shows where" in done.stderr) == (1, 1, True)
     assert "Traceback" in run("run wcc calls.csv --debug").stderr

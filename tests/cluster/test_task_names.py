@@ -66,7 +66,7 @@ def algorithms(client):
     dg.triangles(graph).compute()
     dg.core_number(graph).compute()
     dg.sssp(graph, 0).compute()
-    dg.wcc(graph, optimisations=dg.Optimisations(exchange="graph")).compute()
+    dg.wcc(graph, engine=dg.Gas(optimizations=dg.Optimizations(direct_exchange=False))).compute()
     dg.hits(dg.rmat(scale=5, client=client)).compute()
     dg.capacities(client=client)
 

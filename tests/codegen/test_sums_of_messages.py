@@ -99,17 +99,15 @@ def test_a_sum_beyond_64_bits_names_its_vertex(engine, parts, weight):
 
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize(
-    ("engine", "direction"),
-    [("gas", "push"), ("gas", "pull"), ("bsp", "push"), ("bulk_async", "auto"), ("block_descent", "auto")],
+    "engine",
+    [dg.Gas(direction="push"), dg.Gas(direction="pull"), dg.Bsp(direction="push"), "bulk_async", "block_descent"],
+    ids=str,
 )
-def test_every_engine_notices(engine, direction, parts):
-    options = {"engine": engine}
-    if direction != "auto":
-        options["optimisations"] = dg.Optimisations(direction=direction)
-    counted = dg.run(ladder(62, parts=parts), Paths(source=0), **options).compute()["total"]
+def test_every_engine_notices(engine, parts):
+    counted = dg.run(ladder(62, parts=parts), Paths(source=0), engine=engine).compute()["total"]
     assert counted.tolist() == [2**step for step in range(63)]
     with pytest.raises(SumError, match="vertex 63 "):
-        dg.run(ladder(63, parts=parts), Paths(source=0), **options)
+        dg.run(ladder(63, parts=parts), Paths(source=0), engine=engine)
 
 
 @pytest.mark.parametrize("engine", ["gas", "block_descent"])

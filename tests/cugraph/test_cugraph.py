@@ -145,8 +145,23 @@ def test_what_fails_on_several_gpus_keeps_none_waiting(how, cugraph_team, worker
     ("call", "error", "says"),
     [
         (lambda graph, **how: dg.bfs(graph, "a", target="b", **how), OptionError, "target='b' is not available with"),
-        (lambda graph, **how: dg.wcc(graph, max_rounds=3, **how), OptionError, "max_rounds=3 is not available with"),
-        (lambda graph, **how: dg.wcc(graph, device="cpu", **how), OptionError, "device='cpu' is not available with"),
+        (
+            lambda graph, **how: dg.wcc(graph, device="cpu", **how),
+            OptionError,
+            "'cugraph' and device='cpu' are mutually",
+        ),
+        (
+            lambda graph, **how: dg.wcc(graph, checkpoint="x", **how),
+            OptionError,
+            r"'cugraph' and checkpoint=.* mutually",
+        ),
+        (lambda graph, **how: dg.wcc(graph, daemons="cuda", **how), OptionError, r"'cugraph' and daemons=.* mutually"),
+        (lambda graph, **how: dg.wcc(graph, progress=True, **how), OptionError, "progress=True is not available with"),
+        (
+            lambda graph, **how: dg.triangles(graph, device=dg.Cuda(memory=8), **how),
+            OptionError,
+            r"device=dg\.Cuda\(memory=8\) is not available with",
+        ),
         (lambda graph, **how: dg.sssp(graph, ["a", "b"], **how), OptionError, "takes one"),
         (lambda graph, **how: dg.hits(graph, tol=0, **how), OptionError, r"tol=0 must be > 0"),
         (lambda graph, **how: dg.pagerank(graph, alpha=2, **how), OptionError, "alpha=2"),

@@ -82,9 +82,11 @@ def test_packages_that_do_not_go_together_are_among_what_is_missing():
     assert not probe._incompatible_releases("2.4.6", "0.30.4") and not probe._incompatible_releases("2.5.2", "0.31.0")
 
 
-@pytest.mark.parametrize("options", [{"engine": "local"}, {"deterministic": True}, {"daemons": "own process"}])
+@pytest.mark.parametrize(
+    "options", [{"engine": "local"}, {"engine": dg.Gas(deterministic=True)}, {"daemons": "own process"}]
+)
 def test_options_for_cpus_alone_are_refused_on_a_gpu(options):
-    with pytest.raises(OptionError, match="choose device='cpu'"):
+    with pytest.raises(OptionError, match=r"and device=dg\.Cuda\(\) are mutually exclusive: .*Leave one out"):
         dg.wcc(EDGES, device="cuda", **options)
 
 

@@ -91,7 +91,7 @@ def test_messages_to_a_cpu_worker_go_through_main_memory(by_ucxx, monkeypatch):
 
 def test_messages_go_through_main_memory_where_the_host_chooses_receivers():
     graph = graph_on()
-    found = RUNS["pagerank"](graph, device="cuda", optimisations=dg.Optimisations(changed_only=False))
+    found = RUNS["pagerank"](graph, device="cuda", engine=dg.Gas(optimizations=dg.Optimizations(changed_only=False)))
     assert not found.report["direct"].any()
     same(found, RUNS["pagerank"](graph, device="cpu"))
 

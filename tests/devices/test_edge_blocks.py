@@ -30,7 +30,7 @@ def memory_of_its_own(one_thread, monkeypatch):
 def test_answers_of_a_graph_that_does_not_fit(name, block):
     graph = dg.uniform(vertices=2048, edges=131_072, seed=5, weights=(1, 9))
     room = 4_000_000 if name == "cdlp" else 400_000  # its tables of neighbourhoods are 18 times as large
-    how = {"device": dg.Gpu(memory_budget=room), "pipeline_block": block}
+    how = {"device": dg.Cuda(memory=room, block=block)}
     found = OPERATIONS[name](graph, **how)
     assert found.report["streamed"].sum() >= 4 * graph.num_edges > 400_000
     pd.testing.assert_frame_equal(found.compute(), OPERATIONS[name](graph, device="cpu").compute(), rtol=1e-9)
@@ -38,7 +38,7 @@ def test_answers_of_a_graph_that_does_not_fit(name, block):
 
 def test_partitions_that_fit_stay_on_the_gpu():
     graph = dg.rmat(scale=8, edge_factor=8, seed=5)
-    found = dg.pagerank(graph, max_iter=3, tol=0, device=dg.Gpu(memory_budget=1 << 20))
+    found = dg.pagerank(graph, max_iter=3, tol=0, device=dg.Cuda(memory=1 << 20))
     assert not found.report["streamed"].any() and found.report.options["memory budget"]
     edges = sum(array.nbytes for array in (graph.partitions.held[0].incoming.neighbours,))
     del found
@@ -59,14 +59,14 @@ def test_out_of_memory_is_answered_by_smaller_blocks_and_then_by_an_error(pins, 
     blocks = EdgeBlocks(Memory(budget=40_000))
     blocks.each("pull", edges, ends, 0, run)
     assert seen == list(range(80_000)) and blocks.size <= 40_000 // (3 * 4)
-    with pytest.raises(DeviceError, match=r"not enough memory for 3 blocks of .* raise memory_budget"):
+    with pytest.raises(DeviceError, match=r"not enough memory for 3 blocks of .* raise memory= of dg\.Cuda"):
         EdgeBlocks(Memory(budget=1000)).each("pull", edges, ends, 0, run)
 
 
 @pytest.mark.parametrize("wrong", [0, 1.5, "much"])
 def test_a_budget_is_a_number_of_bytes(wrong):
-    with pytest.raises(OptionError, match=r"memory_budget=.* must be an integer >= 1"):
-        dg.Gpu(memory_budget=wrong)
+    with pytest.raises(OptionError, match=r"memory=.* must be a number of bytes >= 1"):
+        dg.Cuda(memory=wrong)
 
 
 @pytest.mark.parametrize("asked", ["auto", None])

@@ -31,7 +31,7 @@ def ranks(graph, **options):
 def test_runs_leave_nothing_behind(budget, parts, cupy):
     graph = dg.uniform(vertices=2048, edges=131_072, seed=5, weights=(1, 9), parts=parts)
     for run in (shortest, ranks):
-        found = run(graph, device=dg.Gpu(memory_budget=budget))
+        found = run(graph, device=dg.Cuda(memory=budget))
         assert found.report["streamed"].any() == (budget is not None)
         pd.testing.assert_frame_equal(found.compute(), run(graph, device="cpu").compute(), rtol=1e-9)
     assert bool(cupy.pinned) == (budget is not None)
@@ -50,7 +50,7 @@ def test_a_block_for_a_daemon_is_copied_unchanged(cupy):
 def test_arrays_that_do_not_fit_are_an_error(cupy):
     memory = GpuMemory()
     memory.budget = 1 << 30
-    with pytest.raises(DeviceError, match="no 33,554,432 bytes left: set a lower memory_budget="):
+    with pytest.raises(DeviceError, match=r"no 33,554,432 bytes left: set a lower memory= of dg\.Cuda"):
         memory.empty(1 << 25, np.uint8)
     assert memory.used == 0 and len(memory.pinned(1 << 25)) == 1 << 25
     assert not memory.fits(1 << 25) and memory.fits(1 << 24)  # whatever the budget was
@@ -66,7 +66,7 @@ def test_unreachable_arrays_are_collected_to_make_room(cupy):
         known.append(known)  # as the frames that an error's traceback knows
         del known
         assert memory.empty(1 << 20, np.uint8).nbytes == 1 << 20
-        with pytest.raises(DeviceError, match="exceed memory_budget"):
+        with pytest.raises(DeviceError, match=r"exceed dg\.Cuda\(memory=1048576\)"):
             memory.empty((1 << 20) + 1, np.uint8)
     finally:
         gc.enable()

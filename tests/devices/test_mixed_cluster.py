@@ -53,7 +53,7 @@ def test_engines_without_rounds_and_a_run_that_only_cpus_can_do(graphs):
     _, graph = graphs
     found = dg.wcc(graph, engine="bulk_async")
     assert set(found.report["device"]) == {"cpu", "cuda"}
-    for options in ({"deterministic": True}, {"daemons": "own process"}):
+    for options in ({"engine": dg.Gas(deterministic=True)}, {"daemons": "own process"}):
         alone = dg.wcc(graph, **options)
         assert set(alone.report["device"]) == {"cpu"}
         pd.testing.assert_frame_equal(found.compute(), alone.compute())

@@ -11,6 +11,7 @@ import pytest
 from cases import PROGRAMS, SEED, check, graph_for
 
 import dgraph as dg
+from dgraph.options import ENGINE_VALUES
 from dgraph.partition.policies import POLICY_NAMES
 
 PARTS, ENGINES = (1, 2, 3, 8), ("bsp", "gas")
@@ -51,8 +52,7 @@ def test_the_answer_is_the_reference_s(case, parts, policy, engine):
 def test_pushing_and_pulling_give_the_reference_s_answer(name, direction):
     """Every round after the first, in which `gas` has nothing to send yet, goes in the direction that was asked for."""
     graph = graph_for(name, parts=3, policy="hybrid")
-    optimisations = dg.Optimisations(direction=direction)
-    result = dg.run(graph, PROGRAMS[name], random_seed=SEED, optimisations=optimisations)
+    result = dg.run(graph, PROGRAMS[name], random_seed=SEED, engine=dg.Gas(direction=direction))
     check(name, True, result)
     sent = result.report[result.report["superstep"] > 1]
     assert set(sent["direction"]) == {direction}
@@ -62,9 +62,10 @@ def test_pushing_and_pulling_give_the_reference_s_answer(name, direction):
 
 @pytest.mark.parametrize("switch", ["active_only", "changed_only", "drop_weights", "skip_exchange", "lazy_upload"])
 @pytest.mark.parametrize("name", list(PROGRAMS))
-def test_an_optimisation_changes_no_answer(name, switch):
+def test_an_optimization_changes_no_answer(name, switch):
     graph = graph_for(name, parts=3, policy="cartesian")
-    result = dg.run(graph, PROGRAMS[name], random_seed=SEED, optimisations=dg.Optimisations(**{switch: False}))
+    engine = dg.Gas(optimizations=dg.Optimizations(**{switch: False}))
+    result = dg.run(graph, PROGRAMS[name], random_seed=SEED, engine=engine)
     check(name, True, result)
     shown = {
         "active_only": "active vertices only",
@@ -78,16 +79,17 @@ def test_an_optimisation_changes_no_answer(name, switch):
 
 def test_only_changed_copies_travel():
     graph = graph_for("Components", parts=3, policy="cartesian")
-    how = [dg.Optimisations(changed_only=on) for on in (True, False)]
-    some, all_of_them = (dg.run(graph, PROGRAMS["Components"], optimisations=one) for one in how)
+    how = [dg.Gas(optimizations=dg.Optimizations(changed_only=on)) for on in (True, False)]
+    some, all_of_them = (dg.run(graph, PROGRAMS["Components"], engine=one) for one in how)
     assert some.report["bytes"].sum() < all_of_them.report["bytes"].sum()
 
 
 @pytest.mark.parametrize("engine", ["gas", "bsp", "bulk_async"])
 def test_lazy_upload_sends_only_values_that_are_read(engine):
     graph, program = graph_for("ShortestPaths", parts=3, policy="outgoing"), PROGRAMS["ShortestPaths"]
-    how = [dg.Optimisations(lazy_upload=on) for on in (True, False)]
-    lazy, eager = (dg.run(graph, program, engine=engine, local_rounds=1, optimisations=one) for one in how)
+    how = [dg.Optimizations(lazy_upload=on) for on in (True, False)]
+    engines = [ENGINE_VALUES[engine](local_rounds=1, optimizations=one) for one in how]
+    lazy, eager = (dg.run(graph, program, engine=one) for one in engines)
     check("ShortestPaths", True, lazy)
     check("ShortestPaths", True, eager)
     if engine != "bulk_async":  # which takes as many rounds as it happens to
@@ -96,8 +98,8 @@ def test_lazy_upload_sends_only_values_that_are_read(engine):
 
 def test_only_active_vertices_fire():
     graph = graph_for("ShortestPaths", parts=2)
-    how = [dg.Optimisations(active_only=on) for on in (True, False)]
-    some, all_of_them = (dg.run(graph, PROGRAMS["ShortestPaths"], optimisations=one) for one in how)
+    how = [dg.Gas(optimizations=dg.Optimizations(active_only=on)) for on in (True, False)]
+    some, all_of_them = (dg.run(graph, PROGRAMS["ShortestPaths"], engine=one) for one in how)
     assert some.report["fired"].sum() < all_of_them.report["fired"].sum() == 40 * all_of_them.rounds
 
 

@@ -201,7 +201,7 @@ def test_small_changes_wait_and_are_not_forgotten(weighted):
     graph = dg.rmat(scale=10, seed=1, weights=(1, 9), parts=1)
     options = {"tol": 1e-12, "weighted": weighted}
     expected = dg.pagerank(graph, engine="bsp", **options).by_number("pagerank")
-    engines = [dg.BlockDescent(operator="push", order=order) for order in ("priority", "cyclic", None)]
+    engines = [dg.BlockDescent(operator="push", order=order) for order in ("priority", "cyclic", "auto")]
     first, turns, usual = (dg.pagerank(graph, engine=engine, **options) for engine in engines)
     for result in (first, turns, usual):
         assert np.abs(result.by_number("pagerank") - expected).sum() < 1e-8

@@ -47,10 +47,7 @@ def test_sums_reach_later_vertices_in_the_same_sweep():
     """Along a chain in two partitions, of which each has a thread: a round each, and not one a vertex."""
     chain = {"src": np.arange(40), "dst": np.arange(1, 41)}
     graph = dg.Graph.from_edges(chain, policy="incoming", parts=2)
-    ranks = {
-        how.direction: dg.pagerank(graph, tol=1e-9, engine="bulk_async", optimisations=how)
-        for how in (dg.Optimisations(), dg.Optimisations(direction="push"))
-    }
+    ranks = {way: dg.pagerank(graph, tol=1e-9, engine=dg.BulkAsync(direction=way)) for way in ("auto", "push")}
     expected = dg.pagerank(graph, tol=0, max_iter=200).compute()["pagerank"]
     for found in ranks.values():
         np.testing.assert_allclose(found.compute()["pagerank"], expected, atol=1e-9)
@@ -61,7 +58,7 @@ def test_sums_reach_later_vertices_in_the_same_sweep():
 @pytest.mark.parametrize("name", FREELY)
 def test_any_number_of_local_rounds_gives_the_same_answer(name, local_rounds):
     graph = graph_for(name, parts=3, policy="hybrid")
-    result = dg.run(graph, PROGRAMS[name], engine="bulk_async", local_rounds=local_rounds)
+    result = dg.run(graph, PROGRAMS[name], engine=dg.BulkAsync(local_rounds=local_rounds))
     check_values(name, True, result)
     assert result.report["steps"].max() <= local_rounds
 
@@ -79,18 +76,30 @@ def test_a_program_that_needs_rounds_is_refused(name):
         dg.run(graph_for(name, parts=2), PROGRAMS[name], engine="bulk_async")
 
 
+def test_a_number_of_rounds_is_refused():
+    graph = graph_for("Components", parts=2)
+    for engine in ("bulk_async", dg.BulkAsync(local_rounds=2)):
+        with pytest.raises(OptionError, match=r"max_rounds=3 is not available with engine=dg.BulkAsync.*dg.Gas or"):
+            dg.run(graph, PROGRAMS["Components"], engine=engine, max_rounds=3)
+
+
+OFF = [
+    {"optimizations": dg.Optimizations(**{name: False})} for name in ("active_only", "changed_only", "skip_exchange")
+]
+
+
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("engine", "fields", "message"),
     [
-        ({"max_rounds": 3}, "max_rounds=3 is not available with"),
-        ({"optimisations": dg.Optimisations(active_only=False)}, "active_only=False is not available with"),
-        ({"local_rounds": 0}, "local_rounds=0 must be an integer >= 1"),
-        ({"engine": "gas", "local_rounds": 2}, "local_rounds=2 is not available with engine='gas'; choose bulk_async"),
+        *((dg.BulkAsync, off, "=False is not available in dg.BulkAsync.*; dg.Gas and dg.Bsp have") for off in OFF),
+        (dg.BulkAsync, {"rebalance": True}, "no option rebalance=True; dg.Gas and dg.Bsp have it"),
+        (dg.BulkAsync, {"local_rounds": 0}, "local_rounds=0 must be an integer >= 1"),
+        (dg.Gas, {"local_rounds": 2}, "local_rounds=2 is not available in dg.Gas,.*; dg.BulkAsync has it"),
     ],
 )
-def test_contradictory_options_are_refused(asked, message):
+def test_options_of_other_engines_are_refused(engine, fields, message):
     with pytest.raises(OptionError, match=message):
-        dg.run(graph_for("Components", parts=2), PROGRAMS["Components"], **{"engine": "bulk_async", **asked})
+        engine(**fields)
 
 
 class Unreliable(LocalExchange):

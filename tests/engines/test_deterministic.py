@@ -12,11 +12,11 @@ from dgraph.errors import OptionError
 from dgraph.native import threads
 
 SUMS = ["PageRank", "PersonalPageRank", "Katz", "Residuals", "Factorize"]
+SAME_BITS = dg.Gas(deterministic=True)
 
 
-def values(name, directed, **options):
-    graph = graph_for(name, directed, **{k: options.pop(k) for k in ("parts", "policy", "client") if k in options})
-    found = dg.run(graph, PROGRAMS[name], random_seed=11, deterministic=True, **options).compute()
+def values(name, directed, engine=SAME_BITS, **where):
+    found = dg.run(graph_for(name, directed, **where), PROGRAMS[name], random_seed=11, engine=engine).compute()
     return table(found[column].tolist() for column in found if column != "vertex")
 
 
@@ -27,7 +27,7 @@ def table(columns):
 
 @cache
 def alone(name, directed):
-    return values(name, directed, parts=1, engine="bsp")
+    return values(name, directed, parts=1, engine=dg.Bsp(deterministic=True))
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -36,11 +36,12 @@ def test_sums_have_the_same_bits_in_any_number_of_partitions(name, directed, mon
     first = alone(name, directed)
     oracle = table(expected(name, directed).results().values())
     np.testing.assert_allclose(first, oracle, rtol=1e-5 if name == "Factorize" else 1e-9, atol=1e-9)
+    all_vertices = dg.Optimizations(active_only=False, changed_only=False)
     for options in (
         {"parts": 2, "policy": "outgoing"},
-        {"parts": 3, "policy": "cartesian", "engine": "gas"},
+        {"parts": 3, "policy": "cartesian", "engine": dg.Gas(deterministic=True, direction="pull")},
         {"parts": 8, "policy": "hybrid"},
-        {"parts": 3, "policy": "metis", "optimisations": dg.Optimisations(active_only=False, changed_only=False)},
+        {"parts": 3, "policy": "metis", "engine": dg.Gas(deterministic=True, optimizations=all_vertices)},
         {"parts": 4, "client": client},
     ):
         assert np.array_equal(values(name, directed, **options), first), options
@@ -55,7 +56,7 @@ def test_sums_have_the_same_bits_in_many_blocks(directed):
     ranks = []
     for parts in (1, 2, 3, 5):
         G = dg.rmat(scale=13, edge_factor=8, seed=3, directed=directed, parts=parts)
-        ranks.append(dg.run(G, PROGRAMS["PageRank"], deterministic=True).compute().iloc[:, 1].to_numpy())
+        ranks.append(dg.run(G, PROGRAMS["PageRank"], engine=SAME_BITS).compute().iloc[:, 1].to_numpy())
     assert all(np.array_equal(one, ranks[0]) for one in ranks)
     plain = dg.run(dg.rmat(scale=13, edge_factor=8, seed=3, directed=directed, parts=3), PROGRAMS["PageRank"])
     assert not np.array_equal(plain.compute().iloc[:, 1], ranks[0])  # so that the test can fail
@@ -64,22 +65,19 @@ def test_sums_have_the_same_bits_in_many_blocks(directed):
 def test_sums_have_the_same_bits_in_any_order_of_edges():
     frame = pd.DataFrame(np.random.default_rng(1).integers(0, 50, (700, 2)), columns=["src", "dst"])
     one, other = (
-        dg.run(dg.Graph.from_edges(f, parts=2), PROGRAMS["PageRank"], deterministic=True).compute()
+        dg.run(dg.Graph.from_edges(f, parts=2), PROGRAMS["PageRank"], engine=SAME_BITS).compute()
         for f in (frame, frame.sample(frac=1, random_state=5))
     )
     pd.testing.assert_frame_equal(one, other, check_exact=True)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"optimisations": dg.Optimisations(direction="push")},
-            'direction="push" and deterministic=True are mutually exclusive',
-        ),
-        ({"engine": "bulk_async"}, "deterministic=True is not available with"),
-    ],
-)
-def test_deterministic_with_incompatible_options_is_refused(options, message):
-    with pytest.raises(OptionError, match=message):
-        dg.run(graph_for("Katz", parts=2), PROGRAMS["Katz"], deterministic=True, **options)
+def test_deterministic_with_incompatible_options_is_refused():
+    for engine in (dg.Gas, dg.Bsp):
+        with pytest.raises(OptionError, match="deterministic=True and direction='push' are mutually exclusive"):
+            engine(deterministic=True, direction="push")
+    for engine in (dg.BulkAsync, dg.BlockDescent):
+        with pytest.raises(OptionError, match=r"has no option deterministic=True; dg.Gas and dg.Bsp have it"):
+            engine(deterministic=True)
+    for device in ("cuda", dg.Cuda(memory="1 GiB")):
+        with pytest.raises(OptionError, match=r"deterministic=True.* and device=dg.Cuda.* are mutually exclusive"):
+            dg.run(graph_for("Katz", parts=2), PROGRAMS["Katz"], engine=SAME_BITS, device=device)

@@ -11,7 +11,6 @@ from test_block_descent import Shares, WeightedShares
 
 import dgraph as dg
 from dgraph.agents.daemon import CpuDaemon
-from dgraph.agents.daemon_settings import DaemonKind
 from dgraph.errors import DeviceError, OptionError
 from dgraph.testing.stand_in import StandIn
 
@@ -95,7 +94,9 @@ class Full(CpuDaemon):
 
 
 @dataclass(frozen=True)
-class RunsFull(DaemonKind):
+class RunsFull:
+    device = "cpu"
+
     def start(self, threads):
         return Full(threads)
 
@@ -122,16 +123,17 @@ def test_a_failed_daemon_ends_the_run(operator, mode, daemons):
         (dg.pagerank, {"engine": dg.BlockDescent(operator="push")}, 'operator="push" of .* choose "pull"'),
         (
             dg.wcc,
-            {"pipeline_block": 64},
-            "pipeline_block=64 is not available with engine='block_descent'; choose block_size=",
-        ),
-        (
-            dg.wcc,
             {"daemons": dg.Daemons(BESIDE, block=64)},
-            "block=64 is not available with engine='block_descent'; choose block_size=",
+            r"engine=dg.BlockDescent\(\) and daemons=.*block=64\) are mutually exclusive: .* block_size=.*Leave one",
         ),
     ],
 )
 def test_what_daemons_cannot_do_is_refused(run, options, message):
     with pytest.raises(OptionError, match=message):
         run(GRAPH, **{"engine": "block_descent", "daemons": BESIDE, **options})
+
+
+def test_blocks_that_wait_for_each_other_in_rounds_are_blocks_of_edges():
+    found = dg.wcc(GRAPH, engine=dg.BlockDescent(mode="bsp"), daemons=dg.Daemons(ALONE, block=64))
+    assert found.report["block_size"].max() == 64
+    np.testing.assert_array_equal(found.by_number("component"), dg.wcc(GRAPH).by_number("component"))

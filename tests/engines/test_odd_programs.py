@@ -227,11 +227,11 @@ class Doubling(dg.VertexProgram):
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
-@pytest.mark.parametrize("engine", ["gas", "bsp"])
+@pytest.mark.parametrize("engine", [dg.Gas, dg.Bsp])
 def test_results_know_the_global_values_after_the_last_round(engine, deterministic):
     for parts, policy in WAYS:
         graph = dg.Graph.from_edges(FRAME, parts=parts, policy=policy)
-        found = dg.run(graph, Doubling(), engine=engine, deterministic=deterministic)
+        found = dg.run(graph, Doubling(), engine=engine(deterministic=deterministic))
         assert found.totals == {"whole": 40.0, "half": 20.0}, (parts, policy)
         assert found.by_number("share").tolist() == [20.2] * 5, (parts, policy)
 

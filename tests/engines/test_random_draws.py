@@ -80,10 +80,9 @@ def expected(program, directed):
     return reference.run(program(), pairs, VERTICES, columns, directed=directed, random_seed=SEED).results()["total"]
 
 
-def found(program, directed, edges=EDGES, engine="gas", optimisations=None, device="cpu", **options):
+def found(program, directed, edges=EDGES, engine="gas", device="cpu", **options):
     graph = dg.Graph.from_edges(edges, directed=directed, vertices=VERTICES, **options)
-    how = {} if optimisations is None else {"optimisations": optimisations}
-    result = dg.run(graph, program(), engine=engine, random_seed=SEED, device=device, **how)
+    result = dg.run(graph, program(), engine=engine, random_seed=SEED, device=device)
     return result.compute()["total"].tolist()
 
 
@@ -96,10 +95,8 @@ def test_partitions_engines_and_directions_draw_alike(program, directed):
     answer = expected(program, directed)
     assert len(set(answer)) > 9
     for i, ((parts, policy), direction) in enumerate(product(CUTS, ("push", "pull"))):
-        engine, optimisations = ("gas", "bsp")[i % 2], dg.Optimisations(direction=direction)
-        assert (
-            found(program, directed, parts=parts, policy=policy, engine=engine, optimisations=optimisations) == answer
-        )
+        engine = (dg.Gas, dg.Bsp)[i % 2](direction=direction)
+        assert found(program, directed, parts=parts, policy=policy, engine=engine) == answer
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -11,6 +11,7 @@ from test_agreement import by_ends, by_hash
 import dgraph as dg
 from dgraph.engines.local_methods import free_local_rounds
 from dgraph.errors import OptionError
+from dgraph.options import ENGINE_VALUES
 from dgraph.partition.policies import POLICY_NAMES
 from dgraph.solvers.paths import local_levels, shortest_paths
 
@@ -58,7 +59,7 @@ def test_the_answer_is_that_of_single_steps(name, kind, directed, parts, policy,
         settled = call(graph, engine=engine)
         pd.testing.assert_frame_equal(settled.compute(), expected)
         assert settled.report.options["local rounds"] == SETTLED
-    stepped = call(graph, engine=by_steps, local_rounds=1)
+    stepped = call(graph, engine=ENGINE_VALUES[by_steps](local_rounds=1))
     pd.testing.assert_frame_equal(stepped.compute(), expected)
     assert stepped.report.options["local rounds"] == 1
     if name != "core numbers":
@@ -126,7 +127,7 @@ def test_distances_and_predecessors_in_one_word_or_not(kind, monkeypatch):
     frame = pd.DataFrame(rng.integers(0, 60, (180, 2)), columns=["src", "dst"])
     frame["weight"] = WEIGHTS[kind](rng, len(frame)).astype(float)
     whole = dg.Graph.from_edges(frame, weight="weight")
-    expected = dg.sssp(whole, [3, 17], engine="gas", local_rounds=1).compute()
+    expected = dg.sssp(whole, [3, 17], engine=dg.Gas(local_rounds=1)).compute()
     for limit, parts, engine in product((4, 1 << 20), (2, 3), ("gas", "bulk_async")):
         monkeypatch.setattr(shortest_paths, "ROUND_EDGES", limit)
         graph = dg.Graph.from_edges(frame, weight="weight", parts=parts, policy="cartesian" if parts == 3 else "auto")
@@ -157,7 +158,7 @@ def test_long_paths_take_few_rounds():
     """As many as they cross from one partition to another."""
     frame = pd.DataFrame({"src": range(300), "dst": range(1, 301)})
     graph = dg.Graph.from_edges(frame, parts=3)
-    assert dg.bfs(graph, 0, local_rounds=1).rounds > 300
+    assert dg.bfs(graph, 0, engine=dg.Gas(local_rounds=1)).rounds > 300
     assert dg.bfs(graph, 0).rounds < 8
     hops = dg.sssp(graph, 0, predecessors=False)
     assert hops.rounds < 8 and hops.compute()["distance"].tolist() == list(range(301))
@@ -166,15 +167,14 @@ def test_long_paths_take_few_rounds():
 def test_cores_of_a_grid_take_few_rounds():
     """Which fall along long ways."""
     graph = dg.grid(rows=60, cols=60, parts=4)
-    assert dg.core_number(graph).rounds < 10 < dg.core_number(graph, local_rounds=1).rounds
+    assert dg.core_number(graph).rounds < 10 < dg.core_number(graph, engine=dg.Gas(local_rounds=1)).rounds
 
 
 def test_programs_that_count_rounds_take_single_steps():
     graph = graph_of("random", parts=2)
-    optimisations = [
-        {"optimisations": dg.Optimisations(**how)} for how in ({"active_only": False}, {"direction": "push"})
-    ]
-    for options in ({"max_rounds": 2}, {"deterministic": True}, *optimisations):
-        assert dg.wcc(graph, **options).report.options["local rounds"] == 1
-    with pytest.raises(OptionError, match="local_rounds=3 is not available with engine='gas'; choose bulk_async"):
-        dg.wcc(graph, engine="gas", local_rounds=3)
+    all_vertices = dg.Optimizations(active_only=False)
+    for options in ({"max_rounds": 2}, {"deterministic": True}, {"optimizations": all_vertices}, {"direction": "push"}):
+        assert dg.wcc(graph, engine=dg.Gas(**options)).report.options["local rounds"] == 1
+    for engine in (dg.Gas, dg.Bsp):
+        with pytest.raises(OptionError, match=r"local_rounds=3 is not available in dg\..*; dg.BulkAsync has it"):
+            engine(local_rounds=3)

@@ -10,14 +10,13 @@ from test_semantics import PAGE
 
 import dgraph as dg
 from dgraph.errors import OptionError, UnsettledWarning
+from dgraph.ops.wcc import Components
+from dgraph.options import ENGINE_VALUES
 
 pagerank = importlib.import_module("dgraph.ops.pagerank")  # the module, not the function of the same name
 LOOSE = {"tol": 1e-4}
 TRIED = {
     "`checkpoint=`": lambda graph, folder, **how: dg.pagerank(graph, checkpoint=dg.Checkpoint(folder), **LOOSE, **how),
-    "`rebalance=`": lambda graph, _, **how: dg.pagerank(graph, rebalance=True, **LOOSE, **how),
-    "`deterministic=`": lambda graph, _, **how: dg.pagerank(graph, deterministic=True, **LOOSE, **how),
-    "`max_rounds=`": lambda graph, _, **how: dg.pagerank(graph, max_rounds=50, **LOOSE, **how),
     "several personalizations": lambda graph, _, **how: dg.pagerank(
         graph, personalization=[{0: 1}, {1: 1}], **LOOSE, **how
     ),
@@ -38,7 +37,15 @@ def graph_for(engine):
 
 @pytest.mark.parametrize(("engine", "row"), table("Options by engine"))
 def test_what_engines_take(engine, row, tmp_path):
-    assert {"`engine=`", *TRIED} == set(row)
+    assert {"`engine=`", "its options", *TRIED} == set(row)
+    if engine in ENGINE_VALUES:
+        value = ENGINE_VALUES[engine]()
+        assert f"`dg.{type(value).__name__}(...)`" in row["its options"]
+        assert dg.pagerank(graph_for(engine), engine=value, **LOOSE).report.options["engine"] == engine
+    else:
+        assert row["its options"] == "none"
+        with pytest.raises(OptionError, match=f"max_rounds=50 is not available with engine='{engine}'"):
+            dg.run(graph_for(engine), Components(), engine=engine, max_rounds=50)
     for option, ask in TRIED.items():
         if row[option] == "no":
             with pytest.raises(OptionError, match=f"engine=['\"]{engine}"):

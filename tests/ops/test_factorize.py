@@ -114,10 +114,9 @@ def test_ratings_beyond_squares_are_refused(update):
 
 
 def test_what_run_does_by_default_may_be_said():
-    said = {"engine": "auto", "device": "cpu", "deterministic": False, "daemons": "in process", "block_size": "auto"}
-    usual = {"optimisations": dg.Optimisations()}
-    report = dg.factorize(frame_of(FEW), progress=None, columns=None, max_rounds=None, **said, **usual).report
-    assert len(report) == 30
+    for engine, device in (("auto", "cpu"), ("block_descent", "auto")):
+        report = dg.factorize(frame_of(FEW), engine=engine, device=device, block_size="auto").report
+        assert len(report) == 30
 
 
 def test_blocks_need_fewer_epochs_than_all_at_once(graph):
@@ -202,11 +201,12 @@ def test_ratings_that_are_not_finite_are_refused(value):
         ({"learning_rate": 0}, "learning_rate=0 must be a finite number"),
         ({"update": "newton"}, "update='newton' is not known"),
         ({"engine": "bsp"}, "engine='bsp': factorize does not use the engines"),
-        ({"optimisations": dg.Optimisations(active_only=False)}, "active_only=False.: factorize does not use"),
+        ({"engine": dg.Gas(deterministic=True)}, "engine=dg.Gas.deterministic=True.: factorize does not use"),
+        ({"device": dg.Cuda()}, "device=dg.Cuda..: factorize does not use"),
         ({"foo": None}, "foo=None: factorize has no such option; its options are rank, regularization"),
-        ({"progress": True}, "progress=True: factorize does not use"),
-        ({"deterministic": True}, "deterministic=True: factorize does not use"),
-        ({"daemons": ["cpu"]}, "daemons=.'cpu'.: factorize does not use"),
+        ({"progress": True}, "progress=True: factorize has no such option"),
+        ({"deterministic": True}, "deterministic=True: factorize has no such option"),
+        ({"daemons": ["cpu"]}, "daemons=.'cpu'.: factorize has no such option"),
         ({"block_size": "large"}, "block_size='large' must be an integer"),
         ({"learning_rate": 1e6, "epochs": 50}, "learning_rate=1e.06 is too large"),
     ],

@@ -112,7 +112,7 @@ def test_an_alpha_that_is_too_large_is_named(way):
         with pytest.raises(errors.OptionError, match=message):
             katz(graph, alpha=alpha, max_iter=100, **way[1])
     with pytest.raises(errors.OptionError, match=r"alpha=5.0: .* did not converge"):
-        katz(graph, alpha=5.0, **way[1], max_rounds=None)
+        katz(graph, alpha=5.0, **way[1])
     with pytest.raises(errors.OptionError, match="larger max_iter"):
         katz(graph, alpha=0.24, max_iter=3, **way[1])
     three = katz(graph, alpha=0.26, max_iter=3, tol=0, normalized=False, **way[1])

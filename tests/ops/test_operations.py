@@ -12,17 +12,16 @@ import pytest
 
 import dgraph as dg
 from dgraph import errors, ops
-from dgraph.codegen.descent.descent_kernel import OPERATORS
+from dgraph.codegen.descent import descent_kernel
 from dgraph.devices.probe import DEVICES
-from dgraph.engines.descent.block_options import MODES, ORDERS
+from dgraph.engines.descent import block_options
 from dgraph.ops import bfs, k_core, katz, sssp, wcc
+from dgraph.options import DIRECTIONS, KINDS, MODES, NAMES_OF_DEVICES, NAMES_OF_ENGINES, OPERATORS, ORDERS
 from dgraph.programs import laws
 from dgraph.programs.analysis import analyse
 from dgraph.programs.fixed_point import try_fixed_point
 from dgraph.programs.law_trials import try_laws
 from dgraph.programs.program import Parameter, VertexProgram
-from dgraph.runs.option_values import DIRECTIONS, EXCHANGES
-from dgraph.runs.run_options import NAMES_OF_ENGINES
 
 ROWS = [
     ("a", "b", 0.0),
@@ -107,8 +106,8 @@ def test_without_weights_an_edge_is_one_step():
 def test_frames_and_arrays_as_options_are_refused_with_their_type_and_the_choices(value):
     """Before anybody asks whether it is "auto", which such a value answers with an error of its own."""
     graph = dg.Graph.from_edges(FRAME)
-    words = {"engine": NAMES_OF_ENGINES[-1], "device": DEVICES[-1], "optimisations": "dgraph.Optimisations"}
-    words |= {"daemons": "'cuda'", "pipeline_block": '"auto"', "deterministic": "False"}
+    words = {"engine": f"{NAMES_OF_ENGINES[-1]}.*dg.Gas", "device": f"{DEVICES[-1]}.*dg.Cuda", "daemons": "'cuda'"}
+    words |= {"progress": "True, False"}
     for operation, name in product((dg.wcc, dg.pagerank, dg.lcc), ("engine", "device")):
         with pytest.raises(errors.OptionError, match=f"{name}=<{type(value).__name__}> .*{words[name]}"):
             operation(graph, **{name: value})
@@ -116,9 +115,14 @@ def test_frames_and_arrays_as_options_are_refused_with_their_type_and_the_choice
         with pytest.raises(errors.OptionError, match=f"{name}=<{type(value).__name__}> .*{choice}"):
             dg.sssp(graph, "a", **{name: value})
     parts = {
-        dg.BlockDescent: {"order": ORDERS[-1], "mode": MODES[-1], "operator": OPERATORS[-1]},
-        dg.Optimisations: {"direction": DIRECTIONS[-1], "exchange": EXCHANGES[-1]},
-        partial(dg.Daemons, "own process"): {"block": '"auto"', "cache": '"auto"'},
+        dg.Gas: {"direction": DIRECTIONS[-1], "deterministic": "False", "optimizations": "dg.Optimizations"},
+        dg.BulkAsync: {"direction": DIRECTIONS[-1], "local_rounds": "integer", "optimizations": "dg.Optimizations"},
+        dg.BlockDescent: {
+            **{"order": ORDERS[-1], "mode": MODES[-1], "operator": OPERATORS[-1], "block_size": '"auto"'},
+        },
+        dg.Optimizations: {"lazy_upload": "False"},
+        partial(dg.Daemons, "own process"): {"block": '"auto"', "cache": "4 GiB"},
+        dg.Cuda: {"block": '"auto"', "memory": "4 GiB"},
     }
     for option, choices in parts.items():
         for name, choice in choices.items():
@@ -127,6 +131,22 @@ def test_frames_and_arrays_as_options_are_refused_with_their_type_and_the_choice
     for name in ("policy", "repeats"):
         with pytest.raises(errors.OptionError, match=f"{name}=<{type(value).__name__}> is not known; choose one of"):
             dg.Graph.from_edges(FRAME, **{name: value})
+
+
+def test_docstrings_list_the_words_of_an_option():
+    without_cugraph = [name for name in NAMES_OF_ENGINES if name != "cugraph"]
+    listed = {
+        dg.run: (*without_cugraph, *NAMES_OF_DEVICES),
+        dg.Gas: DIRECTIONS,
+        dg.Bsp: DIRECTIONS,
+        dg.BlockDescent: (*ORDERS, *MODES, *OPERATORS),
+        dg.Daemons: KINDS,
+    }
+    for described, words in listed.items():
+        assert [word for word in words if f'"{word}"' not in described.__doc__] == [], described
+    assert set(NAMES_OF_DEVICES) == set(DEVICES)
+    assert set(ORDERS) == {"auto", *block_options.ORDERS} and set(MODES) == set(block_options.MODES)
+    assert set(OPERATORS) == {"auto", *descent_kernel.OPERATORS}
 
 
 def test_a_negative_cycle_is_refused():

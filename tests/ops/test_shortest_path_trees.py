@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from test_sssp import IDS, arcs, check_tree
 
 import dgraph as dg
+from dgraph.options import ENGINE_VALUES
 from dgraph.testing.strategies import edge_frames
 
 pytestmark = pytest.mark.usefixtures("several_threads")
@@ -26,10 +27,10 @@ PLACES = [
     st.booleans(),
     st.sets(st.sampled_from(IDS), min_size=1, max_size=3),
     st.sampled_from(PLACES),
-    st.sampled_from([{}, *({"optimisations": dg.Optimisations(direction=way)} for way in ("pull", "push"))]),
+    st.sampled_from(["auto", "pull", "push"]),
 )
 @settings(max_examples=20)
-def test_trees_with_edges_of_length_zero_are_the_same_everywhere(frame, directed, sources, place, options):
+def test_trees_with_edges_of_length_zero_are_the_same_everywhere(frame, directed, sources, place, direction):
     """The same tree everywhere, whose paths end at a source and are as long as their distances say."""
     engine, parts, policy = place
     graphs = [
@@ -38,9 +39,9 @@ def test_trees_with_edges_of_length_zero_are_the_same_everywhere(frame, directed
         )
         for parts, policy in ((1, "outgoing"), (parts, policy))
     ]
-    options = {} if engine == "block_descent" else options
+    how = ENGINE_VALUES[engine](**({} if engine == "block_descent" else {"direction": direction}))
     found = dg.sssp(graphs[0], sorted(sources)).compute()
-    pd.testing.assert_frame_equal(dg.sssp(graphs[1], sorted(sources), engine=engine, **options).compute(), found)
+    pd.testing.assert_frame_equal(dg.sssp(graphs[1], sorted(sources), engine=how).compute(), found)
     rows = arcs(frame, directed)
     check_tree(found, rows, sources)
     lightest = {(u, v): w for u, v, w in sorted(rows, key=lambda row: -row[2])}

@@ -211,9 +211,9 @@ def test_options_are_checked(call, words):
     [
         ({"engine": dg.BlockDescent(order="cyclic")}, "engine='block_descent'.*choose one of bsp, gas"),
         ({"engine": "bulk_async"}, "engine='bulk_async'.*choose one of bsp, gas"),
-        ({"max_rounds": 1}, "max_rounds=1 .*leave it out"),
-        ({"engine": "bsp", "max_rounds": -3}, "max_rounds=-3 must be an integer >= 1"),
-        ({"local_rounds": 5}, "local_rounds=5 is not available with"),
+        ({"engine": dg.BulkAsync(local_rounds=5)}, "engine='bulk_async'.*choose one of bsp, gas"),
+        ({"engine": dg.Gas(max_rounds=1)}, "max_rounds=1 .*leave it out"),
+        ({"engine": dg.Bsp(max_rounds=1)}, "max_rounds=1 .*leave it out"),
         ({"engine": "asp"}, "engine='asp'"),
     ],
 )

@@ -111,9 +111,10 @@ def test_no_vertices_and_no_edges():
     ("options", "words"),
     [
         ({"engine": "gas"}, "no vertex program runs"),
+        ({"engine": dg.Gas(max_rounds=3)}, r"engine=dg.Gas\(max_rounds=3\) .*no vertex program runs"),
         ({"engine": "local"}, 'choose "auto"'),
         ({"device": "toaster"}, "'toaster'"),
-        ({"max_rounds": 3}, "max_rounds="),
+        ({"max_rounds": 3}, "max_rounds=3: triangles has no such option"),
     ],
 )
 def test_options_are_checked(options, words):

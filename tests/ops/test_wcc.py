@@ -100,8 +100,11 @@ def test_components_need_no_more_exchanges_than_partitions_require(engine, parts
         assert found.report.groupby("superstep")["exchanges"].max().sum() == (1 if parts == 2 else 3)
 
 
+STEPS = {"engine": dg.Gas(local_rounds=1)}
+
+
 @pytest.mark.parametrize("parts", [2, 3])
-@pytest.mark.parametrize("ways", [({}, {"local_rounds": 1}), ({"local_rounds": 1}, {})])
+@pytest.mark.parametrize("ways", [({}, STEPS), (STEPS, {})])
 def test_a_checkpoint_is_of_labels(tmp_path, monkeypatch, ways, parts):
     """Who goes on from it by single steps, or from single steps, finds the same."""
     order = np.random.default_rng(1).permutation(40)

@@ -151,12 +151,8 @@ class Lowest(VertexProgram):
 @pytest.mark.parametrize("direction", ["push", "pull"])
 def test_nan_is_never_the_smallest_message(direction):
     G = dg.Graph.from_edges(pd.DataFrame(RING["edges"], columns=["src", "dst"]), parts=2)
-    ways = (
-        {"engine": "bsp", "optimisations": dg.Optimisations(direction=direction)},
-        {"engine": dg.BlockDescent(operator=direction)},
-    )
-    for options in ways:
-        assert dg.run(G, Lowest(), **options).compute()["low"].tolist() == [1, 1, 1, 1]
+    for engine in (dg.Bsp(direction=direction), dg.BlockDescent(operator=direction)):
+        assert dg.run(G, Lowest(), engine=engine).compute()["low"].tolist() == [1, 1, 1, 1]
 
 
 class Shrinking(VertexProgram):

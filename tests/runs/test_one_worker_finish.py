@@ -90,7 +90,7 @@ def test_a_large_graph_is_never_gathered(small, monkeypatch):
 
 def test_options_that_need_rounds_prevent_gathering():
     graph = path(parts=3)
-    for asked in ({"engine": "gas"}, {"local_rounds": 1}):
+    for asked in ({"engine": "gas"}, {"engine": dg.Gas(local_rounds=1)}):
         found = dg.k_core(graph, k=2, **asked)
         assert found.rounds > one_worker_finish.FEWEST_STEPS
         verify("k_core", graph, found, k=2)

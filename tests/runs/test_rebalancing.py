@@ -7,11 +7,12 @@ from cases import PROGRAMS, SEED, check, graph_for
 import dgraph as dg
 from dgraph.engines import rebalance_decision
 from dgraph.errors import OptionError
+from dgraph.options import ENGINE_VALUES
 from dgraph.partition.balance import WorkerLoad, better_split
 from dgraph.testing.stand_in import StandIn
 
 SLOW, FAST = StandIn(compute=6e-6), StandIn(compute=2e-6)
-UNEQUAL = {"daemons": {0: [SLOW], 1: [FAST]}, "engine": "gas", "rebalance": True}
+UNEQUAL = {"daemons": {0: [SLOW], 1: [FAST]}, "engine": dg.Gas(rebalance=True)}
 
 
 def test_shares_are_by_speed_and_not_by_work():
@@ -36,7 +37,7 @@ def restless(monkeypatch):
 def test_every_program(name, engine, restless):
     directed = engine == "gas" or name == "Matching"
     graph = graph_for(name, directed, parts=3)
-    found = dg.run(graph, PROGRAMS[name], engine=engine, random_seed=SEED, rebalance=True)
+    found = dg.run(graph, PROGRAMS[name], engine=ENGINE_VALUES[engine](rebalance=True), random_seed=SEED)
     check(name, directed, found)
     steps = found.report["superstep"]
     assert sorted(steps) == sorted(list(range(1, found.rounds + 1)) * 3)
@@ -48,8 +49,8 @@ def test_every_program(name, engine, restless):
 def test_policies_and_local_fixed_points(policy, restless):
     graph = dg.grid(rows=15, cols=15, parts=4, policy=policy)
     expected = dg.wcc(graph).compute()
-    for how in ({}, {"local_rounds": 1}, {"optimisations": dg.Optimisations(active_only=False)}):
-        assert dg.wcc(graph, rebalance=True, **how).compute().equals(expected)
+    for how in ({}, {"local_rounds": 1}, {"optimizations": dg.Optimizations(active_only=False)}):
+        assert dg.wcc(graph, engine=dg.Gas(rebalance=True, **how)).compute().equals(expected)
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def unequal(monkeypatch):
 
 def test_two_unequal_workers_end_in_the_best_split(unequal):
     graph = dg.rmat(scale=10, edge_factor=8, seed=3, parts=2)
-    found = dg.pagerank(graph, max_iter=30, tol=0, engine="gas", rebalance=True)
+    found = dg.pagerank(graph, max_iter=30, tol=0, engine=dg.Gas(rebalance=True))
     expected = dg.pagerank(graph, max_iter=30, tol=0).compute()["pagerank"]
     np.testing.assert_allclose(found.compute()["pagerank"], expected)
     edges = found.report.pivot(index="superstep", columns="partition", values="edges")
@@ -88,7 +89,7 @@ def test_on_a_cluster_with_checkpoints(client, tmp_path, monkeypatch):
     expected = dg.pagerank(graph, max_iter=16, tol=0).compute()
     slow = {"daemons": {0: [StandIn(compute=2e-5)], 1: [StandIn(compute=2e-6)]}}
     for how in (slow, {"checkpoint": dg.Checkpoint(tmp_path / "kept", every=4)}):
-        found = dg.pagerank(graph, max_iter=16, tol=0, rebalance=True, **how)
+        found = dg.pagerank(graph, max_iter=16, tol=0, engine=dg.Gas(rebalance=True), **how)
         np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"])
         assert client.compute(found.frame).result().shape == (graph.num_vertices, 2)
         assert how is not slow or "after superstep" in found.report.options["rebalanced"]
@@ -96,9 +97,9 @@ def test_on_a_cluster_with_checkpoints(client, tmp_path, monkeypatch):
 
 def test_rebalance_is_refused_where_edges_cannot_move():
     graph = dg.grid(rows=5, cols=5, parts=2)
-    with pytest.raises(OptionError, match=r"bulk_async.*choose gas or bsp"):
-        dg.wcc(graph, engine="bulk_async", rebalance=True)
+    with pytest.raises(OptionError, match=r"BulkAsync has no option rebalance=True; dg\.Gas and dg\.Bsp have it"):
+        dg.wcc(graph, engine=dg.BulkAsync(rebalance=True))
     owned = dg.grid(rows=5, cols=5, parts=2, policy=lambda ids, parts: ids % parts)
     with pytest.raises(OptionError, match="decides who owns a vertex"):
-        dg.wcc(owned, rebalance=True)
-    assert len(dg.wcc(dg.grid(rows=5, cols=5), rebalance=True).compute()) == 25
+        dg.wcc(owned, engine=dg.Gas(rebalance=True))
+    assert len(dg.wcc(dg.grid(rows=5, cols=5), engine=dg.Gas(rebalance=True)).compute()) == 25

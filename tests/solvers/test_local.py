@@ -86,14 +86,30 @@ def test_a_solver_s_answer_is_the_program_s(options):
     "asked",
     [
         {"max_rounds": 3},
-        {"optimisations": dg.Optimisations(direction="pull")},
-        {"optimisations": dg.Optimisations(active_only=False)},
+        {"engine": dg.Gas(direction="pull")},
+        {"engine": dg.Gas(optimizations=dg.Optimizations(active_only=False))},
+        {"daemons": dg.Daemons("in process")},
+        {"checkpoint": dg.Checkpoint()},
         {"progress": lambda done: None},
     ],
 )
 def test_options_that_need_rounds_are_run_in_rounds(asked):
     G = dg.Graph.from_edges(EDGES, weight="weight")
     assert dg.run(G, Heaviest(whom="a"), **asked).report.options["engine"] == "gas"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"daemons": "own process"}, r"daemons=dg.Daemons\('own process'\)"),
+        ({"checkpoint": dg.Checkpoint()}, r"checkpoint=dg.Checkpoint\(\)"),
+        ({"device": "cuda"}, r"device=dg.Cuda\(\)"),
+    ],
+)
+def test_what_one_call_of_a_solver_excludes_is_refused(asked, said):
+    G = dg.Graph.from_edges(EDGES, weight="weight")
+    with pytest.raises(OptionError, match=f"engine='local' and {said} are mutually exclusive: .*Leave one out"):
+        dg.run(G, Heaviest(whom="a"), engine="local", **asked)
 
 
 def test_several_partitions_are_run_in_rounds():

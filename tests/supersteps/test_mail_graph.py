@@ -12,6 +12,7 @@ from mixing import mixing, start
 import dgraph as dg
 from dgraph.errors import RunError
 from dgraph.exchange.mail import Route
+from dgraph.options import ENGINE_VALUES
 from dgraph.partition.policies import POLICY_NAMES
 from dgraph.supersteps.mail_graph import MailExchange, deliver_task, finish_task, start_task, step_task
 from dgraph.supersteps.run_steps import run_steps
@@ -31,8 +32,8 @@ CASES = [
 @pytest.mark.parametrize(("name", "engine", "parts", "policy", "directed"), CASES)
 def test_the_answer_is_the_reference_s(client, name, engine, parts, policy, directed):
     graph = graph_for(name, directed, parts=parts, policy=policy, client=client)
-    how = dg.Optimisations(exchange="graph")
-    result = dg.run(graph, PROGRAMS[name], engine=engine, random_seed=SEED, optimisations=how)
+    how = ENGINE_VALUES[engine](optimizations=dg.Optimizations(direct_exchange=False))
+    result = dg.run(graph, PROGRAMS[name], engine=how, random_seed=SEED)
     check(name, directed, result)
     assert result.report.options["exchange"] == "graph"
 
@@ -47,7 +48,7 @@ def test_the_graph_exchange_is_chosen_where_plugins_cannot_be_installed(cluster,
         outcome = run_steps(mixing(3), start(5), client=other)
         assert outcome.exchange == "graph"
         check_mixing([future.result() for future in outcome.results], 5)
-        with pytest.raises(RunError, match=r"not for you.*exchange='graph'"):
+        with pytest.raises(RunError, match=r"not for you.*dg\.Optimizations\(direct_exchange=False\)"):
             run_steps(mixing(3), start(5), client=other, exchange="workers")
 
 
@@ -87,5 +88,5 @@ def test_the_state_does_not_travel(ends):
 
 
 def test_a_sum_during_a_step_needs_the_plugins(ends):
-    with pytest.raises(RunError, match="exchange='workers'"):
+    with pytest.raises(RunError, match="not available with direct_exchange=False"):
         ends[0][0].sum([1.0])

@@ -106,15 +106,13 @@ if __name__ == "__main__":
     told = {
         "ranks": wrong_with(lambda graph, **how: dg.pagerank(graph, max_iter=3, tol=0, **how), graph),
         "push": wrong_with(
-            lambda graph, **how: dg.sssp(graph, 1, predecessors=False, **how),
-            graph,
-            optimisations=dg.Optimisations(direction="push"),
+            lambda graph, **how: dg.sssp(graph, 1, predecessors=False, **how), graph, engine=dg.Gas(direction="push")
         ),
         "labels": wrong_with(lambda graph, **how: dg.cdlp(graph, max_iter=2, **how), graph),
         "streaming": wrong_with(
             lambda graph, **how: dg.pagerank(graph, max_iter=3, tol=0, **how),
             dense,
-            device=dg.Gpu(memory_budget=600_000),
+            device=dg.Cuda(memory=600_000),
         ),
         "ways": sorted(
             {type(one.way).__name__ for kernels in own_device.launchers.values() for one in kernels.values()}

@@ -25,11 +25,11 @@ device_vertex_arrays.LARGE_MAIL = 1  # byte: partitions tell each other what is 
 def wrong_with(name: str, directed: bool, direction: str) -> str:
     """Three rounds on two partitions, on both devices."""
     program, graph = cases.PROGRAMS[name], cases.graph_for(name, directed, parts=2)
-    options = {"engine": "gas", "max_rounds": 3, "random_seed": cases.SEED}
-    found = dg.run(graph, program, device="cuda", optimisations=dg.Optimisations(direction=direction), **options)
+    options = {"max_rounds": 3, "random_seed": cases.SEED}
+    found = dg.run(graph, program, device="cuda", engine=dg.Gas(direction=direction), **options)
     try:
         pd.testing.assert_frame_equal(
-            found.compute(), dg.run(graph, program, device="cpu", **options).compute(), rtol=1e-9
+            found.compute(), dg.run(graph, program, device="cpu", engine="gas", **options).compute(), rtol=1e-9
         )
     except AssertionError as error:
         return f"directed={directed}, {direction}: {error}"

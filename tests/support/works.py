@@ -12,6 +12,7 @@ from distributed import CancelledError
 import dgraph as dg
 
 ROUNDS = {"max_iter": 100, "tol": None}
+MAIL_AS_EDGES = dg.Gas(optimizations=dg.Optimizations(direct_exchange=False))
 EXACT = {"tol": 1e-11}  # distance from the fixed point, in whatever order changes came
 
 
@@ -25,7 +26,7 @@ WORKS: dict[str, Callable[[dg.Graph, str], dg.Result]] = {
     "gas": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS),
     "bsp": lambda graph, _: dg.pagerank(graph, engine="bsp", **ROUNDS),
     "mail as edges": lambda graph, _: dg.pagerank(
-        graph, engine="gas", **ROUNDS, **on(graph, optimisations=dg.Optimisations(exchange="graph"))
+        graph, **{"engine": "gas", **on(graph, engine=MAIL_AS_EDGES)}, **ROUNDS
     ),
     "checkpoints": lambda graph, at: dg.pagerank(graph, engine="gas", **ROUNDS, **on(graph, checkpoint=at)),
     "checkpoints in memory": lambda graph, _: dg.pagerank(
@@ -46,8 +47,8 @@ WORKS: dict[str, Callable[[dg.Graph, str], dg.Result]] = {
     "daemons": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS, **on(graph, daemons="own process")),
     "bulk_async": lambda graph, _: dg.wcc(graph, engine="bulk_async"),
     "bulk_async, distances": lambda graph, _: dg.bfs(graph, 7, engine="bulk_async"),
-    "rebalance": lambda graph, _: dg.pagerank(graph, engine="gas", **ROUNDS, rebalance=True),
-    "deterministic": lambda graph, _: dg.hits(graph, max_iter=20, tol=None, deterministic=True),
+    "rebalance": lambda graph, _: dg.pagerank(graph, engine=dg.Gas(rebalance=True), **ROUNDS),
+    "deterministic": lambda graph, _: dg.hits(graph, max_iter=20, tol=None, engine=dg.Gas(deterministic=True)),
     "labels": lambda graph, _: dg.cdlp(graph, max_iter=5),
     "local": lambda graph, _: dg.wcc(graph, engine="local"),
     "block_descent, one partition": lambda graph, _: dg.sssp(graph, 7, engine="block_descent"),

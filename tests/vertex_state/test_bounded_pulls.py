@@ -96,9 +96,8 @@ def test_pull_and_push_agree_with_the_reference(program, parts, policy):
     graph = dg.Graph.from_edges({"src": EDGES[:, 0], "dst": EDGES[:, 1]}, vertices=60, parts=parts, policy=policy)
     expected = reference.run(program(), [(int(u), int(v)) for u, v in EDGES], 60).results()
     for direction in ("pull", "push", "auto"):
-        for engine in ("gas", "bsp"):
-            how = dg.Optimisations(direction=direction)
-            found = dg.run(graph, program(), engine=engine, optimisations=how).compute()
+        for engine in (dg.Gas, dg.Bsp):
+            found = dg.run(graph, program(), engine=engine(direction=direction)).compute()
             for column, values in expected.items():
                 assert found[column].tolist() == list(values), (direction, engine, column)
 

@@ -74,8 +74,8 @@ def test_recounting_gives_the_same_rounds_and_reads_fewer_edges(name, parts, dir
         graph, looks = villages(seed, parts=parts, directed=directed), [0, 0]
         for rounds in (1, 2, 3, 5, 8, 13):
             ways = [
-                dg.run(graph, PROGRAMS[name], engine="gas", max_rounds=rounds, random_seed=seed, optimisations=how)
-                for how in (dg.Optimisations(), dg.Optimisations(active_only=False))
+                dg.run(graph, PROGRAMS[name], engine=dg.Gas(optimizations=how), max_rounds=rounds, random_seed=seed)
+                for how in (dg.Optimizations(), dg.Optimizations(active_only=False))
             ]
             tables = [found.compute().set_index("vertex").sort_index() for found in ways]
             assert tables[0].equals(tables[1]), rounds

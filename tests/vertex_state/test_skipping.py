@@ -1,5 +1,6 @@
 """Rounds that concern one partition each need no exchange, and nothing else is different: answers, rounds, rows."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,11 +12,12 @@ from hypothesis import strategies as st
 
 import dgraph as dg
 from dgraph.engines import rounds
+from dgraph.options import DEFAULT_CACHE
 from dgraph.tables.border_distances import MOST_HOPS, quiet_rounds
 from dgraph.tables.edge_tables import EdgeTables
 
-STEPS = {"engine": "gas", "local_rounds": 1}
-SKIPPING = [dg.Optimisations(skip_exchange=on) for on in (True, False)]
+STEPS = dg.Gas(local_rounds=1)
+SKIPPING = [dg.Optimizations(skip_exchange=on) for on in (True, False)]
 vertex = st.integers(0, 29)
 
 
@@ -49,7 +51,7 @@ def test_hops_lead_to_the_nearest_vertex_with_a_proxy(parts):
     st.lists(st.tuples(vertex, vertex), min_size=1, max_size=60),
     st.integers(2, 4),
     st.booleans(),
-    st.sampled_from(["gas", "bsp"]),
+    st.sampled_from([dg.Gas, dg.Bsp]),
 )
 def test_only_exchanges_are_fewer(edges, parts, directed, engine):
     frame = pd.DataFrame(edges, columns=["src", "dst"])
@@ -57,7 +59,7 @@ def test_only_exchanges_are_fewer(edges, parts, directed, engine):
     before, rounds.PATIENCE = rounds.PATIENCE, 1
     try:
         for run in (lambda **how: dg.bfs(graph, 0, **how), lambda **how: dg.wcc(graph, **how)):
-            some, all_of_them = (run(engine=engine, local_rounds=1, optimisations=how) for how in SKIPPING)
+            some, all_of_them = (run(engine=engine(local_rounds=1, optimizations=how)) for how in SKIPPING)
             pd.testing.assert_frame_equal(some.compute(), all_of_them.compute())
             assert some.rounds == all_of_them.rounds
             for name in ("superstep", "fired"):
@@ -71,13 +73,13 @@ def test_only_exchanges_are_fewer(edges, parts, directed, engine):
 @pytest.mark.parametrize("name", [name for name, program in PROGRAMS.items() if program.kind == "accumulative"])
 def test_every_accumulative_program(name, at_once):
     graph = graph_for(name, parts=3, policy="cartesian")
-    check(name, True, dg.run(graph, PROGRAMS[name], random_seed=SEED, **STEPS))
+    check(name, True, dg.run(graph, PROGRAMS[name], random_seed=SEED, engine=STEPS))
 
 
 def test_a_path_exchanges_where_it_crosses_partitions(at_once):
     path = pd.DataFrame({"src": np.arange(400), "dst": np.arange(1, 401)})
     graph = dg.Graph.from_edges(path, parts=4)
-    found = dg.bfs(graph, 0, **STEPS)
+    found = dg.bfs(graph, 0, engine=STEPS)
     assert found.compute()["distance"].tolist() == list(range(401))
     one = found.report[found.report["partition"] == 0]
     assert found.rounds == 401 and one["exchanges"].sum() < 60 and one["skipped"].sum() > 340
@@ -90,13 +92,15 @@ def test_limits_are_kept(limit, at_once):
     path = pd.DataFrame({"src": np.arange(30), "dst": np.arange(1, 31)})
     graph = dg.Graph.from_edges(path, vertices=60, parts=2)
     program = PROGRAMS["Components"]
-    some, all_of_them = (dg.run(graph, program, **STEPS, max_rounds=limit, optimisations=how) for how in SKIPPING)
+    some, all_of_them = (
+        dg.run(graph, program, engine=replace(STEPS, optimizations=how), max_rounds=limit) for how in SKIPPING
+    )
     assert some.compute().equals(all_of_them.compute()) and some.rounds == all_of_them.rounds
 
 
 def test_on_a_cluster(client, at_once):
     graph = dg.grid(rows=40, cols=40, parts=3, client=client)
-    some, all_of_them = (dg.bfs(graph, 0, **STEPS, optimisations=how) for how in SKIPPING)
+    some, all_of_them = (dg.bfs(graph, 0, engine=replace(STEPS, optimizations=how)) for how in SKIPPING)
     assert some.compute().equals(all_of_them.compute()) and some.rounds == all_of_them.rounds
     assert some.report["skipped"].any() and not all_of_them.report["skipped"].any()
 
@@ -107,9 +111,9 @@ def test_cache_lazy_upload_and_skipping_change_no_answer(at_once):
     expected, moved, sent, exchanges = dg.sssp(graph, 0, predecessors=False).compute(), {}, {}, {}
     for on in product([True, False], repeat=3):
         cached, lazy, skipping = on
-        daemons = dg.Daemons(["in process"], block=16, cache="auto" if cached else 0)
-        how = dg.Optimisations(lazy_upload=lazy, skip_exchange=skipping)
-        found = dg.sssp(graph, 0, predecessors=False, daemons=daemons, optimisations=how, **STEPS)
+        daemons = dg.Daemons(["in process"], block=16, cache=DEFAULT_CACHE if cached else 0)
+        how = replace(STEPS, optimizations=dg.Optimizations(lazy_upload=lazy, skip_exchange=skipping))
+        found = dg.sssp(graph, 0, predecessors=False, daemons=daemons, engine=how)
         pd.testing.assert_frame_equal(found.compute(), expected)
         moved[on], sent[on], exchanges[on] = found.report[["moved", "bytes", "exchanges"]].sum()
     assert moved[True, True, True] == moved[True, True, False] < moved[False, False, True]

@@ -97,7 +97,9 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             with show_status("numbering vertices"):  # which reads files that are read in blocks
                 kind = graph.numbering.id_type.kind
             loaded = time.perf_counter()
-            options = {option: value for option, value in options.items() if value not in (None, "auto")}
+            if (limit := options.pop("max_rounds")) is not None:
+                options["engine"] = _limited(options["engine"], limit)
+            options = {option: value for option, value in options.items() if not (value is None or value == "auto")}
             with show_status(f"running {name}"):  # engines that run in rounds show their own progress
                 result = operation(graph, **arguments_from_options(operation, given, id_reader(kind)), **options)
             ran = time.perf_counter()
@@ -133,6 +135,14 @@ def _command_for(name: str, operation: Callable) -> click.Command:
     command = click.command(name.replace("_", "-"), cls=Command)(add_options(as_json(graph_options(run)), RUN_OPTIONS))
     command.params[:0] = options_of(operation, RENAMED, HELP)
     return command
+
+
+def _limited(engine: str, max_rounds: int) -> Any:
+    """The engine that stops after this many rounds."""
+    engines = {"auto": dg.Gas, "gas": dg.Gas, "bsp": dg.Bsp}
+    if engine not in engines:
+        raise OptionError(f"max_rounds={max_rounds} is not for engine={engine}; choose gas or bsp")
+    return engines[engine](max_rounds=max_rounds)
 
 
 def _errors_of(result: Any) -> dict[str, float]:

@@ -1,0 +1,483 @@
+"""The options of a run as values: frozen, checked when they are made, equal to their copies.
+
+What belongs to one engine, or to one device, is a field of a small value, so that options of different engines cannot
+be mixed. `runs/run_options.py` holds what a call says, and checks options against each other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from math import inf
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from dgraph.arguments import (
+    AUTO,
+    VALUES,
+    assign,
+    check_bytes,
+    check_choice,
+    check_flag,
+    check_integer,
+    is_default,
+    is_number,
+    shown,
+    value,
+)
+from dgraph.errors import OptionError
+
+DIRECTIONS = (AUTO, "push", "pull")
+ORDERS = (AUTO, "priority", "cyclic")
+MODES = ("async", "barrier", "bsp")
+OPERATORS = (AUTO, "push", "pull", "pull_push")
+SWITCHES = ("active_only", "changed_only", "skip_exchange", "lazy_upload", "drop_weights", "direct_exchange")
+IN_PROCESS, OWN_PROCESS = "in process", "own process"
+KINDS = (IN_PROCESS, OWN_PROCESS, "cuda", "cuda own process")
+DEFAULT_CACHE = 64 << 20  # bytes of vertices that a daemon keeps for each partition
+DEFAULT_INTERVAL = 10  # supersteps between two checkpoints
+
+
+# -- engines -----------------------------------------------------------------------------------------------------------
+
+
+@value
+class Optimizations:
+    """Switches that never change an answer. They exist to measure what each one saves, and to find faults.
+
+    Parameters
+    ----------
+    active_only : bool, default True
+        Only vertices with a message fire.
+    changed_only : bool, default True
+        Only changed values travel between partitions.
+    skip_exchange : bool, default True
+        Rounds that change no other partition follow one another without an exchange.
+    lazy_upload : bool, default True
+        A change travels only to partitions that read it in the next round.
+    drop_weights : bool, default True
+        Edge columns that the program never reads are neither stored nor sent.
+    direct_exchange : bool, default True
+        Messages travel from worker to worker; with False, as edges of Dask's task graph, which is slower.
+
+    Examples
+    --------
+    >>> dg.Optimizations(lazy_upload=False)
+    dg.Optimizations(lazy_upload=False)
+    """
+
+    active_only: bool = True
+    changed_only: bool = True
+    skip_exchange: bool = True
+    lazy_upload: bool = True
+    drop_weights: bool = True
+    direct_exchange: bool = True
+
+    def __post_init__(self) -> None:
+        for name in SWITCHES:
+            assign(self, name, check_flag(name, getattr(self, name)))
+
+
+USUAL = Optimizations()
+
+
+class CommonRounds:
+    """What `Gas` and `Bsp` have in common: the same fields. All partitions go on together, round by round."""
+
+    def __post_init__(self: Any) -> None:
+        assign(self, "max_rounds", check_integer("max_rounds", self.max_rounds, or_none=True))
+        if self.local_rounds is not None and check_integer("local_rounds", self.local_rounds) > 1:
+            raise OptionError(
+                f"{shown('local_rounds', self.local_rounds)} is not available in dg.{type(self).__name__}, "
+                "where partitions wait for each other in each round; dg.BulkAsync has it"
+            )
+        assign(self, "local_rounds", check_integer("local_rounds", self.local_rounds, or_none=True))
+        check_choice("direction", self.direction, DIRECTIONS)
+        for name in ("deterministic", "rebalance"):
+            assign(self, name, check_flag(name, getattr(self, name)))
+        _check_optimizations(self.optimizations)
+        if self.deterministic and self.direction == "push":
+            raise OptionError(
+                "deterministic=True and direction='push' are mutually exclusive: messages are then gathered in one "
+                "order. Leave one out"
+            )
+
+
+@value
+class Gas(CommonRounds):
+    """Gather, apply, scatter: all partitions go on together, and wait for each other once in each round.
+
+    ``engine="gas"`` is the same with every default.
+
+    Parameters
+    ----------
+    max_rounds : int, optional
+        Stop after this many rounds.
+    local_rounds : 1, optional
+        With 1, every round is a single step, without the operation's own algorithm for a partition.
+    direction : {"auto", "push", "pull"}, default "auto"
+        Push messages along the edges of active vertices, or pull them along all edges. ``"auto"`` chooses the faster in
+        each round.
+    deterministic : bool, default False
+        Make sums of floats the same to the last bit for any number of partitions, workers and threads. This builds
+        partitions in which every vertex has all its edges, in one order.
+    rebalance : bool, default False
+        Move edges between rounds if the measured imbalance of the workers costs more than the move.
+    optimizations : Optimizations, optional
+        Switches that do not change the answer.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 3]})
+    >>> dg.bfs(G, 0, engine=dg.Gas(direction="pull")).report.options["direction"]
+    'pull'
+    """
+
+    max_rounds: int | None = None
+    local_rounds: Literal[1] | None = None
+    direction: Literal["auto", "push", "pull"] = "auto"
+    deterministic: bool = False
+    rebalance: bool = False
+    optimizations: Optimizations = USUAL
+
+
+@value
+class Bsp(CommonRounds):
+    """Bulk-synchronous: all partitions go on together; a round is send, merge, apply, and the next one begins when all
+    agree that it is over.
+
+    ``engine="bsp"`` is the same with every default.
+
+    Parameters
+    ----------
+    max_rounds : int, optional
+        Stop after this many rounds.
+    local_rounds : 1, optional
+        With 1, every round is a single step, without the operation's own algorithm for a partition.
+    direction : {"auto", "push", "pull"}, default "auto"
+        Push messages along the edges of active vertices, or pull them along all edges. ``"auto"`` chooses the faster in
+        each round.
+    deterministic : bool, default False
+        Make sums of floats the same to the last bit for any number of partitions, workers and threads. This builds
+        partitions in which every vertex has all its edges, in one order.
+    rebalance : bool, default False
+        Move edges between rounds if the measured imbalance of the workers costs more than the move.
+    optimizations : Optimizations, optional
+        Switches that do not change the answer.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 3]}, parts=2)
+    >>> dg.pagerank(G, tol=0, max_iter=20, engine=dg.Bsp(deterministic=True)).rounds
+    20
+    """
+
+    max_rounds: int | None = None
+    local_rounds: Literal[1] | None = None
+    direction: Literal["auto", "push", "pull"] = "auto"
+    deterministic: bool = False
+    rebalance: bool = False
+    optimizations: Optimizations = USUAL
+
+
+@value
+class BulkAsync:
+    """The bulk-asynchronous engine: each partition runs at its own pace and never waits for the others.
+
+    ``engine="bulk_async"`` is the same with every default.
+
+    Parameters
+    ----------
+    local_rounds : int, optional
+        Steps that a partition takes before the others hear of them. By default one; for messages that merge like
+        minima, as many as change something.
+    direction : {"auto", "push", "pull"}, default "auto"
+        As in `Gas`.
+    optimizations : Optimizations, optional
+        Switches that do not change the answer. Here only `lazy_upload`, `drop_weights` and `direct_exchange` may be
+        off.
+
+    Examples
+    --------
+    >>> G = dg.rmat(scale=8, edge_factor=8, seed=1, parts=2)
+    >>> result = dg.wcc(G, engine=dg.BulkAsync(local_rounds=4))
+    """
+
+    local_rounds: int | None = None
+    direction: Literal["auto", "push", "pull"] = "auto"
+    optimizations: Optimizations = USUAL
+
+    def __post_init__(self) -> None:
+        assign(self, "local_rounds", check_integer("local_rounds", self.local_rounds, or_none=True))
+        check_choice("direction", self.direction, DIRECTIONS)
+        _check_optimizations(self.optimizations)
+        for name in ("active_only", "changed_only", "skip_exchange"):
+            if not getattr(self.optimizations, name):
+                raise OptionError(
+                    f"{name}=False is not available in dg.BulkAsync, which has no common rounds; dg.Gas and dg.Bsp "
+                    "have them"
+                )
+
+
+@value
+class BlockDescent:
+    """The asynchronous block coordinate descent engine: one block of vertices is updated at a time.
+
+    ``engine="block_descent"`` is the same with every default.
+
+    Parameters
+    ----------
+    block_size : int or "auto", default "auto"
+        Vertices in a block, rounded up to a power of two.
+    order : {"auto", "priority", "cyclic"}, default "auto"
+        Which block is next: the one with the most to gain, or each in turn.
+    mode : {"async", "barrier", "bsp"}, default "async"
+        When workers wait for each other: never, after each block, or after all blocks. With several partitions,
+        ``"barrier"`` waits after each epoch. With ``"bsp"`` the other fields do not matter.
+    operator : {"auto", "push", "pull", "pull_push"}, default "auto"
+        A block gathers from all in-edges, sends its changes along out-edges, or writes each change to a slot of the
+        edge, which the receiver reads in order. ``"auto"`` suits the program.
+
+    Examples
+    --------
+    >>> G = dg.rmat(scale=8, edge_factor=8, seed=1)
+    >>> result = dg.sssp(G, 0, engine=dg.BlockDescent(block_size=64, order="priority"))
+    >>> result.report.options["block size"]
+    64
+    """
+
+    block_size: int | Literal["auto"] = "auto"
+    order: Literal["auto", "priority", "cyclic"] = "auto"
+    mode: Literal["async", "barrier", "bsp"] = "async"
+    operator: Literal["auto", "push", "pull", "pull_push"] = "auto"
+
+    def __post_init__(self) -> None:
+        assign(self, "block_size", _integer_or_auto("block_size", self.block_size))
+        for name, choices in (("order", ORDERS), ("mode", MODES), ("operator", OPERATORS)):
+            check_choice(name, getattr(self, name), choices)
+
+
+# -- devices and daemons -----------------------------------------------------------------------------------------------
+
+
+@value
+class Cuda:
+    """An NVIDIA GPU of each worker (experimental). ``device="cuda"`` is the same with every default.
+
+    Parameters
+    ----------
+    memory : int or str, optional
+        Bytes of the GPU that each worker may use, such as ``"8 GiB"``; all of them by default. Edges that do not fit
+        pass through the GPU in blocks in each round, and partitions that fit stay there.
+    block : int, "auto" or None, default "auto"
+        Edges in a block of edges that do not fit; with None all edges are one block.
+
+    Examples
+    --------
+    >>> dg.Cuda(memory="8 GiB")
+    dg.Cuda(memory=8589934592)
+    """
+
+    memory: int | str | None = None
+    block: int | Literal["auto"] | None = "auto"
+
+    def __post_init__(self) -> None:
+        assign(self, "memory", None if self.memory is None else check_bytes("memory", self.memory, 1))
+        assign(self, "block", _integer_or_auto("block", self.block, or_none=True))
+
+
+class DaemonKind(Protocol):
+    """A kind of daemon: a small value that is sent to workers and starts a daemon there. Equal kinds share one."""
+
+    @property
+    def device(self) -> str:
+        """The device whose kernels it runs: "cpu" or "cuda"."""
+
+    def start(self, threads: int) -> Any:
+        """Start a daemon, on a worker."""
+
+
+@value
+class Daemons:
+    """Devices, or processes of their own, that take blocks of edges from one queue.
+
+    ``daemons="own process"`` is short for ``daemons=dg.Daemons("own process")``. A daemon outlives the run and serves
+    the next one.
+
+    Parameters
+    ----------
+    kinds : str, a kind, a list of these, or a mapping of worker number to these
+        ``"in process"`` (the CPU of the worker), ``"own process"`` (the CPU in a process of its own, restarted if it
+        dies or hangs), ``"cuda"`` or ``"cuda own process"`` (experimental: a GPU beside a CPU worker). Several kinds
+        take blocks from one queue. With a mapping, the other workers have no daemons.
+    block : int, "auto" or None, default "auto"
+        Edges in a block. ``"auto"`` follows the measured costs; with None all edges are one block, without a pipeline.
+    cache : int or str, default 64 MiB
+        Bytes of vertices that a daemon keeps between blocks and rounds; 0 for none.
+
+    Examples
+    --------
+    >>> G = dg.rmat(scale=8, edge_factor=8, seed=1, parts=2)
+    >>> result = dg.wcc(G, daemons=dg.Daemons("in process", block=4096))
+    >>> dg.Daemons({0: ["in process", "cuda"], 1: "in process"}, cache=0)
+    dg.Daemons({0: ('in process', 'cuda'), 1: 'in process'}, cache=0)
+    """
+
+    kinds: Any = field(kw_only=False)
+    block: int | Literal["auto"] | None = "auto"
+    cache: int | str = DEFAULT_CACHE
+
+    def __post_init__(self) -> None:
+        given = self.kinds
+        if isinstance(given, Mapping):
+            for worker in given:
+                if not isinstance(worker, int | np.integer) or isinstance(worker, bool) or worker < 0:
+                    problem = f"daemons= has the key {worker!r}, which is not a worker"
+                    raise OptionError(f"{problem}; workers are numbered from 0 up")
+            assign(self, "kinds", {int(worker): _one_or_several(one) for worker, one in given.items()})
+        else:
+            assign(self, "kinds", _one_or_several(given))
+        assign(self, "block", _integer_or_auto("block", self.block, or_none=True))
+        assign(self, "cache", check_bytes("cache", self.cache, 0))
+
+
+def _one_or_several(given: Any) -> Any:
+    """One kind of daemon, or a tuple of several."""
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    kinds = tuple(given) if several else (given,)
+    if not kinds or not all(kind in KINDS if isinstance(kind, str) else _is_kind(kind) for kind in kinds):
+        raise OptionError(
+            f"{shown('daemons', given)} is not known; choose one of {', '.join(map(repr, KINDS))}, or a list "
+            "of them, which share one queue of blocks"
+        )
+    return kinds if several else given
+
+
+def _is_kind(kind: Any) -> bool:
+    """Whether something is a `DaemonKind`."""
+    return not isinstance(kind, type) and isinstance(getattr(kind, "device", None), str) and hasattr(kind, "start")
+
+
+# -- checkpoints -------------------------------------------------------------------------------------------------------
+
+
+@value
+class Checkpoint:
+    """Where to store the checkpoints of a run, and how often. A path alone is short for one every 10 supersteps.
+
+    Parameters
+    ----------
+    path : path or URL, optional
+        A folder or an fsspec URL that all workers can reach. None keeps each piece in the memory of two workers: a run
+        survives the loss of a worker, but not that of the cluster or the client.
+    every : int, optional
+        Supersteps between two checkpoints, by default 10; None leaves it to `seconds`.
+    seconds : float, optional
+        The longest time between two checkpoints.
+
+    Examples
+    --------
+    >>> dg.Checkpoint("s3://bucket/run", every=20)
+    dg.Checkpoint('s3://bucket/run', every=20)
+    """
+
+    path: Any = field(default=None, kw_only=False)
+    every: int | None = DEFAULT_INTERVAL
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        is_path = isinstance(self.path, str | os.PathLike) and bool(os.fspath(self.path))
+        if self.path is not None and not is_path:
+            raise OptionError(
+                f"checkpoint={self.path!r} is no path: give a folder or a URL; dgraph.Checkpoint() is in memory"
+            )
+        assign(self, "every", check_integer("every", self.every, or_none=True))
+        if self.seconds is not None and not (is_number(self.seconds) and 0 < self.seconds < inf):
+            raise OptionError(f"seconds={self.seconds!r} must be a number above zero, or None")
+        if self.every is None and self.seconds is None:
+            raise OptionError("every=None and seconds=None: say how often a checkpoint is made")
+
+
+def _check_optimizations(given: Any) -> None:
+    if not isinstance(given, Optimizations):
+        raise OptionError(
+            f"{shown('optimizations', given)} must be a dg.Optimizations, such as dg.Optimizations(lazy_upload=False)"
+        )
+
+
+def _integer_or_auto(name: str, given: Any, *, or_none: bool = False) -> Any:
+    if is_default(given, AUTO):
+        return AUTO
+    if given is None and or_none:
+        return None
+    try:
+        return check_integer(name, given)
+    except OptionError as error:
+        words = '"auto" or None' if or_none else 'or "auto"'
+        raise OptionError(f"{error}, {words}") from None
+
+
+# -- what the keywords of operations take ------------------------------------------------------------------------------
+
+EngineLike = (
+    Literal["auto", "local", "gas", "bsp", "bulk_async", "block_descent", "cugraph"]
+    | Gas
+    | Bsp
+    | BulkAsync
+    | BlockDescent
+)
+DeviceLike = Literal["auto", "cpu", "cuda"] | Cuda
+Kinds = str | DaemonKind | Sequence[str | DaemonKind]
+DaemonsLike = Kinds | Mapping[int, Kinds] | Daemons | None
+CheckpointLike = str | os.PathLike[str] | Checkpoint | None
+ProgressLike = bool | Callable[[dict[str, Any]], Any] | None
+
+ENGINE_VALUES: dict[str, type] = {"gas": Gas, "bsp": Bsp, "bulk_async": BulkAsync, "block_descent": BlockDescent}
+HOW = ("engine", "device", "daemons", "checkpoint", "progress")  # the keywords that operations share
+NAMES_OF_ENGINES = (AUTO, "local", *ENGINE_VALUES, "cugraph")
+NAMES_OF_DEVICES = (AUTO, "cpu", "cuda")
+
+
+def engine_value(given: Any) -> Any:
+    """The option `engine=`: a value, or the name of an engine that has no options."""
+    if isinstance(given, str):
+        check_choice("engine", given, NAMES_OF_ENGINES)
+        return ENGINE_VALUES[given]() if given in ENGINE_VALUES else str(given)
+    if isinstance(given, tuple(ENGINE_VALUES.values())):
+        return given
+    raise _not_a_value("engine", given, ENGINE_VALUES, f"{', '.join(NAMES_OF_ENGINES)}, or a value such as dg.Gas()")
+
+
+def device_value(given: Any) -> Any:
+    """The option `device=`: "auto", "cpu" or a value."""
+    if isinstance(given, str):
+        check_choice("device", given, NAMES_OF_DEVICES)
+        return Cuda() if given == "cuda" else str(given)
+    if isinstance(given, Cuda):
+        return given
+    raise _not_a_value("device", given, {"cuda": Cuda}, f"{', '.join(NAMES_OF_DEVICES)}, or a value such as dg.Cuda()")
+
+
+def daemons_value(given: Any) -> Daemons | None:
+    """The option `daemons=` as a value."""
+    if given is None or isinstance(given, Daemons):
+        return given
+    if is_default(given, AUTO) or is_default(given, IN_PROCESS):
+        raise OptionError(
+            f"daemons={given!r} meant that there are none, until 0.10: leave it out. The CPU as a daemon, which takes "
+            'blocks of edges, is dg.Daemons("in process")'
+        )
+    if given is Daemons or isinstance(given, tuple(VALUES)):
+        raise _not_a_value("daemons", given, {OWN_PROCESS: Daemons}, f"{', '.join(KINDS)}, or a value dg.Daemons(...)")
+    return Daemons(given)
+
+
+def _not_a_value(name: str, given: Any, named: Mapping[str, type], choices: str) -> OptionError:
+    """The error for an option that is neither a name nor a value."""
+    for word, made in named.items():
+        if given is made:
+            call = "dg.Daemons(...)" if made is Daemons else f"dg.{made.__name__}()"
+            return OptionError(f"{name}=dg.{made.__name__} is a class; write {call} or {word!r}")
+    return OptionError(f"{shown(name, given)} is not known; choose one of {choices}")
