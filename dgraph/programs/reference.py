@@ -82,7 +82,11 @@ class Reference:
     def __init__(self, program, edges, vertices, columns, vertex_columns, directed, random_seed):
         self.program, self.vertices, self.random_seed = program, vertices, random_seed
         self.synchronous = program.kind == "synchronous"
-        self.columns = vertex_columns
+        self.columns, self.vertex_columns, self.global_fields = (
+            vertex_columns,
+            program.of(VertexColumn),
+            program.of(Global),
+        )
         weights = [{name: values[e] for name, values in columns.items()} for e in range(len(edges))]
         arcs = [(u, v, w) for (u, v), w in zip(edges, weights, strict=True)]
         if not directed:  # each listed edge stands for both directions, but a self loop only for one
@@ -132,8 +136,8 @@ class Reference:
         """The phase of the next round, or of the round that is being applied."""
         return self.program.phases[self.rounds % len(self.program.phases)]
 
-    def send(self) -> None:
-        """Fill the inboxes of the next round."""
+    def send(self, to: int | None = None) -> None:
+        """Fill the inboxes of the next round, or that of one vertex."""
         phase, number = self.phase, self.rounds + 1
         self.inbox: list[dict[Message, list]] = [{m: [] for m in phase.messages} for _ in range(self.vertices)]
         if number == 1 and not self.synchronous:
@@ -143,10 +147,10 @@ class Reference:
             sending = set(self.senders)
             reads_target = any(name.startswith("target_") for name in parameters(phase.functions["send"]))
             for u, v, columns, ordinal in self.along[phase.along]:
-                if u in sending:
+                if u in sending and to in (None, v):
                     context = {**self.values_at(u, number), **columns}
                     if "random" not in self.program.fields:
-                        context["random"] = partial(uniform_of_edge, self.word(number), u, v, ordinal)
+                        context["random"] = partial(self.draw_of_edge, number, u, v, ordinal)
                     if reads_target:
                         context |= {f"target_{name}": value for name, value in self.values_at(v, number).items()}
                     self.deliver(v, self.call(phase.functions["send"], phase.messages, context))
@@ -209,7 +213,7 @@ class Reference:
     def fold(self) -> None:
         """Fold each global value over all vertices."""
         folded = {}
-        for field in self.program.of(Global):
+        for field in self.global_fields:
             folded[field.name] = self.fill(field, field.identity)
             for v in range(self.vertices):
                 before = {f"{name}_before": value for name, value in self.before[v].items()}
@@ -221,6 +225,14 @@ class Reference:
     def word(self, number: int) -> int:
         """The random bits of a round."""
         return word_of_round(self.random_seed, number)
+
+    def draw(self, number: int, v: int, component: int) -> float:
+        """A vertex's random number of a round."""
+        return uniform(self.word(number), v, component)
+
+    def draw_of_edge(self, number: int, u: int, v: int, ordinal: int, component: int) -> float:
+        """An edge's random number of a round."""
+        return uniform_of_edge(self.word(number), u, v, ordinal, component)
 
     def results(self) -> dict[str, list]:
         """The columns of the result."""
@@ -234,10 +246,10 @@ class Reference:
     def values_at(self, v: int, number: int) -> dict[str, Any]:
         """All values that a function may read at a vertex."""
         program = self.program
-        columns = {f.name: self.columns.get(f.name, {v: self.fill(f, f.missing)})[v] for f in program.of(VertexColumn)}
+        columns = {f.name: self.columns.get(f.name, {v: self.fill(f, f.missing)})[v] for f in self.vertex_columns}
         phase = program.phases[max(number - 1, 0) % len(program.phases)]
         builtins: dict[str, Any] = {"id": v, "degree": self.degrees[phase.along][v], "round": number}
-        draw = partial(uniform, self.word(number), v)
+        draw = partial(self.draw, number, v)
         builtins.update(vertices=self.vertices, random=draw, vertex_random=draw)
         return {**builtins, **program.values, **columns, **self.globals, **self.state[v]}
 
@@ -249,6 +261,11 @@ class Reference:
         self, function: Callable, fields, context, *, every: bool = False, vectors: bool = False
     ) -> dict[str, Any]:
         """What a function returns for each of the fields. It runs once per component if it reads vectors."""
+        if not self.program.vector_length:
+            answer = _call(function, context)
+            values = answer if isinstance(answer, tuple) else (answer,)
+            cast = [stored(field.dtype, one) for field, one in zip(fields, values, strict=True)]
+            return {field.name: (one,) if every else one for field, one in zip(fields, cast, strict=True)}
         names = parameters(function)
         context = {"component": None, **context}
         vector = any(
@@ -296,7 +313,7 @@ class Component(float):
 def _call(function: Callable, context: Mapping[str, Any], c: int = 0) -> Any:
     arguments = []
     for name in parameters(function):
-        value = context[name]
+        value = c if name == "component" else context[name]
         if callable(value):  # `random` and `vertex_random` are built in
             value = value(c)
         if value is None:  # `component` is built in
