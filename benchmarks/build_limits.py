@@ -100,7 +100,9 @@ def build(files: list[str], place: str, limit: int | None) -> dict[str, Any]:
         before = restart_peak()
         return {**tried(lambda: dg.read_edges(large).partitioned("out")), "before": before, "peak": resident("VmHWM")}
     with local_cluster(1, 1, memory_limit=limit or 0) as client:
-        dg.read_edges(small, client=client).partitioned("out")
+        begun = tried(lambda: dg.read_edges(small, client=client).partitioned("out"))
+        if begun["end"] != "graph":
+            return begun
         before, process = client.run(restart_peak), client.run(os.getpid)
         ended = tried(lambda: dg.read_edges(large, client=client).partitioned("out"))
         with suppress(Exception):

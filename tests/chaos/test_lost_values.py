@@ -105,7 +105,7 @@ def test_lost_values_are_computed_again_before_they_are_mapped(cluster, monkeypa
     here, there = graphs(cluster)
     expected = dg.degrees(here)
     with monkeypatch.context() as patch:
-        patch.setattr(degrees, "run", after(degrees.run, cluster))
+        patch.setattr(degrees, "execute", after(degrees.execute, cluster))
         found = dg.degrees(there)
     same(found, expected)
     lose(cluster)
