@@ -313,7 +313,7 @@ class Component(float):
 def _call(function: Callable, context: Mapping[str, Any], c: int = 0) -> Any:
     arguments = []
     for name in parameters(function):
-        value = c if name == "component" else context[name]
+        value: Any = c if name == "component" else context[name]
         if callable(value):  # `random` and `vertex_random` are built in
             value = value(c)
         if value is None:  # `component` is built in
