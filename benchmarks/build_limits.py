@@ -63,18 +63,16 @@ def record(form: str, place: str, given: Any, needs: int, limit: int, ended: dic
 
 
 def write(folder: str, form: str, scale: int) -> str:
-    """A file of R-MAT edges; its path. METIS lists each edge of a graph without loops and repeats at both ends."""
+    """A file of R-MAT edges; its path. METIS has each edge of a graph without loops and repeats at both ends."""
     import dgraph as dg
 
     path = f"{folder}/{scale}{SUFFIXES[form]}"
     sources, destinations = rmat_edges(scale)
-    frame = {"src": sources, "dst": destinations}
+    frame = {"src": sources.astype("int64") + 1, "dst": destinations.astype("int64") + 1}
+    rules: dict[str, Any] = {}
     if form == "metis":
-        frame = {name: column.astype("int64") + 1 for name, column in frame.items()}
-        rules = {"directed": False, "loops": "drop", "repeats": "first", "vertices": range(1, (1 << scale) + 1)}
-        dg.write_edges(dg.Graph.from_edges(frame, **rules), path)
-    else:
-        dg.write_edges(dg.Graph.from_edges(frame), path)
+        rules = {"directed": False, "loops": "drop", "repeats": "first"}
+    dg.write_edges(dg.Graph.from_edges(frame, vertices=range(1, (1 << scale) + 1), **rules), path)
     return path
 
 

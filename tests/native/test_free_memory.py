@@ -70,7 +70,7 @@ def test_a_graph_that_cannot_be_held_is_refused_before_it_is_built():
     frame = pd.DataFrame({"src": [0, 1], "dst": [1, 2]})
     graph = dg.Graph.from_edges(frame, vertices=range(1 << 40))
     with pytest.raises(
-        RoomError, match=r"a graph of 1,099,511,627,776 vertices and 2 edges in this process need about 8.00 TiB"
+        RoomError, match=r"a graph of 1,099,511,627,776 vertices and 2 edges in this process need about 16.00 TiB"
     ):
         dg.degrees(graph)
 

@@ -34,6 +34,7 @@ COMPRESSED = True
 _NOTE = b"dgraph"
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 8}  # bytes of a value
 _OFFSET = 4  # bytes that a text needs besides its letters
+_WHOLE = 2  # bytes of memory for each byte of a table that is read at once: decoded, then put in one piece
 _SMALL = 16 << 20  # bytes of a file; the texts of larger ones are read as they are
 _BROKEN = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
 
@@ -207,6 +208,7 @@ def check_memory(
     kinds = [metadata.schema.column(place) for place in leaves]
     kinds = [kind for kind in kinds if kind.path in wanted or kind.path.partition(".")[0] in wanted]
     widths = [kind.length if kind.length > 0 else _WIDTHS.get(kind.physical_type, 0) for kind in kinds]
+    whole = groups is None
     groups = range(metadata.num_row_groups) if groups is None else groups
     sizes = [(metadata.row_group(group).num_rows, metadata.row_group(group).total_byte_size) for group in groups]
     if min((size for _, size in sizes), default=0) < 0:
@@ -215,6 +217,8 @@ def check_memory(
     need = rows * sum(width or _OFFSET for width in widths)
     if len(kinds) == len(leaves):
         need = max(need, sum(size for _, size in sizes))
+    if whole:
+        need *= _WHOLE
     declared_sizes.memory(name, need, f"the {rows:,} rows that its footer declares")
     most = sum(rows * size for rows, size in sizes)  # if all names the longest text
     if all(widths) or most < _SMALL or (files.length(name) or _SMALL) >= _SMALL or most < free_memory():
