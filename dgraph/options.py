@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal, Protocol
 
@@ -83,10 +83,18 @@ class Optimizations:
 USUAL = Optimizations()
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CommonRounds:
     """What `Gas` and `Bsp` have in common: the same fields. All partitions go on together, round by round."""
 
-    def __post_init__(self: Any) -> None:
+    max_rounds: int | None = None
+    local_rounds: Literal[1] | None = None
+    direction: Literal["auto", "push", "pull"] = "auto"
+    deterministic: bool = False
+    rebalance: bool = False
+    optimizations: Optimizations = USUAL
+
+    def __post_init__(self) -> None:
         assign(self, "max_rounds", check_integer("max_rounds", self.max_rounds, or_none=True))
         if self.local_rounds is not None and check_integer("local_rounds", self.local_rounds) > 1:
             raise OptionError(
@@ -135,13 +143,6 @@ class Gas(CommonRounds):
     'pull'
     """
 
-    max_rounds: int | None = None
-    local_rounds: Literal[1] | None = None
-    direction: Literal["auto", "push", "pull"] = "auto"
-    deterministic: bool = False
-    rebalance: bool = False
-    optimizations: Optimizations = USUAL
-
 
 @value
 class Bsp(CommonRounds):
@@ -173,13 +174,6 @@ class Bsp(CommonRounds):
     >>> dg.pagerank(G, tol=0, max_iter=20, engine=dg.Bsp(deterministic=True)).rounds
     20
     """
-
-    max_rounds: int | None = None
-    local_rounds: Literal[1] | None = None
-    direction: Literal["auto", "push", "pull"] = "auto"
-    deterministic: bool = False
-    rebalance: bool = False
-    optimizations: Optimizations = USUAL
 
 
 @value

@@ -16,6 +16,7 @@ from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, objective, orient_by_side, rmse
 
@@ -118,7 +119,9 @@ def factorize(
     how = block, threads or graph.workers.threads, random_seed
     chosen = {"update": update, "rank": rank, "block size": block or "auto", "random_seed": random_seed}
     chosen = {"engine": "block_descent", "device": "cpu", **chosen}
-    return recoverable_result(graph, partial(_factorized, job=job, how=how, chosen=chosen))
+    result = recoverable_result(graph, partial(_factorized, job=job, how=how, chosen=chosen))
+    result.options = RunOptions(engine="block_descent", device="cpu")
+    return result
 
 
 def _factorized(graph: Graph, job: Factorization, how: tuple, chosen: dict[str, Any]) -> RunResult:

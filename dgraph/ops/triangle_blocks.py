@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -76,14 +77,16 @@ def count_across(
 ) -> RunResult:
     """Count for each vertex the edges opposite it in its triangles (with `directions`, the arcs), and let `finish` turn
     the counts into columns. With `degrees`, count them on the way."""
-    RunOptions(engine=engine, device=device)  # checks both
+    options = RunOptions(engine=engine, device=device)
     parts = graph.num_parts
     if engine not in ("auto", "local") or (engine == "local" and parts > 1):
         remedy = '"auto"' if parts > 1 else '"auto" or "local"'
         raise OptionError(f"engine={engine!r} is not available, because no vertex program runs; choose {remedy}")
     if device not in ("auto", "cpu"):
         raise OptionError(f"device={device!r} is not available, because the kernels run only on the CPU; leave it out")
-    return recoverable_result(graph, partial(_across, finish=finish, directions=directions, degrees=degrees))
+    result = recoverable_result(graph, partial(_across, finish=finish, directions=directions, degrees=degrees))
+    result.options = replace(options, device="cpu")
+    return result
 
 
 def _across(graph: Graph, finish: Finish, directions: bool, degrees: bool) -> RunResult:

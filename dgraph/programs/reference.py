@@ -82,11 +82,8 @@ class Reference:
     def __init__(self, program, edges, vertices, columns, vertex_columns, directed, random_seed):
         self.program, self.vertices, self.random_seed = program, vertices, random_seed
         self.synchronous = program.kind == "synchronous"
-        self.columns, self.vertex_columns, self.global_fields = (
-            vertex_columns,
-            program.of(VertexColumn),
-            program.of(Global),
-        )
+        self.columns = vertex_columns
+        self.vertex_columns, self.global_fields = program.of(VertexColumn), program.of(Global)
         weights = [{name: values[e] for name, values in columns.items()} for e in range(len(edges))]
         arcs = [(u, v, w) for (u, v), w in zip(edges, weights, strict=True)]
         if not directed:  # each listed edge stands for both directions, but a self loop only for one

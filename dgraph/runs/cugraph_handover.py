@@ -31,6 +31,7 @@ from dgraph.phrases.phrases import format_count
 from dgraph.plan import CUGRAPH
 from dgraph.runs.early_end_warnings import warn_not_converged
 from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, single_call_row
 
 VERTEX_COLUMNS = ("component", "predecessor")
@@ -44,6 +45,7 @@ def run_on_cugraph(graph: PartitionedGraph, name: str, arguments: dict[str, Any]
     if graph.weight is None and name == "sssp":
         graph.input_edges.edges.warn_without_weight(name)
     result = recoverable_result(graph, partial(_by_cugraph, name=name, arguments=arguments))
+    result.options = RunOptions(engine=CUGRAPH, device="cuda")
     if "converged" in result.totals:
         warn_not_converged(result.totals, arguments["max_iter"], arguments["tol"])
     return result

@@ -54,7 +54,7 @@ class RunResult(NotPicklable):
     totals : dict
         The last values of the program's `dgraph.Global` fields.
     options : RunOptions
-        What the call said of how to run, with "auto" decided.
+        What the call said of how to run, with "auto" decided; None for a result of a saved graph.
 
     Examples
     --------

@@ -54,31 +54,31 @@ class RunOptions:
             )
         object.__setattr__(self, "random_seed", check_integer("random_seed", self.random_seed, -(2**63), 2**63 - 1))
         for one, other, why in self._conflicts():
-            raise OptionError(f"{one} and {other} are mutually exclusive: {why}. Leave one out")
+            said = f"{self._said(one)} and {self._said(other)}"
+            raise OptionError(f"{said} are mutually exclusive: {why}. Leave one out")
 
     def _conflicts(self) -> Iterator[tuple[str, str, str]]:
         """Pairs of options that are mutually exclusive, and why."""
-        engine, device, daemons = (self._said(name) for name in ("engine", "device", "daemons"))
-        on_gpu, checkpoint = isinstance(self.device, Cuda), self._said("checkpoint")
-        if self.daemons is not None and on_gpu:
-            yield daemons, device, 'the GPU computes on its own tables; a GPU that takes blocks is dg.Daemons("cuda")'
-        if self.daemons is not None and self.checkpoint is not None:
-            yield daemons, checkpoint, "a daemon keeps part of the run to itself"
+        on_gpu, by_daemons = isinstance(self.device, Cuda), self.daemons is not None
+        given = {"daemons": by_daemons, "checkpoint": self.checkpoint is not None, "device": on_gpu}
+        if by_daemons and on_gpu:
+            yield "daemons", "device", 'the GPU computes on its own tables; dg.Daemons("cuda") is one that takes blocks'
+        if by_daemons and given["checkpoint"]:
+            yield "daemons", "checkpoint", "a daemon keeps part of the run to itself"
         if self.engine == LOCAL:
-            for given, said in ((self.daemons, daemons), (self.checkpoint, checkpoint), (on_gpu or None, device)):
-                if given is not None:
-                    yield engine, said, "it is one call of the program's own solver, on a CPU"
-        if getattr(self.engine, "deterministic", False) and on_gpu:
-            yield engine, device, "its sums have one order, on CPUs"
-        by_block = isinstance(self.engine, BlockDescent) and self.engine.mode != "bsp"
-        if by_block and self.daemons is not None and self.daemons.block not in (AUTO, None):
-            yield engine, daemons, "its blocks are block_size="
+            for other in (name for name in given if given[name]):
+                yield "engine", other, "it is one call of the program's own solver, on a CPU"
+        if self.rounds.deterministic and on_gpu:
+            yield "engine", "device", "its sums have one order, on CPUs"
+        by_block = self.block_descent is not None and self.block_descent.mode != "bsp"
+        if by_block and by_daemons and self.daemons.block not in (AUTO, None):
+            yield "engine", "daemons", "its blocks are block_size="
         if self.engine == CUGRAPH:
-            for given, said in ((self.daemons, daemons), (self.checkpoint, checkpoint)):
-                if given is not None:
-                    yield engine, said, "cuGraph does everything itself"
+            for other in ("daemons", "checkpoint"):
+                if given[other]:
+                    yield "engine", other, "cuGraph does everything itself"
             if self.device == CPU:
-                yield engine, device, "cuGraph runs on GPUs"
+                yield "engine", "device", "cuGraph runs on GPUs"
 
     def _said(self, name: str) -> str:
         return f"{name}={getattr(self, name)!r}"

@@ -379,3 +379,29 @@ def test_max_rounds_of_run_goes_into_the_engine(halves):
             OptionError, match=r"^max_rounds=3 is not available with engine=.* choose dg\.Gas or dg\.Bsp"
         ):
             dg.run(halves, Components(), max_rounds=3, engine=engine)
+
+
+# -- what a result says of how it was computed -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda G: dg.wcc(G), "engine='local', device='cpu'"),
+        (lambda G: dg.wcc(G, engine="bsp"), "engine=dg.Bsp(), device='cpu'"),
+        (lambda G: dg.sssp(G, 0, engine=dg.Gas(direction="pull")), "engine=dg.Gas(direction='pull'), device='cpu'"),
+        (lambda G: dg.bfs(G, 0, daemons="own process"), "engine=dg.Gas(), device='cpu', daemons=dg.Daemons('own proc"),
+        (lambda G: dg.label_propagation(G, random_seed=3), "engine='local', device='cpu', random_seed=3"),
+        (lambda G: dg.triangles(G), "engine='auto', device='cpu'"),
+        (lambda G: dg.lcc(G, engine="local"), "engine='local', device='cpu'"),
+        (lambda G: dg.degrees(G).map(lambda numbers, columns: (numbers, columns)), "engine='local', device='cpu'"),
+    ],
+)
+def test_a_result_says_how_it_was_computed(call, said):
+    graph = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 3]})
+    assert repr(call(graph).options).startswith(said)
+
+
+def test_a_result_of_a_fit_says_how_it_was_computed():
+    found = dg.factorize(dg.ratings(users=9, items=5, ratings=30, seed=1), rank=2, epochs=1)
+    assert repr(found.options) == "engine=dg.BlockDescent(), device='cpu'"
