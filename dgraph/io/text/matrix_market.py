@@ -34,6 +34,7 @@ _TYPES |= {f"int{bits}_t": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in
 _TYPES |= {f"uint{bits}_t": (0, 2**bits - 1) for bits in (8, 16, 32)}
 _COMMENT_LIMIT, _HEAD = 1 << 24, 1 << 10  # bytes of comments, and of a line, that are looked at
 _MOST_COMMENTS = 1 << 20  # lines
+_EACH = 16  # bytes of memory for a number of an entry: parsed, then as an array
 
 
 class MatrixHeader(NamedTuple):
@@ -115,7 +116,9 @@ def read_header(path: str) -> MatrixHeader:
         raise _refused(path, line, f"a {symmetry} matrix must be square, got {rows} rows and {columns} columns", None)
     if expected == 3:
         each = 4 if field == "pattern" else 6  # a blank or line break after each number
-        declared_sizes.items(path, int(numbers[2]), "entries", files.length(path), each=each, line=line)
+        entries, columns_read = int(numbers[2]), 2 if field == "pattern" else 3
+        declared_sizes.items(path, entries, "entries", files.length(path), each=each, line=line)
+        declared_sizes.memory(path, _EACH * columns_read * entries, f"the {entries:,} entries that its header declares")
     return MatrixHeader(layout, field, symmetry, kind, rows, columns, int(numbers[2]) if expected == 3 else -1, line)
 
 
