@@ -161,7 +161,8 @@ def told(tmp_path_factory):
         assert (folder / name).stat().st_size < 10 << 20
     found = {}
     command = [sys.executable, "-c", CHILD, str(folder), str(ROOM)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    arenas = {"MALLOC_ARENA_MAX": "1"}  # each thread that finds the others taken would reserve 64 MiB more
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **arenas})
     for line in done.stdout.splitlines():
         name, *rest = json.loads(line)
         found[name] = rest
