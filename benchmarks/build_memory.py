@@ -83,7 +83,7 @@ def on_workers(scale: int, ids: str) -> dict[str, int]:
     from dgraph.bench.local_cluster import local_cluster
 
     def build(name: str) -> tuple[Any, Any]:
-        graph = dg.read_edges(f"{folder}/{name}.parquet", client=client, lazy=True)
+        graph = dg.read_edges(f"{folder}/{name}.parquet", client=client, format=dg.Parquet(lazy=True))
         return graph, graph.partitioned("out")
 
     with tempfile.TemporaryDirectory() as folder:

@@ -15,6 +15,7 @@ _NAMES = {
     "dgraph.graph": "Graph",
     "dgraph.io.graphs": "open_graph read_edges write_edges from_networkx from_igraph from_scipy "
     "to_networkx to_igraph to_scipy",
+    "dgraph.io.format_options": "Text Parquet",
     "dgraph.io.generated_graphs": "rmat uniform grid ratings bipartite",
     # algorithms
     "dgraph.ops.pagerank": "pagerank",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:  # type checkers consider only `name as name` public
     from dgraph.cluster.calibration import capacities as capacities
     from dgraph.runs.explanations import explain as explain
     from dgraph.graph import Graph as Graph
+    from dgraph.io.format_options import Parquet as Parquet, Text as Text
     from dgraph.io.generated_graphs import (
         bipartite as bipartite,
         grid as grid,

@@ -42,7 +42,8 @@ def known_options(
         parameters = [*own, *(one for each in more for one in inspect.signature(each).parameters.values())]
         known = list(dict.fromkeys(one.name for one in parameters if one.kind is not one.VAR_KEYWORD))
         named = [one.name for one in own if one.kind is one.KEYWORD_ONLY]
-        most = None if any(one.kind is one.VAR_POSITIONAL for one in own) else len(own) - len(named)
+        most = sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in own)
+        many = any(one.kind is one.VAR_POSITIONAL for one in own)
         title = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
         @wraps(function)
@@ -52,7 +53,7 @@ def known_options(
                     f"{title} expects a dgraph.Graph, got {type(positional[0]).__name__}; make one with "
                     "Graph.from_edges (frames), dgraph.read_edges (files), or dgraph.from_networkx and the like"
                 )
-            if most is not None and len(positional) > most and named:
+            if len(positional) > most and named and not many:
                 extra = short(positional[most])
                 raise OptionError(f"{title} takes {extra} by name: write one of {', '.join(named)} before it")
             for name, value in options.items():
@@ -96,6 +97,19 @@ def check_integer(name: str, value: Any, low: int = 1, high: int | None = None, 
         bounds = f">= {low}" if high is None else f"from {low} to {high}"
         raise OptionError(f"{format_option(name, value)} must be an integer {bounds}{', or None' if or_none else ''}")
     return int(value)
+
+
+def check_integer_or_auto(name: str, value: Any, *, or_none: bool = False) -> Any:
+    """Return a positive integer as a Python int, or "auto", or None where that is allowed."""
+    if is_default(value, AUTO):
+        return AUTO
+    if value is None and or_none:
+        return None
+    try:
+        return check_integer(name, value)
+    except OptionError as error:
+        words = '"auto" or None' if or_none else 'or "auto"'
+        raise OptionError(f"{error}, {words}") from None
 
 
 def check_bytes(name: str, value: Any, low: int) -> int:
@@ -246,7 +260,8 @@ def _signature(cls: Any) -> inspect.Signature:
 def _remedy(cls: Any, name: str) -> str:
     """What to write instead of an option that a value does not have."""
     named = [one.name for one in fields(cls)]
-    others = [f"dg.{one.__name__}" for one in VALUES if name in [each.name for each in fields(one)]]
+    near = [one for one in VALUES if one.__module__ == cls.__module__]
+    others = [f"dg.{one.__name__}" for one in near if name in [each.name for each in fields(one)]]
     if others:
         return f"{', '.join(others[:-1])} and {others[-1]} have it" if others[1:] else f"{others[0]} has it"
     return suggestion(name, named) or f"its options are {', '.join(named)}"

@@ -22,6 +22,7 @@ from dgraph.arguments import (
     check_choice,
     check_flag,
     check_integer,
+    check_integer_or_auto,
     is_default,
     is_number,
     shown,
@@ -248,7 +249,7 @@ class BlockDescent:
     operator: Literal["auto", "push", "pull", "pull_push"] = "auto"
 
     def __post_init__(self) -> None:
-        assign(self, "block_size", _integer_or_auto("block_size", self.block_size))
+        assign(self, "block_size", check_integer_or_auto("block_size", self.block_size))
         for name, choices in (("order", ORDERS), ("mode", MODES), ("operator", OPERATORS)):
             check_choice(name, getattr(self, name), choices)
 
@@ -279,7 +280,7 @@ class Cuda:
 
     def __post_init__(self) -> None:
         assign(self, "memory", None if self.memory is None else check_bytes("memory", self.memory, 1))
-        assign(self, "block", _integer_or_auto("block", self.block, or_none=True))
+        assign(self, "block", check_integer_or_auto("block", self.block, or_none=True))
 
 
 class DaemonKind(Protocol):
@@ -333,7 +334,7 @@ class Daemons:
             assign(self, "kinds", {int(worker): _one_or_several(one) for worker, one in given.items()})
         else:
             assign(self, "kinds", _one_or_several(given))
-        assign(self, "block", _integer_or_auto("block", self.block, or_none=True))
+        assign(self, "block", check_integer_or_auto("block", self.block, or_none=True))
         assign(self, "cache", check_bytes("cache", self.cache, 0))
 
 
@@ -382,8 +383,9 @@ class Checkpoint:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        is_path = isinstance(self.path, str | os.PathLike) and bool(os.fspath(self.path))
-        if self.path is not None and not is_path:
+        if isinstance(self.path, os.PathLike):
+            assign(self, "path", os.fspath(self.path))
+        if self.path is not None and not (isinstance(self.path, str) and self.path):
             raise OptionError(
                 f"checkpoint={self.path!r} is no path: give a folder or a URL; dgraph.Checkpoint() is in memory"
             )
@@ -399,18 +401,6 @@ def _check_optimizations(given: Any) -> None:
         raise OptionError(
             f"{shown('optimizations', given)} must be a dg.Optimizations, such as dg.Optimizations(lazy_upload=False)"
         )
-
-
-def _integer_or_auto(name: str, given: Any, *, or_none: bool = False) -> Any:
-    if is_default(given, AUTO):
-        return AUTO
-    if given is None and or_none:
-        return None
-    try:
-        return check_integer(name, given)
-    except OptionError as error:
-        words = '"auto" or None' if or_none else 'or "auto"'
-        raise OptionError(f"{error}, {words}") from None
 
 
 # -- what the keywords of operations take ------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from dgraph.bench.suite import GraphSpec, OperationSpec, Suite
 from dgraph.bench.turns import timed
 from dgraph.bench.verification import check
 from dgraph.errors import OptionError
+from dgraph.io.format_options import OPTIONS, format_with
+from dgraph.io.formats import format_of
 from dgraph.testing.verify import Edges
 
 SEED = 27  # for the sources of paths, as in GAP's benchmark
@@ -161,7 +163,10 @@ def load(spec: GraphSpec, **place: Any) -> Any:
     if "weights" in options:
         options["weights"] = tuple(options["weights"])
     if spec.make == "file":
-        return dg.read_edges(options.pop("path"), **options, **place)
+        path, named = options.pop("path"), options.get("format")
+        if of_format := {name: options.pop(name) for name in OPTIONS if name in options}:
+            options["format"] = format_with(path, format_of(path, named), of_format)
+        return dg.read_edges(path, **options, **place)
     return getattr(dg, spec.make)(**options, **place)
 
 

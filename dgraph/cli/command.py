@@ -161,6 +161,8 @@ def operation_name(operation: str, known: Iterable[str] | None = None, more: str
 # An engine in a message, such as `engine=dg.Bsp(max_rounds=3)`, and its name on the command line
 NAMES = {made.__name__: name for name, made in ENGINE_VALUES.items()}
 VALUE = re.compile(rf"(?:engine=)?\bdg\.({'|'.join(NAMES)})\b(?:\([^()]*\))?")
+# An option of text in a message, such as `format=dg.Text(header=True)`
+OF_TEXT = re.compile(r"format=dg\.Text\((\w+=[^()]*)\)")
 # Phrases of the library's messages that have another form on the command line, or none.
 WORDS = {
     'isolated="drop"': "--drop-isolated",
@@ -182,6 +184,7 @@ def in_option_words(message: str, options: Sequence[click.Parameter], *, reading
     for word, option in WORDS.items():
         message = message.replace(word, option)
     message = VALUE.sub(lambda found: f"--engine {NAMES[found[1]]}", message)
+    message = OF_TEXT.sub(lambda found: found[1].removesuffix("..."), message)
     named = {str(one.name): one for one in options if isinstance(one, click.Option)}
     own = {name.removeprefix(PARAMETER_PREFIX): one for name, one in named.items() if name.startswith(PARAMETER_PREFIX)}
     known = own | named if reading else named | own

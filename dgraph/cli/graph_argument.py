@@ -114,6 +114,7 @@ class GraphArguments:
                     raise OptionError("--vertices and --vertex-file are mutually exclusive")
                 how["vertices"] = _vertices(how.pop("vertex_file"))
             how |= {name: int(how[name]) for name in COLUMNS if str(how.get(name)).isdecimal()}
+            how |= _format(path, how)
             with show_status(f"reading {'standard input' if self.path == '-' else self.path}"):
                 graph = dg.read_edges(path, directed=directed, client=client, **how)
             yield graph
@@ -159,6 +160,19 @@ def _weight(how: dict[str, Any]) -> dict[str, Any]:
     if given:
         raise OptionError("--weight and --unweighted are mutually exclusive")
     return {"weight": None}
+
+
+def _format(path: str, how: dict[str, Any]) -> dict[str, Any]:
+    """The option `format` with those of text, which are taken out."""
+    from dgraph.io.format_options import format_with
+    from dgraph.io.formats import format_of, usual_weight
+
+    text: dict[str, Any] = {name: how.pop(name) for name in ("delimiter", "header") if name in how}
+    if not text:
+        return {}
+    named = how.get("format")
+    weight = usual_weight(named, how.get("weight", "auto"))
+    return {"format": format_with(path, format_of(path, named), text), "weight": weight}
 
 
 def _vertices(text: str) -> Any:

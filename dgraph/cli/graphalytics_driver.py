@@ -56,8 +56,9 @@ def load(**given: Any) -> None:
 
     vertices = pa.table({"id": pa.array(_ids(given["input_vertex_path"]), pa.int64())})
     weight = 2 if given["weighted"] else None
-    how: dict[str, Any] = {"format": "text", "header": False, "delimiter": " ", "weight": weight}
-    graph = dg.read_edges(given["input_edge_path"], directed=given["directed"], vertices=vertices, **how)
+    text = dg.Text(header=False, delimiter=" ")
+    how: dict[str, Any] = {"directed": given["directed"], "vertices": vertices}
+    graph = dg.read_edges(given["input_edge_path"], format=text, weight=weight, **how)
     graph.partitioned(("out", "incoming"), (graph.weight,) if graph.weight else ())
     graph.save(given["output_path"], overwrite=True)
 

@@ -105,5 +105,5 @@ def warn_of_first_row(first: Sequence[str]) -> None:
     """Warn that the first row may be a header: text above text can be column names or an edge."""
     warn(
         f"the first row, {', '.join(map(repr, first[:2]))}, is read as an edge because it looks like the rows below; "
-        f"give header=True if it holds column names, header=False if not"
+        "give format=dg.Text(header=True) if it holds column names, format=dg.Text(header=False) if not"
     )

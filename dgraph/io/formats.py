@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from types import ModuleType
@@ -16,6 +16,7 @@ from dgraph.frames.sources import WEIGHT
 from dgraph.io import paths
 from dgraph.io.columnar import npz, parquet
 from dgraph.io.edge_list import EdgeList
+from dgraph.io.format_options import Parquet, Text, name_of_format
 from dgraph.io.text import dimacs, graphalytics, konect, matrix_market, metis, plain_text
 from dgraph.io.text.dialect import read_head, sniff
 from dgraph.native.free_memory import explain_lack_of_memory
@@ -41,10 +42,10 @@ _COMPRESSED = tuple(name for name, module in FORMATS.items() if getattr(module, 
 _MAGIC = {name: module.MAGIC for name, module in FORMATS.items() if hasattr(module, "MAGIC")}
 
 
-def format_of(path: str | os.PathLike, format: str | None = None) -> str:
+def format_of(path: str | os.PathLike, format: str | Text | Parquet | None = None) -> str:
     """The name of the format to read `path` as."""
-    if format is not None:
-        return _named(format)
+    if (name := name_of_format(format)) is not None:
+        return _named(name)
     first = _first_file(path)
     suffix = paths.split_suffix(first)[1]
     if suffix in _SUFFIXES:
@@ -94,25 +95,25 @@ def _by_content(path: str) -> str:
 def read_edge_list(
     path: str | os.PathLike,
     *,
-    format: str | None = None,
+    format: str | Text | Parquet | None = None,
     source: str | int | None = None,
     destination: str | int | None = None,
     weight: str | int | bool | None = "auto",
     columns: Sequence[str | int] | str | None = None,
-    **options: Any,
+    id_type: str | None = None,
 ) -> EdgeList:
     """The edges of a file, folder, glob or URL in any format, decompressed if it ends in .gz, .bz2, .xz or .zst.
 
     `weight=None` (or False) ignores the weight of a format that has one; `columns` names further edge columns, or is
-    "all". Other options are those of the format: `delimiter`, `header`, `id_type` of text, `id_type` of Graphalytics.
+    "all".
     """
     name = format_of(path, format)
-    weight = None if weight is False else weight
-    if is_default(weight, AUTO) and str(format).lower().lstrip(".") == "wel":
-        weight = 2
+    weight = usual_weight(format, weight)
     takes = inspect.signature(FORMATS[name].read).parameters
-    if name in _ONE_BASED and options.get("id_type") == "int64":
-        del options["id_type"]  # ids of these formats always are
+    options: dict[str, Any] = {}
+    if isinstance(format, Text):
+        options = {"delimiter": format.delimiter, "header": format.header}
+    options |= type_of_ids(path, name, id_type)
     if "source" in takes:
         options |= {"source": source, "destination": destination}
     else:
@@ -124,18 +125,28 @@ def read_edge_list(
             if column not in ("source", "destination", "weight"):
                 known = "its columns are source, destination and possibly weight"
                 raise ColumnError(f"{path}: {name} has no column {column!r} ({known})")
-    check_options(path, name, options)
     with explain_lack_of_memory(path):
         return FORMATS[name].read(path, weight=weight, **options)
 
 
-def check_options(path: str | os.PathLike, name: str, options: Mapping[str, Any]) -> None:
-    """Raise an OptionError for options that the format does not have."""
-    takes = inspect.signature(FORMATS[name].read).parameters
-    for option in options.keys() - takes.keys():
-        own = sorted(takes.keys() - {"path", "source", "destination", "weight", "columns"})
-        known = f"its options are {', '.join(own)}" if own else "it has no options of its own"
-        raise OptionError(f"{path}: {name} has no option {option}= ({known})")
+def usual_weight(format: Any, weight: Any) -> Any:
+    """The option `weight`: False means None, and the format "wel" has weights in the third column."""
+    if is_default(weight, AUTO) and str(format).lower().lstrip(".") == "wel":
+        return 2
+    return None if weight is False else weight
+
+
+def type_of_ids(path: str | os.PathLike, name: str, id_type: str | None) -> dict[str, str]:
+    """The option `id_type` for the reader of a format; an OptionError if the format itself says what ids are."""
+    if id_type is None:
+        return {}
+    if "id_type" in inspect.signature(FORMATS[name].read).parameters:
+        return {"id_type": id_type}
+    if id_type == "int64" and name in _ONE_BASED:
+        return {}  # as always
+    raise OptionError(
+        f"{path}: {name} has no option id_type={id_type!r}: the file says what its ids are (leave it out)"
+    )
 
 
 def _weight_where_columns_are_fixed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from dgraph.cluster.workers import Workers
 from dgraph.errors import InputError, OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.io.edge_list import EdgeList
+from dgraph.io.format_options import Parquet, Text, options_of_formats
 from dgraph.io.libraries import igraph, networkx, scipy_sparse
 from dgraph.native.free_memory import explain_lack_of_memory, free_memory
 
@@ -25,10 +26,11 @@ BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a clust
 MEMORY_SHARE = 8  # a file larger than this fraction of the free memory is read block by block
 
 
+@known_options(old=options_of_formats)
 def read_edges(
     path: str | os.PathLike,
     *,
-    format: str | None = None,
+    format: str | Text | Parquet | None = None,
     source: str | int | None = None,
     destination: str | int | None = None,
     weight: str | int | bool | None = "auto",
@@ -42,9 +44,8 @@ def read_edges(
     parts: int | None = None,
     capacities: Any = None,
     client: Any = None,
-    lazy: bool | None = None,
-    device: str = "cpu",
-    **options: Any,
+    device: Literal["cpu", "cuda"] = "cpu",
+    id_type: Literal["int64", "string"] | None = None,
 ) -> Graph:
     """Read a graph from a file, a folder, a glob or a URL.
 
@@ -52,9 +53,10 @@ def read_edges(
     ----------
     path : str or path
         What to read. Files that end in .gz, .bz2, .xz or .zst are decompressed.
-    format : str, optional
-        The format, or a suffix of the format: for example ``"text"``, ``"parquet"`` or ``"mtx"``. By default the suffix
-        of the file decides, or else its content.
+    format : str, Text or Parquet, optional
+        The format, or a suffix of the format: for example ``"text"``, ``"parquet"`` or ``"mtx"``; or `Text` or
+        `Parquet` with options: the delimiter, say, or to read block by block. By default the suffix of the file
+        decides, or else its content.
     source, destination : str or int, optional
         Columns of the ends of an edge, by name or position; by default the first two columns.
     weight : str, int or None, default "auto"
@@ -69,14 +71,10 @@ def read_edges(
         Vertices, as in `Graph.from_edges`; by default those that the file lists or counts in its header.
     loops, repeats, symmetrize, policy, parts, capacities, client
         As in `Graph.from_edges`.
-    lazy : bool, optional
-        Whether to read Parquet and text block by block. By default this is the case on a cluster, and in this process
-        for files that are large compared to the free memory.
     device : {"cpu", "cuda"}
         ``"cuda"`` (experimental) reads Parquet and text with cuDF, block by block, on workers with cuDF and a GPU.
-    **options
-        Options of the format: ``delimiter``, ``header`` and ``id_type`` of text, ``id_type`` of Graphalytics; and
-        ``block_size`` in bytes for text that is read block by block.
+    id_type : {"int64", "string"}, optional
+        Type of ids in text and Graphalytics. By default ids are integers if every one is, else strings.
 
     Returns
     -------
@@ -99,33 +97,37 @@ def read_edges(
     >>> G = dg.read_edges(path, weight="km", directed=False)
     >>> G.num_vertices, G.num_edges, G.weight
     (3, 3, 'km')
+    >>> dg.read_edges(path, format=dg.Text(header=True, lazy=True), weight=None).num_edges
+    3
     """
     from dgraph.io.declared_sizes import check_vertices
     from dgraph.io.formats import format_of, read_edge_list  # readers are loaded when a file is read
 
     workers = Workers.find(client)
-    name = format_of(path, format)
+    name, lazy = format_of(path, format), getattr(format, "lazy", None)
     ends = {"source": source, "destination": destination}
-    choice: dict[str, Any] = {"format": name, **ends, "weight": weight, "columns": columns}
+    choice: dict[str, Any] = {
+        "format": format or name,
+        **ends,
+        "weight": weight,
+        "columns": columns,
+        "id_type": id_type,
+    }
     if check_choice("device", device, ("cpu", "cuda")) == "cuda":
         if name not in BLOCK_FORMATS or lazy is False:
             problem = f"device={device!r} is not available for {path} as {name}"
             raise OptionError(f'{problem}: it reads Parquet and text block by block; choose "cpu"')
         from dgraph.io.cudf_reader import CudfFrames
 
-        lazy, options["by"] = True, CudfFrames(workers)
-    if lazy is not None:
-        check_flag("lazy", lazy)
-    else:
-        lazy = name in BLOCK_FORMATS and (workers.client is not None or _is_large(path))
-    if lazy:
+        lazy, choice["by"] = True, CudfFrames(workers)
+    if lazy or (lazy is None and name in BLOCK_FORMATS and (workers.client is not None or _is_large(path))):
         from dgraph.io.lazy_edges import lazy_edge_list
 
         if name == "text" and workers.client is not None and device == "cpu":
-            options.setdefault("block_size", _block_size(path, workers))
-        edge_list = lazy_edge_list(path, **choice, **options)
+            choice["block_size"] = _block_size(path, workers)
+        edge_list = lazy_edge_list(path, **choice)
     else:
-        edge_list = read_edge_list(path, **choice, **options)
+        edge_list = read_edge_list(path, **choice)
     if vertices is None and isinstance(edge_list.vertices, range) and workers.client is None:
         check_vertices(path, edge_list.vertices)
     rules: dict[str, Any] = {"loops": loops, "repeats": repeats, "symmetrize": symmetrize}

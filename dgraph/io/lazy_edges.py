@@ -16,13 +16,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
-from dgraph.arguments import check_integer
+from dgraph.arguments import AUTO
 from dgraph.errors import ColumnError, FileError, IdError, OptionError
 from dgraph.frames.any_frame import to_pandas
 from dgraph.io import files, paths
 from dgraph.io.columnar import parquet
 from dgraph.io.edge_list import EdgeList
-from dgraph.io.formats import check_options, format_of
+from dgraph.io.format_options import Parquet, Text
+from dgraph.io.formats import format_of, type_of_ids, usual_weight
 from dgraph.io.text import plain_text
 from dgraph.io.text.dialect import Dialect, read_head
 from dgraph.io.text.table_reader import read_table
@@ -36,33 +37,34 @@ _LINE = 1 << 16
 def lazy_edge_list(
     path: str | os.PathLike,
     *,
-    format: str | None = None,
+    format: str | Text | Parquet | None = None,
     source: str | int | None = None,
     destination: str | int | None = None,
     weight: str | int | bool | None = "auto",
     columns: Sequence[str | int] | str | None = None,
+    id_type: str | None = None,
     by: Any = None,
-    **options: Any,
+    block_size: int = BLOCK_SIZE,
 ) -> EdgeList:
     """Like `read_edge_list`, but reads only the heads of files at first. Quoted values must not contain line breaks.
 
-    `by` makes frames from blocks, by default with pandas. Text has one more option, the `block_size` in bytes.
+    `by` makes frames from blocks, by default with pandas. `block_size` is that of text whose format leaves it open.
     """
     by = by or PandasFrames()
     name = format_of(path, format)
     path = paths.absolute_path(path)
-    weight = None if weight is False else weight
+    weight = usual_weight(format, weight)
     choice: dict[str, Any] = {"source": source, "destination": destination, "weight": weight, "columns": columns}
+    how = type_of_ids(path, name, id_type)
     if name == "parquet":
-        check_options(path, name, options)
         with explain_lack_of_memory(path):
             return _lazy_parquet(path, choice, by)
     if name != "text":
         raise OptionError(f"{path}: {name} files cannot be read block by block (convert to .parquet or .csv first)")
-    block_size = check_integer("block_size", options.pop("block_size", BLOCK_SIZE))
-    check_options(path, name, options)
+    text = format if isinstance(format, Text) else Text()
+    size = block_size if text.block_size == AUTO else int(text.block_size)
     with explain_lack_of_memory(path):
-        return _lazy_text(path, choice, block_size, by, **options)
+        return _lazy_text(path, choice, size, by, delimiter=text.delimiter, header=text.header, **how)
 
 
 class PandasFrames:
@@ -215,7 +217,9 @@ def _text_frame(block: tuple, spec: plain_text.ColumnSpec, id_type: str, schema:
             columns.append(column.cast(field.type))
         except pa.ArrowInvalid as error:
             problem = f"{name}: column {field.name!r}: {error}, unlike at the start of the files"
-            raise (IdError if kind == "id" else ColumnError)(f"{problem} (pass lazy=False)") from error
+            raise (IdError if kind == "id" else ColumnError)(
+                f"{problem} (read it at once: format=dg.Text(lazy=False))"
+            ) from error
     return _frame(pa.table(columns, schema=schema), spec.complete)
 
 

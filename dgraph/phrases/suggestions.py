@@ -34,6 +34,7 @@ FOREIGN_NAMES = {  # names of dgraph, and the names that other libraries use for
         *("from_edges", "from_pandas", "from_pandas_edgelist", "from_arrow", "from_polars", "from_dask_dataframe"),
         *("from_cudf_edgelist", "from_dask_cudf_edgelist", "DiGraph", "MultiGraph", "MultiDiGraph", "GraphFrame"),
     ),
+    "delimiter": ("sep", "separator"),
     "read_edges": ("read_edgelist", "read_edge_list", "read_graph", "read_csv", "read_parquet", "from_csv", "load"),
     "from_scipy": ("from_scipy_sparse_array", "from_numpy", "from_numpy_array", "from_adjacency"),
     "parts": ("npartitions", "num_partitions", "n_partitions"),

@@ -151,9 +151,11 @@ def test_a_file_that_is_not_a_suite_is_refused(run, asked, told):
 def test_a_graph_from_a_file(tmp_path, run):
     """Beside the suite, wherever that is called from; with options that reading takes."""
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "edges.csv").write_text("a,b,w\n1,2,3\n2,3,4\n")
+    (tmp_path / "mine" / "edges.csv").write_text("a|b|w\n1|2|3\n2|3|4\n")
     suite = tmp_path / "mine" / "own.toml"
-    suite.write_text('title = "Mine"\n[graphs.g]\nfile = "edges.csv"\ndirected = false\n[operations.wcc]\n')
+    suite.write_text(
+        'title = "Mine"\n[graphs.g]\nfile = "edges.csv"\ndirected = false\ndelimiter = "|"\n[operations.wcc]\n'
+    )
     done = run(f"bench {suite} --trials 1")
     assert done.exit_code == 0, done.output
     suite.write_text(suite.read_text().replace('file = "edges.csv"', 'file = "edges.csv"\ngenerate = "grid"'))

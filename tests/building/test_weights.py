@@ -142,17 +142,17 @@ MATRIX = "%%MatrixMarket matrix coordinate integer general\n3 3 2\n1 2 5\n2 3 7\
 def test_text_follows_the_rule(tmp_path, lazy):
     path = tmp_path / "roads.csv"
     path.write_text("src,dst,weight\n" + ROWS)
-    assert distances(dg.read_edges(path, lazy=lazy)) == [0, 5, 12]
-    assert distances(dg.read_edges(path, lazy=lazy, weight=None)) == [0, 1, 2]
+    assert distances(dg.read_edges(path, format=dg.Text(lazy=lazy))) == [0, 5, 12]
+    assert distances(dg.read_edges(path, format=dg.Text(lazy=lazy), weight=None)) == [0, 1, 2]
     path.write_text("src,dst,km\n" + ROWS)
     with pytest.warns(UnweightedWarning, match="its column 'km' is numeric"):
-        assert distances(dg.read_edges(path, lazy=lazy)) == [0, 1, 2]
+        assert distances(dg.read_edges(path, format=dg.Text(lazy=lazy))) == [0, 1, 2]
     path.write_text(ROWS)
     with pytest.warns(UnweightedWarning, match="its column 2 is numeric: make the graph with weight=2"):
-        assert distances(dg.read_edges(path, lazy=lazy)) == [0, 1, 2]
+        assert distances(dg.read_edges(path, format=dg.Text(lazy=lazy))) == [0, 1, 2]
     path.write_text("src,dst,weight\n1,2,heavy\n2,3,light\n")
     with pytest.warns(UnweightedWarning, match="the column 'weight' is not numeric"):
-        assert dg.read_edges(path, lazy=lazy).weight is None
+        assert dg.read_edges(path, format=dg.Text(lazy=lazy)).weight is None
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,9 @@ def test_columns_by_position_and_how_text_is_written(run, tmp_path):
     assert (told["vertices"], told["edges"]) == (5, 3)
     ids = run("run degrees names.txt --source 2 --destination 0 --id-type string --header -o -").output
     assert '"007"' in ids
+    pd.DataFrame({"src": [1], "dst": [2]}).to_parquet(tmp_path / "a.parquet")
+    told = run("run wcc a.parquet --delimiter ;").output
+    assert "a.parquet: parquet has no option --delimiter ';'; text has it" in told
 
 
 def test_columns_are_kept_where_they_are_named(run, tmp_path):

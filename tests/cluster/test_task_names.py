@@ -54,7 +54,7 @@ def conversions(client):
 
 def files(client, folder):
     FRAME.to_csv(folder / "edges.csv", index=False)
-    graph = dg.read_edges(folder / "edges.csv", lazy=True, client=client)
+    graph = dg.read_edges(folder / "edges.csv", format=dg.Text(lazy=True), client=client)
     dg.pagerank(graph, checkpoint=str(folder / "run"), tol=0, max_iter=3).compute()
     graph.save(folder / "saved")
     dg.degrees(dg.open_graph(folder / "saved", client=client)).compute()

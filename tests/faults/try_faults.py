@@ -58,11 +58,14 @@ def _environment(copy: Path) -> dict[str, str]:
 
 def _try(patch: Path, copy: Path, tests: list[str], environment: dict[str, str]) -> list[str]:
     """The first tests that fail with this fault."""
+    whole = {name: copy.parent / f"whole{place}" for place, name in enumerate(changed_files(patch))}
+    for name, kept in whole.items():
+        shutil.copy2(copy / name, kept)
     subprocess.run(["git", "apply", patch], cwd=copy, check=True)
     begun = time.monotonic()
     failed = _failures(copy, tests, environment)
-    for name in changed_files(patch):
-        shutil.copy2(ROOT / name, copy / name)
+    for name, kept in whole.items():  # with their times, by which compiled code is kept
+        shutil.copy2(kept, copy / name)
     seconds, says = time.monotonic() - begun, patch.read_text().partition("\n")[0]
     print(f"{patch.stem}: {failed[0] if failed else 'NOT FOUND'} ({seconds:.0f} s)  {says}", flush=True)
     return failed

@@ -33,7 +33,7 @@ def written(folder, kind):
 def test_files_are_read_by_cudf_and_results_go_back_to_it(kind, tmp_path, cudf, monkeypatch):
     path = written(tmp_path, kind)
     monkeypatch.delattr(lazy_edges, "text_block")  # which reads what cuDF cannot
-    blocks = {} if kind == "parquet" else {"block_size": 16}
+    blocks = {} if kind == "parquet" else {"format": dg.Text(block_size=16)}
     graph = dg.read_edges(path, weight=2, device="cuda", parts=2, **blocks)
     expected = dg.read_edges(path, weight=2)
     found, ours = dg.sssp(graph, 1), dg.sssp(expected, 1)
@@ -53,7 +53,7 @@ def test_alone_in_its_process_a_gpu_builds_what_it_has_read(kind, tmp_path, cudf
     monkeypatch.setattr(
         DeviceEdges, "adjacency", lambda *given, **how: built.append(adjacency(*given, **how)) or built[-1]
     )
-    path, blocks = written(tmp_path, kind), {} if kind == "parquet" else {"block_size": 16}
+    path, blocks = written(tmp_path, kind), {} if kind == "parquet" else {"format": dg.Text(block_size=16)}
     graph, expected = (dg.read_edges(path, weight=2, **how) for how in ({"device": "cuda", **blocks}, {}))
     for one in (graph, expected):
         one.partitioned("out", ["weight"])
@@ -135,7 +135,7 @@ def test_reading_on_a_gpu_without_cudf_is_refused(tmp_path, monkeypatch):
         dg.wcc(dg.read_edges(path)).to_cudf()
     with pytest.raises(OptionError, match="device='gpu' is not known; did you mean cuda\\? choose one of cpu, cuda"):
         dg.read_edges(path, device="gpu")
-    for options in ({"device": "cuda", "lazy": False}, {"device": "cuda", "format": "metis"}):
+    for options in ({"device": "cuda", "format": dg.Parquet(lazy=False)}, {"device": "cuda", "format": "metis"}):
         with pytest.raises(OptionError, match="device="):
             dg.read_edges(path, **options)
 

@@ -44,7 +44,8 @@ resource.setrlimit(resource.RLIMIT_AS, (size + room, size + room))
 for name in sorted(os.listdir(folder)):
     begun = time.process_time()
     try:
-        graph = dg.read_edges(os.path.join(folder, name), **({"lazy": True} if name.startswith("lazy") else {}))
+        how = dg.Parquet(lazy=True) if name.startswith("lazy") else None
+        graph = dg.read_edges(os.path.join(folder, name), format=how)
         told = "read", f"{graph.num_vertices} {graph.num_edges}"
         del graph
     except Exception as error:

@@ -117,7 +117,7 @@ def test_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "a.csv").write_text("1,2\n")
     for lazy in (False, True):
-        graph = dg.read_edges("~/a.csv", lazy=lazy)
+        graph = dg.read_edges("~/a.csv", format=dg.Text(lazy=lazy))
         assert graph.num_edges == 1
     graph.save("~/a.dgraph")
     assert (tmp_path / "a.dgraph").is_dir()

@@ -10,6 +10,7 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dgraph as dg
 from dgraph.errors import OptionError
 from dgraph.io.generate import GENERATORS, Bipartite, Grid, Ratings, Rmat, Uniform
 
@@ -146,6 +147,8 @@ def test_seeds_and_columns_differ():
 def test_invalid_arguments_are_refused(kind, arguments):
     with pytest.raises(OptionError, match=r"[;:] give |must be a"):
         GENERATORS[kind](**arguments)
+    with pytest.raises(OptionError, match=f"^{kind} takes 7 by name: write one of {next(iter(arguments))}"):
+        getattr(dg, kind)(7)
 
 
 @pytest.mark.parametrize(

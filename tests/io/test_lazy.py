@@ -70,7 +70,7 @@ def test_an_invalid_weight_is_reported_with_its_file(tmp_path, lazy):
         pq.write_table(table, tmp_path / f"{part}.pq")
     where = r"1\.pq: row group 0, column 'w', row 0" if lazy else r": column 'w', row 1"
     with pytest.raises(WeightError, match=where):
-        dg.read_edges(tmp_path, weight="w", lazy=lazy).validate()
+        dg.read_edges(tmp_path, weight="w", format=dg.Parquet(lazy=lazy)).validate()
 
 
 @pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
@@ -114,21 +114,18 @@ def test_formats_without_blocks(put):
 def test_options_that_are_refused_read_at_once_or_by_blocks(tmp_path, lazy):
     (tmp_path / "a.csv").write_text("0,1\n1,2\n")
     pq.write_table(pa.table({"u": [0], "v": [1]}), tmp_path / "a.parquet")
-    for name, options, message in (
-        ("a.csv", {"seperator": ";"}, "text has no option seperator= .its options are delimiter, header, id_type"),
-        ("a.csv", {"id_type": "int"}, "id_type='int' must be one of"),
-        ("a.csv", {"header": "no"}, "header='no' must be True or False"),
-        ("a.parquet", {"delimiter": ";"}, "parquet has no option delimiter= .it has no options of its own"),
-        ("a.parquet", {"block_size": 1 << 20}, "parquet has no option block_size="),
+    for name, made, id_type, message in (
+        ("a.csv", dg.Text, "int", "id_type='int' must be one of"),
+        ("a.parquet", dg.Parquet, "int64", "parquet has no option id_type='int64': the file says what its ids are"),
     ):
         with pytest.raises(OptionError, match=message):
-            dg.read_edges(tmp_path / name, lazy=lazy, **options)
+            dg.read_edges(tmp_path / name, format=made(lazy=lazy), id_type=id_type)
 
 
 def test_weights_that_are_decimals(tmp_path):
     cost = pa.array([2, 3, 4], pa.decimal128(9, 2))
     pq.write_table(pa.table({"a": [0, 1, 2], "b": [1, 2, 0], "cost": cost}), tmp_path / "a.parquet")
-    graph = dg.read_edges(tmp_path / "a.parquet", weight="cost", lazy=True)
+    graph = dg.read_edges(tmp_path / "a.parquet", weight="cost", format=dg.Parquet(lazy=True))
     assert dg.sssp(graph, 0).compute()["distance"].tolist() == [0, 2, 5]
 
 

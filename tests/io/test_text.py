@@ -8,6 +8,7 @@ import pytest
 
 from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightError
 from dgraph.io import read_edge_list
+from dgraph.io.format_options import Text
 from dgraph.io.text import diagnosis
 
 
@@ -67,9 +68,14 @@ def test_a_late_leading_zero_is_kept(put):
         ("1,2\n3,\n", {}, IdError, "line 2: the id in column .* is missing"),
         ("1,2\n3,\\N\n", {}, IdError, "line 2: .* missing"),
         ("1,2\nnan,3\n", {}, IdError, "line 2: id 'nan' in column 'column0' is not a number .*id_type=\"string\""),
-        ("u,v\n1.0,2.0\n3.0,None\n", {"header": True}, IdError, "line 3: id 'None' in column 'v' is not a number"),
+        (
+            "u,v\n1.0,2.0\n3.0,None\n",
+            {"format": Text(header=True)},
+            IdError,
+            "line 3: id 'None' in column 'v' is not a number",
+        ),
         ("1 2\n3 NA\n", {}, IdError, "line 2: id 'NA'"),
-        ('a,b\n"",c\n', {"header": False}, IdError, "line 2: .* missing"),
+        ('a,b\n"",c\n', {"format": Text(header=False)}, IdError, "line 2: .* missing"),
         ("1,2\n99999999999999999999,1\n", {}, IdError, "line 2: id 99999999999999999999 does not fit into 64 bits"),
         ("-1,2\n18446744073709551615,1\n", {}, IdError, "line 2: ids -1 and 18446744073709551615"),
         ("a,b,w\n1,2,3\n1,2,heavy\n", {"weight": "w"}, WeightError, "line 3: weight 'heavy'"),
@@ -86,14 +92,12 @@ def test_a_late_leading_zero_is_kept(put):
         ("# nothing\n\n", {}, FileError, "no row of data"),
         (b"\x00\x01\x02,\xff\n", {}, FileError, "binary"),
         (b"\xff\xfe1\x00", {}, FileError, "UTF-16"),
-        (b"a,b\nc,\xff\n", {"header": True}, FileError, "UTF-8"),
+        (b"a,b\nc,\xff\n", {"format": Text(header=True)}, FileError, "UTF-8"),
         ("1,2\n", {"id_type": "float"}, OptionError, "float"),
-        ("1,2\n", {"delimiter": "::"}, OptionError, "one character"),
         ("1,2\nx,3\n", {"id_type": "int64"}, IdError, "line 2: id 'x'"),
         ("1.0,2\n2.0,3\n", {}, IdError, r"id '1\.0' is not an integer, .*Int64.*id_type"),
         ("1.0,2.0\n", {}, IdError, r"id '1\.0' is not an integer"),
         ("2,3\n007,-.5\n", {}, IdError, r"id '-\.5' is not an integer"),
-        ("1,2\n", {"colour": 1}, OptionError, "colour"),
     ],
 )
 def test_errors_name_line_value_and_remedy(put, content, options, error, said):
@@ -105,8 +109,8 @@ def test_warns_of_a_first_row_that_may_be_a_header(put):
     text = "who,whom\nann,bob\nbob,cat\n"
     with pytest.warns(UserWarning, match="first row, 'who', 'whom', is read as an edge.*header=True"):
         assert ids(put("a.csv", text)) == [["who", "ann", "bob"], ["whom", "bob", "cat"]]
-    assert ids(put("a.csv", text), header=True) == [["ann", "bob"], ["bob", "cat"]]
-    assert ids(put("a.csv", text), header=False)[0][0] == "who"
+    assert ids(put("a.csv", text), format=Text(header=True)) == [["ann", "bob"], ["bob", "cat"]]
+    assert ids(put("a.csv", text), format=Text(header=False))[0][0] == "who"
     assert ids(put("b.csv", "ann,bob\ncat,ann\n"))[0] == ["ann", "cat"]  # an id comes again: no header
     assert ids(put("c.txt", "ann bob\ncat dan\n"))[0] == ["ann", "cat"]  # lists between blanks have none
 

@@ -19,11 +19,12 @@ from dgraph.runs.run_options import RunOptions
 from dgraph.testing.stand_in import StandIn
 
 TYPES = (dg.Gas, dg.Bsp, dg.BulkAsync, dg.BlockDescent, dg.Optimizations, dg.Cuda, dg.Daemons, dg.Checkpoint)
+FORMATS = (dg.Text, dg.Parquet)
 ROUNDS = (dg.Gas, dg.Bsp)
 NEEDED = {dg.Daemons: ("own process",)}  # what a value cannot be made without
 ALL_OFF = dict.fromkeys(SWITCHES, False)
 VALUES = [
-    *(made(*NEEDED.get(made, ())) for made in TYPES),
+    *(made(*NEEDED.get(made, ())) for made in (*TYPES, *FORMATS)),
     *(made(max_rounds=3, local_rounds=1, direction="pull", deterministic=True, rebalance=True) for made in ROUNDS),
     *(made(direction="push", optimizations=dg.Optimizations(**ALL_OFF)) for made in ROUNDS),
     dg.BulkAsync(local_rounds=4, direction="push", optimizations=dg.Optimizations(lazy_upload=False)),
@@ -32,6 +33,7 @@ VALUES = [
     *(dg.Cuda(memory="8 GiB", block=64), dg.Cuda(block=None)),
     *(dg.Daemons("own process", block=None), dg.Daemons(["in process", "own process"], block=64, cache=0)),
     *(dg.Daemons({0: ["cuda", "in process"], 1: "cuda own process"}), dg.Daemons({})),
+    *(dg.Text(delimiter=";", header=False, lazy=True, block_size=64), dg.Parquet(lazy=False)),
     *(dg.Checkpoint("a/folder", every=None, seconds=0.5), dg.Checkpoint("s3://bucket/run"), dg.Checkpoint(every=3)),
 ]
 KINDS = "choose one of 'in process', 'own process', 'cuda', 'cuda own process'"
@@ -52,7 +54,7 @@ def halves():
 
 
 def test_these_are_all_values():
-    assert tuple(options.VALUES) == (dg.Optimizations, dg.Gas, dg.Bsp, dg.BulkAsync, dg.BlockDescent, *TYPES[5:])
+    assert set(options.VALUES) == {*TYPES, *FORMATS}
     assert all(getattr(dg, made.__name__) is made for made in options.VALUES)
 
 
@@ -96,7 +98,7 @@ def test_the_repr_shows_only_what_differs_from_the_defaults():
     )
 
 
-@pytest.mark.parametrize("made", TYPES)
+@pytest.mark.parametrize("made", (*TYPES, *FORMATS))
 def test_help_shows_fields_as_keywords_and_the_docstring_lists_them(made):
     shown = inspect.signature(made).parameters.values()
     assert [one.name for one in shown] == [one.name for one in fields(made)]
@@ -172,6 +174,10 @@ WRONG = [
     *((dg.Cuda, "memory", value, BYTES.format(1)) for value in (0, -1, 0.5, True, "8 pounds", "auto")),
     *((made, "block", value, WHOLE_AUTO_OR_NONE) for made in (dg.Cuda, dg.Daemons) for value in (0, 1.5, True, "big")),
     *((dg.Daemons, "cache", value, BYTES.format(0)) for value in (-1, 1.5, True, None, "auto", "8 pounds")),
+    *((dg.Text, "delimiter", value, "must be one character (' ' stands for") for value in ("::", "", 5, b",")),
+    *((dg.Text, "block_size", value, WHOLE_OR_AUTO) for value in (0, 1.5, True, "big", None)),
+    *((made, "lazy", value, "must be True or False") for made in FORMATS for value in (0, "no", "auto")),
+    *((dg.Text, "header", value, "must be True or False") for value in (1, "yes")),
     *((dg.Checkpoint, "every", value, WHOLE) for value in (0, 1.5, True, "auto")),
     *((dg.Checkpoint, "seconds", value, "must be a number above zero, or None") for value in (0, -1.0, np.inf, "1")),
 ]
@@ -184,7 +190,7 @@ def test_a_wrong_field_is_refused_with_its_value_and_what_is_allowed(made, field
         made(*NEEDED.get(made, ()), **{field: value})
 
 
-@pytest.mark.parametrize("made", TYPES)
+@pytest.mark.parametrize("made", (*TYPES, *FORMATS))
 def test_every_field_has_a_wrong_value_among_these_tests(made):
     wrong = {field for one, field, _, _ in WRONG if one is made}
     assert wrong == {one.name for one in fields(made)} - {"kinds", "path"}  # which have tests of their own
@@ -208,10 +214,10 @@ def test_daemons_of_what_is_no_worker_are_refused(worker):
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(OptionError, match="is no path: give a folder or a URL"):
         dg.Checkpoint(path)
-    assert dg.Checkpoint(Path("a")).path == Path("a")
+    assert dg.Checkpoint(Path("a")) == dg.Checkpoint("a")
 
 
-@pytest.mark.parametrize("made", TYPES)
+@pytest.mark.parametrize("made", (*TYPES, *FORMATS))
 def test_an_unknown_field_is_refused_with_those_that_exist(made):
     first, named = NEEDED.get(made, ()), [one.name for one in fields(made)]
     with pytest.raises(OptionError, match=f"^dg.{made.__name__} has no option speed=3; its options are "):
@@ -221,17 +227,17 @@ def test_an_unknown_field_is_refused_with_those_that_exist(made):
         made(*first, **{f"{name}x": 3})
 
 
-@pytest.mark.parametrize("made", TYPES)
+@pytest.mark.parametrize("made", (*TYPES, *FORMATS))
 def test_a_field_of_another_value_is_refused_with_the_values_that_have_it(made):
     own = [one.name for one in fields(made)]
-    for other in TYPES:
+    for other in TYPES if made in TYPES else FORMATS:
         for name in [one.name for one in fields(other) if one.name not in own]:
             said = rf"^dg\.{made.__name__} has no option {name}=.*dg\.{other.__name__}\b.* (has|have) it$"
             with pytest.raises(OptionError, match=said):
                 made(*NEEDED.get(made, ()), **{name: 1})
 
 
-@pytest.mark.parametrize("made", TYPES)
+@pytest.mark.parametrize("made", (*TYPES, *FORMATS))
 def test_a_positional_argument_is_refused_with_the_names(made):
     allowed = sum(not one.kw_only for one in fields(made))
     with pytest.raises(

@@ -7,6 +7,7 @@ import uuid
 import warnings
 import weakref
 from copy import copy
+from dataclasses import fields
 from operator import attrgetter
 
 import dask
@@ -172,7 +173,7 @@ def test_names_of_other_libraries_lead_to_ours():
     options = {
         name for one in (*dg.OPERATIONS, "from_edges") for name in inspect.signature(operation_of(one)).parameters
     }
-    values = {"source_vertex", "Graph.from_edges", "cuda"}
+    values = {"source_vertex", "Graph.from_edges", "cuda", *(one.name for one in fields(dg.Text))}
     assert FOREIGN_NAMES.keys() <= {*dg.OPERATIONS, *options, *dir(dg), *dir(dg.Graph), *values}
     for ours, words in FOREIGN_NAMES.items():
         assert {nearest(word, ["xyzzy", ours]) for word in words} == {ours}

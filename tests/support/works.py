@@ -124,7 +124,7 @@ def _graph(name: str, frame: pd.DataFrame, client, folder: Path) -> dg.Graph:
             return dg.Graph.from_edges(dd.from_pandas(frame, npartitions=5), **where)
         case "files":
             frame.to_csv(folder / "edges.csv", index=False)
-            return dg.read_edges(folder / "edges.csv", lazy=True, block_size=1 << 16, **where)
+            return dg.read_edges(folder / "edges.csv", format=dg.Text(lazy=True, block_size=1 << 16), **where)
         case "a saved graph":
             dg.Graph.from_edges(frame, parts=2).save(folder / "graph")
             return dg.open_graph(folder / "graph", **where)

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dgraph.arguments import check_flag
-from dgraph.errors import FileError, OptionError
+from dgraph.errors import FileError
 from dgraph.io import files, paths
 
 HEAD = 1 << 18
@@ -93,10 +92,6 @@ def sniff(
     path: str, *, delimiter: str | None = None, header: bool | None = None, expected: tuple[str, ...] = ()
 ) -> Dialect:
     """The dialect of the file. `expected` names columns that the caller asks for, which help to detect a header."""
-    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter.encode()) != 1):
-        raise OptionError(f"delimiter={delimiter!r} must be one character (' ' stands for any run of blanks)")
-    if header is not None:
-        check_flag("header", header)
     head = read_head(path)
     check_text(head, path)
     whole, bare_cr = len(head) < HEAD, b"\r" in head and b"\n" not in head
@@ -114,7 +109,9 @@ def sniff(
         delimiter = _delimiter(rows, paths.split_suffix(path)[1])
     if delimiter is None:
         problem = f"only one column: {rows[0][1][:60]!r} has no delimiter"
-        raise FileError(problem, path=path, line=rows[0][0] + 1, remedy="an edge needs two ids; set delimiter=")
+        raise FileError(
+            problem, path=path, line=rows[0][0] + 1, remedy="an edge needs two ids; set format=dg.Text(delimiter=...)"
+        )
     if delimiter != BLANKS:
         rows = _records(rows)
     split = [tuple(split_line(line, delimiter)) for _, line in rows]

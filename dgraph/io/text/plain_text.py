@@ -69,13 +69,16 @@ class ColumnSpec:
     def __init__(self, path: str, dialect: Dialect, source, destination, weight, columns):
         names, defaults = list(dialect.names), ("source", "destination", "weight")
         if len(names) < 2:
-            raise ColumnError(f"{path}: there is only one column, {names[0]!r} (an edge needs two ids; set delimiter=)")
+            remedy = "an edge needs two ids; set format=dg.Text(delimiter=...)"
+            raise ColumnError(f"{path}: there is only one column, {names[0]!r} ({remedy})")
 
         def find(what: str, column: Any) -> str:
             if dialect.header:
-                remedy = f"its columns are {', '.join(names)}; a file without header takes header=False and positions"
+                without = "a file without header takes positions and format=dg.Text(header=False)"
+                remedy = f"its columns are {', '.join(names)}; {without}"
             else:
-                remedy = f"the file has no header: give a position from 0 to {len(names) - 1}, or header=True"
+                position = f"give a position from 0 to {len(names) - 1}"
+                remedy = f"the file has no header: {position}, or format=dg.Text(header=True)"
                 if isinstance(column, str) and column not in names and column in defaults[: len(names)]:
                     column = defaults.index(column)
             return find_column(path, names, what, column, remedy)
