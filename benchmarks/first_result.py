@@ -2,6 +2,9 @@
 
 It is measured with empty and with filled caches of compiled kernels, from the start of the interpreter to the values.
 Python's bytecode is cached, as after an installation with pip. The limits are fixed.
+
+`--before FOLDER` names a checkout of another version, and adds what a call costs once everything is there: the least of
+1,500 calls of `wcc` on 64 vertices, here and there in turn.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from harness import Claim
 
 import dgraph
 from dgraph.errors import AnswerError
+from dgraph.io.generate import Rmat, Uniform
 
 COLD, WARM = 6.0, 1.0  # seconds
 SCALE, FACTOR = 10, 8
@@ -35,6 +39,17 @@ import sys, numpy
 numpy.save(sys.argv[1], found["{{column}}"].to_numpy("float64"))
 """
 
+VERTICES, EDGES, CALLS, SLOWER = 64, 256, 1500, 1.02
+CALLING = f"""
+import time, dgraph as dg
+graph, least = dg.uniform(vertices={VERTICES}, edges={EDGES}, seed=1), 1.0
+for _ in range({CALLS}):
+    begun = time.perf_counter()
+    found = dg.wcc(graph)
+    least = min(least, time.perf_counter() - begun)
+print(least, *found.compute()["component"])
+"""
+
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
@@ -42,7 +57,10 @@ def main() -> None:
     options.add_argument(
         "--trials", type=int, default=3, help="with empty caches; with filled ones, three times as many"
     )
+    options.add_argument("--before", type=Path, help="a checkout of another version, with which a call is compared")
     given = options.parse_args()
+    if given.before is not None:
+        compare_calls(given.before.resolve(), 3 * given.trials)
     edges = edges_of_the_graph()
     compileall.compile_dir(str(Path(dgraph.__file__).parent), quiet=1)
     for name in given.operations:
@@ -72,12 +90,35 @@ def first_result(caches: str, call: str, column: str, expected: np.ndarray) -> f
     return elapsed
 
 
+def compare_calls(before: Path, trials: int) -> None:
+    seconds: dict[Path, list[float]] = {Path(dgraph.__file__).parents[1]: [], before: []}
+    for trial in range(trials):
+        for tree in list(seconds)[:: 1 if trial % 2 else -1]:
+            seconds[tree].append(least_of_the_calls(tree))
+    Claim("first_result", f"a call of wcc on {VERTICES} vertices", "the version before", SLOWER).record(
+        *seconds.values()
+    )
+
+
+def least_of_the_calls(tree: Path) -> float:
+    """The seconds of the fastest call in a process that imports dgraph from `tree`."""
+    env = {**os.environ, "PYTHONPATH": str(tree)}
+    done = subprocess.run(
+        [sys.executable, "-c", CALLING], env=env, cwd=tree, capture_output=True, text=True, check=True
+    )
+    seconds, *labels = done.stdout.split()
+    found = Uniform(VERTICES, EDGES, seed=1).build()
+    if [float(label) for label in labels] != components(
+        VERTICES, found["source"], found["destination"], np.empty(0)
+    ).tolist():
+        raise AnswerError(f"dg.wcc of {tree}: the values are not the verifier's")
+    return float(seconds)
+
+
 # -- the expected values, computed by other means ----------------------------------------------------------------------
 
 
 def edges_of_the_graph() -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-    from dgraph.io.generate import Rmat
-
     found = Rmat(SCALE, FACTOR, seed=1, weights=(1, 255)).build()
     return 1 << SCALE, found["source"], found["destination"], found["weight"]
 

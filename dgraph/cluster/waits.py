@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from dask import threaded
@@ -31,6 +32,8 @@ WORKERS_INTERVAL = 1.0  # seconds between checks of the workers
 SILENT = 20.0  # seconds without a heartbeat after which a worker is told to be silent; they come every half second
 STALL_TIMEOUT = 8.0  # seconds during which a worker is paused, none works, and no data move
 DONE = ("finished", "error")
+
+_listeners: ContextVar[tuple[Callable[[str], Any], ...]] = ContextVar("told of workers that do not answer", default=())
 
 
 def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> None:
@@ -160,6 +163,16 @@ def translate_cancellations() -> Iterator[None]:
         ) from cause
 
 
+@contextmanager
+def hearing_of_silence(told: Callable[[str], Any]) -> Iterator[None]:
+    """In the block, call `told` with the address of each worker that does not answer."""
+    before = _listeners.set((*_listeners.get(), told))
+    try:
+        yield
+    finally:
+        _listeners.reset(before)
+
+
 class WorkerWatch:
     """Looks at the workers once a second during a wait. It detects that all have left, or that none continues because
     memory is short, and warns of each that does not answer."""
@@ -191,6 +204,8 @@ class WorkerWatch:
                 self.silent.discard(address)
             elif now - self.heard[address][1] >= SILENT and address not in self.silent:
                 self.silent.add(address)
+                for told in _listeners.get():
+                    told(address)
                 warn(
                     f"worker {address} has not answered for {SILENT:g} s. Dask removes a worker that stays silent for "
                     "distributed.scheduler.worker-ttl (a setting of the scheduler, 5 minutes by default); then dgraph "

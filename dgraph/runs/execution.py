@@ -10,6 +10,7 @@ from typing import Any
 
 from dgraph.arguments import check_flag, known_options
 from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.cluster.waits import hearing_of_silence
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import OPERATIONS
@@ -66,8 +67,8 @@ def run(
         Save the run there every 10 supersteps, and resume from there when the run is started again or a worker is
         lost. Pass a `dgraph.Checkpoint` to set the interval, or to keep checkpoints in the workers' memory.
     progress : bool or callable, optional
-        Whether to show progress, or a function that receives a dict of counts. By default progress is shown on a
-        terminal and in notebooks.
+        Whether to show progress, or a function that receives a dict of counts (with ``"silent"``, the address of a
+        worker that does not answer). By default progress is shown on a terminal and in notebooks.
     columns : mapping, optional
         Values of the vertex columns that the program reads: ``{column: {vertex: value}}``, ``{column: array}`` in
         ascending order of the vertices, or ``{column: result.column(name)}`` of an earlier run, which stays on
@@ -137,10 +138,12 @@ def execute(
         result.options = replace(options, engine=LOCAL, device=CPU, progress=None)
         return result
     plan = choose(graph, program, options)
+    silent: list[str] = []  # workers that did not answer, over all attempts
     # `first` and `again` take the graph as an argument, because a result must not keep its graph alive.
-    first = partial(in_rounds, program=program, options=options, columns=columns, plan=plan)
+    first = partial(in_rounds, program=program, options=options, columns=columns, plan=plan, silent=silent)
     again = partial(first, options=replace(options, progress=False), plan=replace(plan, rebalance=False))
-    with nullcontext() if plan.checkpoints is None else forget_on_failure(graph, plan.checkpoints):
+    forgetting = nullcontext() if plan.checkpoints is None else forget_on_failure(graph, plan.checkpoints)
+    with forgetting, hearing_of_silence(silent.append):
         result = recoverable_result(graph, first, columns, again)
     result.options = options.decided(plan.engine, plan.device)
     warn_unsent(program, result)

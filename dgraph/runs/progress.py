@@ -14,11 +14,13 @@ CLEAR = "\r\033[K"  # the line of a terminal
 
 
 class Progress:
-    """Calls `show` with a dict of counts so far: superstep, fired vertices, edges, bytes and seconds."""
+    """Calls `show` with a dict of counts so far: superstep, fired vertices, edges, bytes and seconds. When a worker
+    does not answer, `silent` is its address."""
 
     def __init__(self, show: Callable[[dict[str, Any]], Any] | None, close: Callable[[], Any] = lambda: None):
         self.show, self.close = show, close
         self.started = self.shown = time.perf_counter()
+        self.counts: dict[str, Any] = {"superstep": 0, "fired": 0, "edges": 0, "bytes": 0}
 
     @classmethod
     def of(cls, option: Any) -> Progress:
@@ -40,7 +42,13 @@ class Progress:
         self.shown = now
         counts = [token.values for token in tokens]
         sums = {name: sum(one[name] for one in counts) for name in ("fired", "edges", "bytes")}
-        self.show({"superstep": max(one["round"] for one in counts), **sums, "seconds": now - self.started})
+        self.counts = {"superstep": max(one["round"] for one in counts), **sums}
+        self.show({**self.counts, "seconds": now - self.started})
+
+    def silent(self, worker: str) -> None:
+        """Called with the address of a worker that does not answer, for which the run waits."""
+        if self.show is not None:
+            self.show({**self.counts, "seconds": time.perf_counter() - self.started, "silent": worker})
 
 
 class ProgressLine:
@@ -59,6 +67,8 @@ class ProgressLine:
             f"superstep {done['superstep']}: {done['fired']:,} fired, {rate:,.0f} M edges/s, "
             f"{done['bytes'] / 1e6:,.1f} MB exchanged"
         )
+        if "silent" in done:
+            text += f"; {done['silent']} does not answer"
         text = printable(text)
         sys.stderr.write(f"\r{text:<{self.length}}")
         sys.stderr.flush()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.cluster.waits import hearing_of_silence
 from dgraph.codegen.recipe import Recipe, recipe_of
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError, SumError
@@ -37,9 +38,15 @@ from dgraph.supersteps.steps import CHUNK, Outcome
 
 
 def in_rounds(
-    graph: PartitionedGraph, program: VertexProgram, options: RunOptions, columns: Mapping[str, Any], plan: Plan
+    graph: PartitionedGraph,
+    program: VertexProgram,
+    options: RunOptions,
+    columns: Mapping[str, Any],
+    plan: Plan,
+    silent: Sequence[str] = (),
 ) -> RunResult:
-    """Run a plan in rounds: build partitions, take steps on the workers, make the result."""
+    """Run a plan in rounds: build partitions, take steps on the workers, make the result. `silent` names the workers
+    that have not answered, in earlier attempts and, as it grows, in this one."""
     recipes = _recipes(graph, program, plan)
     gathering = OneWorkerFinish(graph, program, options, columns)
     if gathering.was_due:
@@ -68,7 +75,7 @@ def in_rounds(
     rows: list[dict[str, Any]] = []  # the report up to the last move of edges
     moves: list[str] = []
     watch = Watch(job.patience)
-    with closing(Progress.of(options.progress)) as shown, naming_vertices(graph):
+    with closing(Progress.of(options.progress)) as shown, hearing_of_silence(shown.silent), naming_vertices(graph):
         while True:
             outcome = _steps(graph, job, shares, homes, shown, watch, gathering)
             if outcome is None:
@@ -84,7 +91,7 @@ def in_rounds(
             job = replace(job, round=paused.rounds)
     summaries = outcome.summaries
     summaries[0].rows = rows + summaries[0].rows
-    facts = _facts(plan, outcome, moves)
+    facts = _facts(plan, outcome, moves) | ({"silent workers": ", ".join(dict.fromkeys(silent))} if silent else {})
     result = RunResult(graph, outcome.results, analysis.vertex_results, facts, summaries=summaries)
     if job.checkpoints is not None:  # nothing will resume from them
         forget(graph, job.checkpoints.store)

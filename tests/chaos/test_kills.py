@@ -180,6 +180,7 @@ def slowly(number: int) -> pd.DataFrame:
 
 def test_a_frozen_worker_is_named_and_given_up(monkeypatch):
     monkeypatch.setattr(waits, "SILENT", 1.5)
+    seen = []
     with dask.config.set({"distributed.scheduler.worker-ttl": "5s"}), worker_processes() as client:
         graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
         expected = dg.pagerank(graph, max_iter=10, tol=None, engine="gas").compute()
@@ -187,12 +188,16 @@ def test_a_frozen_worker_is_named_and_given_up(monkeypatch):
         os.kill(process, signal.SIGSTOP)
         try:
             with pytest.warns(SilentWorkerWarning, match=f"{address} has not answered for 1.5 s") as told:
-                found = dg.pagerank(graph, max_iter=10, tol=None, engine="gas", checkpoint=dg.Checkpoint()).compute()
+                how = {"engine": "gas", "checkpoint": dg.Checkpoint(), "progress": seen.append}
+                result = dg.pagerank(graph, max_iter=10, tol=None, **how)
+                found = result.compute()
         finally:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
     pd.testing.assert_frame_equal(found, expected)
     assert told[0].filename == __file__
+    assert address in [done.get("silent") for done in seen]
+    assert result.report.options["silent workers"] == address
 
 
 @pytest.mark.parametrize("exchange", ["workers", "graph"])

@@ -21,9 +21,11 @@ from cases import PROGRAMS, graph_for, programs
 import dgraph as dg
 from dgraph import errors
 from dgraph.arguments import GRAPH_OPTIONS
+from dgraph.cluster import waits
 from dgraph.phrases.suggestions import ABSENT, FOREIGN_NAMES, nearest
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, State, VertexProgram
+from dgraph.runs.progress import ProgressLine
 
 LETTERS = pd.DataFrame({"src": ["b", "a", "c", "x"], "dst": ["c", "b", "d", "y"], "weight": [1, 2, 3, 4]})
 
@@ -120,6 +122,23 @@ def test_progress_is_shown_while_a_run_goes_on(capsys, monkeypatch):
     dg.run(graph, PROGRAMS["PageRank"], progress=True)
     out, shown = capsys.readouterr()
     assert out == "" and shown.count("superstep ") == len(seen) and "fired" in shown
+
+
+def test_progress_and_report_name_a_worker_that_does_not_answer(client, monkeypatch, capsys):
+    """Here any that has not answered since the last look, a moment before."""
+    for name in ("SILENT", "WORKERS_INTERVAL", "CLIENT_INTERVAL"):
+        monkeypatch.setattr(waits, name, 1e-3)
+    seen = []
+    with pytest.warns(errors.SilentWorkerWarning, match="has not answered"):
+        result = dg.pagerank(
+            dg.grid(rows=40, cols=40, client=client), max_iter=2000, tol=None, engine="gas", progress=seen.append
+        )
+    silent = {done["silent"] for done in seen if "silent" in done}
+    assert silent and silent == set(result.report.options["silent workers"].split(", "))
+    assert silent <= set(client.scheduler_info()["workers"])
+    line = ProgressLine()
+    line.write({"superstep": 3, "fired": 9, "edges": 9, "bytes": 0, "seconds": 1.0, "silent": "tcp://there"})
+    assert "; tcp://there does not answer" in capsys.readouterr().err
 
 
 def test_progress_is_gone_from_a_terminal_in_the_end(monkeypatch):
