@@ -81,6 +81,8 @@ def _unknown(function: str, known: list[str], name: str, value: Any) -> str:
     named = [one for one in known if one not in ("self", "cls", "frame", "graph", "program")]
     of_graph = "graph" in known and name in GRAPH_OPTIONS
     near = suggestion(name, named, CLOSE_MATCH if of_graph else ALIKE, said="did you mean {}=?".format)
+    if not near and "daemons" in known:  # it runs a program
+        near = _values_with(name, [one for one in VALUES if one.__module__ == "dgraph.options"])
     if of_graph:
         remedy = near or f"set it when you make the graph: Graph.from_edges(frame, {name}=...)"
     else:
@@ -260,11 +262,15 @@ def _signature(cls: Any) -> inspect.Signature:
 def _remedy(cls: Any, name: str) -> str:
     """What to write instead of an option that a value does not have."""
     named = [one.name for one in fields(cls)]
-    near = [one for one in VALUES if one.__module__ == cls.__module__]
-    others = [f"dg.{one.__name__}" for one in near if name in [each.name for each in fields(one)]]
-    if others:
-        return f"{', '.join(others[:-1])} and {others[-1]} have it" if others[1:] else f"{others[0]} has it"
+    if having := _values_with(name, [one for one in VALUES if one.__module__ == cls.__module__]):
+        return having
     return suggestion(name, named) or f"its options are {', '.join(named)}"
+
+
+def _values_with(name: str, values: Iterable[Any]) -> str:
+    """Which of some classes of options have a field of this name, or "" if none has."""
+    found = [f"dg.{one.__name__}" for one in values if name in [each.name for each in fields(one)]]
+    return f"{', '.join(found[:-1])} and {found[-1]} have it" if found[1:] else f"{found[0]} has it" if found else ""
 
 
 def shown(name: str, given: Any) -> str:

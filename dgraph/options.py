@@ -306,7 +306,8 @@ class Daemons:
     kinds : str, a kind, a list of these, or a mapping of worker number to these
         ``"in process"`` (the CPU of the worker), ``"own process"`` (the CPU in a process of its own, restarted if it
         dies or hangs), ``"cuda"`` or ``"cuda own process"`` (experimental: a GPU beside a CPU worker). Several kinds
-        take blocks from one queue. With a mapping, the other workers have no daemons.
+        take blocks from one queue on each worker. With a mapping, the other workers have no daemons; worker 0 holds the
+        first partition, worker 1 is the next that holds one, and so on.
     block : int, "auto" or None, default "auto"
         Edges in a block. ``"auto"`` follows the measured costs; with None all edges are one block, without a pipeline.
     cache : int or str, default 64 MiB
@@ -361,6 +362,9 @@ def _is_kind(kind: Any) -> bool:
 @value
 class Checkpoint:
     """Where to store the checkpoints of a run, and how often. A path alone is short for one every 10 supersteps.
+
+    If a run is interrupted, the same call goes on from its last checkpoint. When it has ended, be it by ``max_rounds``
+    or ``max_iter``, its checkpoints are removed.
 
     Parameters
     ----------
@@ -441,7 +445,10 @@ def device_value(given: Any) -> Any:
         return Cuda() if given == "cuda" else str(given)
     if isinstance(given, Cuda):
         return given
-    raise _not_a_value("device", given, {"cuda": Cuda}, f"{', '.join(NAMES_OF_DEVICES)}, or a value such as dg.Cuda()")
+    named = f"{', '.join(NAMES_OF_DEVICES)}, or a value such as dg.Cuda()"
+    if isinstance(given, Mapping | list | tuple):
+        named += "; what each worker uses is daemons=dg.Daemons({0: ..., 1: ...})"
+    raise _not_a_value("device", given, {"cuda": Cuda}, named)
 
 
 def daemons_value(given: Any) -> Daemons | None:

@@ -18,7 +18,7 @@ import numpy as np
 from dgraph.agents.cuda_daemon import CudaWorkspace
 from dgraph.agents.daemon import CpuWorkspace, Workspace, WorkspaceSpec
 from dgraph.agents.shared_memory import arrays_in, map_memory
-from dgraph.devices.probe import require_cuda
+from dgraph.devices.probe import OR_NO_DAEMON, require_cuda
 
 BEAT_INTERVAL = 0.05  # seconds between two heartbeats
 
@@ -54,7 +54,7 @@ def main(descriptor: int, threads: int) -> None:
 def _workspace(spec: WorkspaceSpec, arrays: dict[str, np.ndarray], threads: int) -> Workspace:
     if spec.device == "cpu":
         return CpuWorkspace(spec, arrays, threads)
-    require_cuda()
+    require_cuda("daemons='cuda own process'", OR_NO_DAEMON)
     return CudaWorkspace(spec, arrays)
 
 

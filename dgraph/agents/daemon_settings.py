@@ -11,7 +11,7 @@ from dgraph.agents.cuda_daemon import CudaDaemon
 from dgraph.agents.daemon import CpuDaemon, Daemon
 from dgraph.agents.own_process_daemon import BEAT_TIMEOUT, ProcessDaemon
 from dgraph.arguments import AUTO
-from dgraph.devices.probe import CPU, CUDA, require_cuda
+from dgraph.devices.probe import CPU, CUDA, OR_NO_DAEMON, require_cuda
 from dgraph.errors import OptionError
 from dgraph.options import DEFAULT_CACHE, IN_PROCESS, OWN_PROCESS, Cuda, DaemonKind, Daemons
 
@@ -25,7 +25,7 @@ class InProcess:
     def start(self, threads: int) -> Daemon:
         if self.device == CPU:
             return CpuDaemon(threads)
-        require_cuda()
+        require_cuda(f"daemons={CUDA!r}", OR_NO_DAEMON)
         return CudaDaemon()
 
 

@@ -22,6 +22,7 @@ KERNEL_PACKAGES = {"numba_cuda": "numba-cuda", "cupy": "cupy"}  # what kernels n
 CUDF_PACKAGES = {"cudf": "cudf", "dask_cudf": "dask-cudf"}  # packages that frames on GPUs need
 NO_GPU = "a GPU that the CUDA driver (libcuda.so.1) reports"
 INSTALL = "Install dask-dgraph[cuda12] or dask-dgraph[cuda13], matching your driver, on every worker that has a GPU"
+OR_NO_DAEMON = f'{INSTALL}; or leave "cuda" out of daemons='
 INSTALL_OR_CHOOSE = f'{INSTALL}; or use device="cpu", or device="auto", which takes a GPU only where there is one'
 CAPABILITY_ATTRIBUTES = 75, 76  # the driver's attributes for the major and minor version
 OLDEST_CAPABILITY = 7, 5  # the threads of a warp need not run in lockstep, and RAPIDS and CUDA 13 support it
@@ -116,9 +117,9 @@ def require(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
         raise DeviceError(f"{what} is not available here: {reasons}. {remedy}")
 
 
-def require_cuda() -> None:
-    """Raise one error that lists everything that this process lacks for device="cuda", if it lacks anything."""
-    require('device="cuda"', {"this process": missing_requirements()}, INSTALL_OR_CHOOSE)
+def require_cuda(what: str = 'device="cuda"', remedy: str = INSTALL_OR_CHOOSE) -> None:
+    """Raise one error that lists everything that this process lacks for a GPU, if it lacks anything."""
+    require(what, {"this process": missing_requirements()}, remedy)
 
 
 @cache

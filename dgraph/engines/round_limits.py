@@ -86,4 +86,13 @@ def _is_true_in_time(value: ast.expr, name: str) -> bool:
     if isinstance(value, ast.BoolOp):
         whether = any if isinstance(value.op, ast.Or) else all
         return whether(_is_true_in_time(one, name) for one in value.values)
-    return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))
+    reads = any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))
+    return reads and not _is_before_the_first(value, name)
+
+
+def _is_before_the_first(value: ast.expr, name: str) -> bool:
+    """Whether a condition, such as `round == 0`, is true only before round 1, which is the first."""
+    match value:
+        case ast.Compare(left=ast.Name(id=left), ops=[op], comparators=[ast.Constant(value=int(last))]) if left == name:
+            return last < (2 if isinstance(op, ast.Lt) else 1) and isinstance(op, ast.Eq | ast.LtE | ast.Lt)
+    return False

@@ -39,7 +39,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.errors import OptionError
+from dgraph.errors import OptionError, RunError
 from dgraph.programs.monoid import Monoid, Neighbourhood
 from dgraph.programs.program import Delta, Field, Global, Message, Result, State, VertexColumn, VertexProgram
 from dgraph.programs.random_draws import encode_ordinal, random_word, uniform, uniform_of_edge, word_of_round
@@ -59,20 +59,20 @@ def run(
     directed: bool = True,
     order: str = "bsp",
     random_seed: int = 0,
+    max_rounds: int = 100_000,
 ) -> Reference:
     """Run a program over vertices 0 to n - 1. `columns` holds a value for each edge."""
     reference = Reference(program, list(edges), vertices, columns or {}, vertex_columns or {}, directed, random_seed)
-    if order == "bsp":
-        while not reference.done:
-            reference.send()
-            reference.apply()
-    elif order == "gas":
-        reference.send()
-        while not reference.done:
-            reference.apply()
-            reference.send()
-    else:
+    if order not in ("bsp", "gas"):
         raise OptionError(f'order={order!r} must be "bsp" or "gas"')
+    if order == "gas":
+        reference.send()
+    while not reference.done:
+        if reference.rounds >= max_rounds:
+            title = type(program).__name__
+            raise RunError(f"{title} has not ended after {max_rounds:,} rounds (set max_rounds=, or give it a `stop`)")
+        for step in (reference.send, reference.apply)[:: 1 if order == "bsp" else -1]:
+            step()
     return reference
 
 

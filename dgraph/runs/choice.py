@@ -10,7 +10,7 @@ from dgraph.arguments import AUTO
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.checkpoint.checkpoint import CheckpointSeries
 from dgraph.cugraph.operations import OPERATIONS
-from dgraph.devices.probe import CPU, CUDA, INSTALL_OR_CHOOSE, KERNEL_PACKAGES, require
+from dgraph.devices.probe import CPU, CUDA, INSTALL_OR_CHOOSE, KERNEL_PACKAGES, OR_NO_DAEMON, require
 from dgraph.engines.descent.block_options import BlockOptions
 from dgraph.engines.global_values import exact_sums
 from dgraph.errors import OptionError
@@ -48,6 +48,8 @@ def choose(graph: PartitionedGraph, program: VertexProgram, options: RunOptions)
         require('device="cuda"', graph.workers.capabilities.lacking(KERNEL_PACKAGES), INSTALL_OR_CHOOSE)
         if plan.blocks:  # GPUs take blocks from the CPU's queue, and both compute
             plan = replace(plan, device=CPU, settings=replace(plan.settings, daemons=CPU_AND_GPU))
+    elif CUDA in plan.settings.other_devices:
+        graph.workers.capabilities.that_have(f"daemons={CUDA!r}", KERNEL_PACKAGES, OR_NO_DAEMON)
     plan = _complete_for(plan, analyse(program), graph.num_parts)
     return replace(plan, local_method=_local_method(graph, plan, program))
 

@@ -8,10 +8,10 @@ import pytest
 from numpy import int32, int64
 from small_graphs import FILES, SmallGraph
 
-from dgraph.errors import OptionError
+from dgraph.errors import OptionError, RunError
 from dgraph.programs import reference
-from dgraph.programs.monoid import NONE, SUM, UNREACHED
-from dgraph.programs.program import State, VertexProgram
+from dgraph.programs.monoid import MAX, NONE, SUM, UNREACHED
+from dgraph.programs.program import Message, State, VertexProgram
 
 
 @pytest.fixture(scope="module", params=sorted(FILES))
@@ -147,3 +147,21 @@ def test_whole_numbers_wrap():
 
     run = reference.run(Doubles(), [], 1)
     assert run.results() == {"value": [-(2**63)], "small": [2**31 - 1]}
+
+
+def test_what_does_not_end_is_an_error(order):
+    class Longest(VertexProgram):
+        value = State(int64)
+        message = Message(int64, MAX)
+
+        def seed(id):
+            return id
+
+        def send(value):
+            return value + 1
+
+        def apply(value, message):
+            return max(value, message)
+
+    with pytest.raises(RunError, match=r"^Longest has not ended after 50 rounds \(set max_rounds="):
+        reference.run(Longest(), [(0, 1), (1, 0)], 2, order=order, max_rounds=50)

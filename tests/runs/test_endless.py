@@ -73,6 +73,11 @@ class LateTurning(Turning):
         return highest < 0
 
 
+class NeverTurning(Turning):
+    def stop(highest, round):
+        return highest < 0 or round == 0
+
+
 class ShortTurning(Turning):
     def stop(highest, round):
         return (highest < 0 and round > 2) or round == 2000
@@ -95,7 +100,11 @@ def cycle():
     ("program", "engine"),
     [
         *((LongestWalk, engine) for engine in ("gas", "bsp", "bulk_async", "block_descent")),
-        *((program, engine) for program in (Oscillation, Turning, LateTurning) for engine in ("gas", "bsp")),
+        *(
+            (program, engine)
+            for program in (Oscillation, Turning, LateTurning, NeverTurning)
+            for engine in ("gas", "bsp")
+        ),
     ],
 )
 def test_endless_runs_end_with_an_error(cycle, program, engine, monkeypatch):

@@ -46,6 +46,14 @@ def held_by(given):
             yield from held_by(getattr(value, one.name) for one in fields(value))
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("cache", "dg.Daemons"), ("memory", "dg.Cuda"), ("every", "dg.Checkpoint")]
+)
+def test_a_field_as_a_keyword_leads_to_its_value(graph, name, value):
+    with pytest.raises(OptionError, match=f"^{name}=3: wcc has no such option; {value} has it$"):
+        dg.wcc(graph, **{name: 3})
+
+
 @pytest.mark.parametrize("operation", ["pagerank", "wcc", "run"])
 @pytest.mark.parametrize("name", OLD)
 def test_a_keyword_of_before_is_refused_with_a_spelling_that_is_accepted(graph, name, operation):

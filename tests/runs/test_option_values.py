@@ -13,7 +13,7 @@ import pytest
 
 import dgraph as dg
 from dgraph import options
-from dgraph.errors import OptionError
+from dgraph.errors import DeviceError, OptionError
 from dgraph.options import DEFAULT_CACHE, SWITCHES
 from dgraph.runs.run_options import RunOptions
 from dgraph.testing.stand_in import StandIn
@@ -244,6 +244,20 @@ def test_a_positional_argument_is_refused_with_the_names(made):
         OptionError, match=f"^dg.{made.__name__} takes 'pull' by name: write one of .*{fields(made)[-1].name}"
     ):
         made(*["in process"] * allowed, "pull")
+
+
+def test_a_gpu_as_a_daemon_that_is_not_there_is_refused_by_that_name(halves):
+    for kinds in ("cuda", "cuda own process", {1: ["in process", "cuda"]}):
+        with pytest.raises(
+            DeviceError, match=r"^daemons='cuda' is not available here: .* leave \"cuda\" out of daemons="
+        ):
+            dg.wcc(halves, daemons=dg.Daemons(kinds))
+
+
+@pytest.mark.parametrize("device", [["cuda", "cpu"], {0: "cuda"}])
+def test_devices_of_each_worker_lead_to_daemons(graph, device):
+    with pytest.raises(OptionError, match="^device=.* is not known; .*; what each worker uses is daemons=dg.Daemons"):
+        dg.wcc(graph, device=device)
 
 
 def test_daemons_without_kinds_are_refused():
