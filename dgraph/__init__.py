@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.9.3"
+__version__ = "0.10.0"
 
 _NAMES = {
     # graphs: from frames, files, generators and other libraries, and back

@@ -256,7 +256,7 @@ def test_a_gpu_as_a_daemon_that_is_not_there_is_refused_by_that_name(halves):
 
 @pytest.mark.parametrize("device", [["cuda", "cpu"], {0: "cuda"}])
 def test_devices_of_each_worker_lead_to_daemons(graph, device):
-    with pytest.raises(OptionError, match="^device=.* is not known; .*; what each worker uses is daemons=dg.Daemons"):
+    with pytest.raises(OptionError, match=r"^device=.* is not known; .*; what each worker uses is daemons=dg.Daemons"):
         dg.wcc(graph, device=device)
 
 
