@@ -2,7 +2,7 @@
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
-CODE := dgraph tests examples benchmarks
+CODE := dgraph tests examples benchmarks docs
 # Tests that kill workers or look at the clock want the machine for themselves; the others run side by side, each process
 # of them with a small cluster of its own.
 FRAIL := tests/chaos/test_kills.py tests/chaos/test_small_workers.py tests/cluster/test_lost_worker.py \

@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[1]
 START, END = "<!-- measured -->", "<!-- /measured -->"
 MEASURED = Path(__file__).parent / "MEASURED.md"
 MANY = ("estimate",)  # benchmarks with a row for each graph; the tables show the worst of each kind
+# the rows of that table, where they are measured; MEASURED.md has all
+LIBRARIES = ("GAP Benchmark Suite", "SuiteSparse GraphBLAS", "SciPy", "NetworKit", "igraph", "GraphX")
 OPERATIONS = ("PageRank, 20 rounds", "BFS", "SSSP", "WCC")  # the columns of the table in README.md
 VARIANTS = {  # columns of a record for other modes than alone in one process
     "workers": "dgraph on two Dask workers",
@@ -65,7 +67,7 @@ def short(rows: Iterable[dict[str, Any]]) -> str:
     titles = [title for title in OPERATIONS if any(row["title"] == title for row in mine)]
     peers = sorted(dict.fromkeys(row["peer"] for row in mine), key=lambda peer: _mean(_of(mine, peer)))
     lines = [(graph, *titles), ("---", *(["---:"] * len(titles)))]
-    for peer in peers:
+    for peer in (peer for peer in peers if _plain(peer) in LIBRARIES):
         cells = [_times(_of(mine, peer), title) for title in titles]
         lines += [(_plain(peer), *cells)] if any(cells) else []
     last = {row["title"]: row["ours"] for row in mine if row["column"] == "alone"}

@@ -146,24 +146,25 @@ def test_a_measurement_becomes_a_row(readme):
 @pytest.mark.tiny
 def test_the_readme_gets_ratios_of_one_run(readme):
     found = [
-        seconds("BFS", "slow", "alone", ours=0.5, theirs=2.0),
-        seconds("BFS", "slow", "end to end", ours=1.0, theirs=3.0),
-        seconds("BFS", "quick", "alone", ours=0.25, theirs=0.125),
-        seconds("WCC", "stopped", "alone", ours=1.0, theirs=40.0, over=True),
+        seconds("BFS", "SciPy", "alone", ours=0.5, theirs=2.0),
+        seconds("BFS", "SciPy", "end to end", ours=1.0, theirs=3.0),
+        seconds("BFS", "igraph", "alone", ours=0.25, theirs=0.125),
+        seconds("WCC", "GraphX", "alone", ours=1.0, theirs=40.0, over=True),
         seconds("BFS", "elsewhere", "alone", graph="one with fewer records"),
-        seconds("SCC", "slow", "alone"),
+        seconds("SCC", "SciPy", "alone"),
+        seconds("BFS", "not in the short table", "alone"),
     ]
     lines = readme.short(found).splitlines()
     assert [line for line in lines if line.startswith("|")] == [
         "| a graph | BFS | WCC |",
         "| --- | ---: | ---: |",
-        "| quick | **0.5** |  |",
-        "| slow | 4 (3) |  |",
-        "| stopped |  | > 40 |",
+        "| igraph | **0.5** |  |",
+        "| SciPy | 4 (3) |  |",
+        "| GraphX |  | > 40 |",
     ]
     assert "dgraph on two cores: BFS 0.25, WCC 1 s." in lines
-    workers = [seconds("BFS", "slow", "workers", 1.0, 2.0), seconds("WCC", "stopped", "workers", 3.0, 40.0)]
-    elsewhere = seconds("BFS", "quick", "workers", 9.0, 0.5)  # not in a run with one process
+    workers = [seconds("BFS", "SciPy", "workers", 1.0, 2.0), seconds("WCC", "GraphX", "workers", 3.0, 40.0)]
+    elsewhere = seconds("BFS", "igraph", "workers", 9.0, 0.5)  # not in a run with one process
     assert "dgraph takes 2.0 to 3.0 times as long." in readme.short([*found, *workers, elsewhere])
     assert readme.short([ROW]) == "Nothing is measured yet."
 
@@ -254,3 +255,16 @@ def test_the_command_line_pipeline_runs(tmp_path):
     assert done.returncode == 0, done.stderr
     assert len(pd.read_parquet(tmp_path / "ranks.parquet")) == 4096
     assert "up to date" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_picture_is_what_its_code_draws():
+    """`python docs/picture.py` draws it anew."""
+    spec = importlib.util.spec_from_file_location("picture", ROOT / "docs" / "picture.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "picture.svg").read_text() == module.picture()
+    assert "docs/picture.svg" in README
+
+
+def test_readme_stays_short():
+    assert len(README.splitlines()) <= 150
