@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from threading import Timer
 from typing import Any
 
+from dgraph.phrases.phrases import format_count
 from dgraph.phrases.printable import printable
 
 EVERY = 0.2  # seconds
@@ -15,24 +17,30 @@ CLEAR = "\r\033[K"  # the line of a terminal
 
 class Progress:
     """Calls `show` with a dict of counts so far: superstep, fired vertices, edges, bytes and seconds. When a worker
-    does not answer, `silent` is its address."""
+    does not answer, `silent` is its address. A `line` also tells what happens before the first superstep, and the end.
+    """
 
-    def __init__(self, show: Callable[[dict[str, Any]], Any] | None, close: Callable[[], Any] = lambda: None):
-        self.show, self.close = show, close
+    def __init__(self, show: Callable[[dict[str, Any]], Any] | None, line: ProgressLine | None = None):
+        self.show, self.line = show, line
         self.started = self.shown = time.perf_counter()
         self.counts: dict[str, Any] = {"superstep": 0, "fired": 0, "edges": 0, "bytes": 0}
 
     @classmethod
-    def of(cls, option: Any) -> Progress:
+    def of(cls, option: Any, title: str) -> Progress:
         """Progress as the option `progress=` says. None shows a line on a terminal or in a notebook."""
         if callable(option):
             return cls(option)
-        line = ProgressLine()
-        return cls(line.write, line.close) if (line.is_seen if option is None else option) else cls(None)
+        line = ProgressLine(title, stays=option is True)
+        return cls(line.write, line) if (line.is_seen if option is None else option) else cls(None)
 
     @property
     def active(self) -> bool:
         return self.show is not None
+
+    def prepare(self, what: str) -> None:
+        """Called with what happens next, before the first superstep."""
+        if self.line is not None:
+            self.line.prepare(what)
 
     def after_chunk(self, tokens: Sequence[Any]) -> None:
         """Called with the tokens of all workers after each chunk of steps."""
@@ -50,31 +58,65 @@ class Progress:
         if self.show is not None:
             self.show({**self.counts, "seconds": time.perf_counter() - self.started, "silent": worker})
 
+    def end(self, supersteps: int) -> None:
+        """Called when the run has ended well."""
+        if self.line is not None:
+            self.line.end(supersteps, time.perf_counter() - self.started)
+
+    def close(self) -> None:
+        if self.line is not None:
+            self.line.close()
+
 
 class ProgressLine:
-    """One line that is overwritten again and again, and erased from a terminal at the end."""
+    """One line that is overwritten again and again. At the end it is erased from a terminal, unless it `stays`."""
 
     written = float("-inf")  # when any line was last written
 
-    def __init__(self) -> None:
+    def __init__(self, title: str, *, stays: bool = False) -> None:
+        self.title, self.stays = title, stays
         self.length = 0
+        self.timer: Timer | None = None
         self.on_terminal = bool(getattr(sys.stderr, "isatty", lambda: False)())
         self.is_seen = self.on_terminal or "ipykernel" in sys.modules  # a notebook
 
+    def prepare(self, what: str) -> None:
+        """Show what happens before the first superstep, if it takes a moment."""
+        self._stop_timer()
+        self.timer = Timer(EVERY, self._overwrite, [f"{self.title}: {what}"])
+        self.timer.daemon = True
+        self.timer.start()
+
     def write(self, done: dict[str, Any]) -> None:
+        self._stop_timer()
         rate = done["edges"] / max(done["seconds"], 1e-9) / 1e6
         text = (
-            f"superstep {done['superstep']}: {done['fired']:,} fired, {rate:,.0f} M edges/s, "
+            f"{self.title}, superstep {done['superstep']}: {done['fired']:,} fired, {rate:,.0f} M edges/s, "
             f"{done['bytes'] / 1e6:,.1f} MB exchanged"
         )
         if "silent" in done:
             text += f"; {done['silent']} does not answer"
+        self._overwrite(text)
+
+    def end(self, supersteps: int, seconds: float) -> None:
+        self._stop_timer()
+        if self.stays:
+            self._overwrite(f"{self.title}: {format_count(supersteps, 'superstep')} in {seconds:.3g} s")
+
+    def _overwrite(self, text: str) -> None:
         text = printable(text)
         sys.stderr.write(f"\r{text:<{self.length}}")
         sys.stderr.flush()
         self.length, ProgressLine.written = len(text), time.perf_counter()
 
+    def _stop_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer.join()
+            self.timer = None
+
     def close(self) -> None:
+        self._stop_timer()
         if self.length:
-            sys.stderr.write(CLEAR if self.on_terminal else "\n")
+            sys.stderr.write(CLEAR if self.on_terminal and not self.stays else "\n")
             sys.stderr.flush()

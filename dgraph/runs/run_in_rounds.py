@@ -47,6 +47,22 @@ def in_rounds(
 ) -> RunResult:
     """Run a plan in rounds: build partitions, take steps on the workers, make the result. `silent` names the workers
     that have not answered, in earlier attempts and, as it grows, in this one."""
+    with closing(Progress.of(options.progress, program.title)) as shown, hearing_of_silence(shown.silent):
+        result = _run(graph, program, options, columns, plan, silent, shown)
+        shown.end(result.rounds)
+    return result
+
+
+def _run(
+    graph: PartitionedGraph,
+    program: VertexProgram,
+    options: RunOptions,
+    columns: Mapping[str, Any],
+    plan: Plan,
+    silent: Sequence[str],
+    shown: Progress,
+) -> RunResult:
+    shown.prepare("building partitions")
     recipes = _recipes(graph, program, plan)
     gathering = OneWorkerFinish(graph, program, options, columns)
     if gathering.was_due:
@@ -75,7 +91,8 @@ def in_rounds(
     rows: list[dict[str, Any]] = []  # the report up to the last move of edges
     moves: list[str] = []
     watch = Watch(job.patience)
-    with closing(Progress.of(options.progress)) as shown, hearing_of_silence(shown.silent), naming_vertices(graph):
+    shown.prepare("the first superstep, which compiles kernels that are new")
+    with naming_vertices(graph):
         while True:
             outcome = _steps(graph, job, shares, homes, shown, watch, gathering)
             if outcome is None:

@@ -3,6 +3,7 @@
 import gc
 import inspect
 import io
+import re
 import uuid
 import warnings
 import weakref
@@ -25,6 +26,7 @@ from dgraph.cluster import waits
 from dgraph.phrases.suggestions import ABSENT, FOREIGN_NAMES, nearest
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, State, VertexProgram
+from dgraph.runs import progress
 from dgraph.runs.progress import ProgressLine
 
 LETTERS = pd.DataFrame({"src": ["b", "a", "c", "x"], "dst": ["c", "b", "d", "y"], "weight": [1, 2, 3, 4]})
@@ -121,7 +123,8 @@ def test_progress_is_shown_while_a_run_goes_on(capsys, monkeypatch):
     assert [done["fired"] for done in seen] == [40 * one for one in supersteps]  # all vertices in each
     dg.run(graph, PROGRAMS["PageRank"], progress=True)
     out, shown = capsys.readouterr()
-    assert out == "" and shown.count("superstep ") == len(seen) and "fired" in shown
+    assert out == "" and shown.count("PageRank, superstep ") == len(seen) and "fired" in shown
+    assert re.search(rf"\rPageRank: {result.rounds} supersteps in \S+ s *\n$", shown)  # one line stays
 
 
 def test_progress_and_report_name_a_worker_that_does_not_answer(client, monkeypatch, capsys):
@@ -136,9 +139,22 @@ def test_progress_and_report_name_a_worker_that_does_not_answer(client, monkeypa
     silent = {done["silent"] for done in seen if "silent" in done}
     assert silent and silent == set(result.report.options["silent workers"].split(", "))
     assert silent <= set(client.scheduler_info()["workers"])
-    line = ProgressLine()
+    line = ProgressLine("wcc")
     line.write({"superstep": 3, "fired": 9, "edges": 9, "bytes": 0, "seconds": 1.0, "silent": "tcp://there"})
-    assert "; tcp://there does not answer" in capsys.readouterr().err
+    line.close()
+    assert capsys.readouterr().err.startswith("\rwcc, superstep 3: 9 fired, 0 M edges/s, 0.0 MB exchanged; tcp://there")
+
+
+def test_progress_says_what_happens_before_the_first_superstep(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    line = ProgressLine("wcc", stays=True)
+    for what in ("building partitions", "the first superstep"):
+        line.prepare(what)
+        line.timer.join()
+    line.end(7, 0.25)
+    line.close()
+    told = [one.strip() for one in capsys.readouterr().err.split("\r")]
+    assert told == ["", "wcc: building partitions", "wcc: the first superstep", "wcc: 7 supersteps in 0.25 s"]
 
 
 def test_progress_is_gone_from_a_terminal_in_the_end(monkeypatch):
