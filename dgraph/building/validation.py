@@ -77,8 +77,8 @@ class Validation:
 
 
 @retry_on_loss
-def validate(graph: PartitionedGraph) -> Validation:
-    """Read the whole graph and count its features."""
+def validate(graph: PartitionedGraph, weight: Any = None) -> Validation:
+    """Read the whole graph and count its features. `weight` is a column to count as weights if the graph has none."""
     blocks = graph.input_edges.saved.verify() if graph.input_edges.saved is not None else 0
     workers, size = graph.workers, graph.num_vertices
     listed = graph.input_edges.as_listed()
@@ -87,7 +87,11 @@ def validate(graph: PartitionedGraph) -> Validation:
     options: dict[str, Any] = {"out": True, "into": True, **graph.input_edges.rules.arc_options}
     tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.input_edges.by_number()]
     (degrees,) = workers.bring([workers.reduce(placement.sum_degrees, tasks)])
-    weights, loops, repeats = _weights(graph), graph.input_edges.num_loops, graph.input_edges.num_input_edges - pairs
+    weights, loops, repeats = (
+        _weights(graph, weight),
+        graph.input_edges.num_loops,
+        graph.input_edges.num_input_edges - pairs,
+    )
     counts = Counts(
         directed=graph.directed,
         listed=graph.input_edges.num_input_edges,
@@ -105,11 +109,12 @@ def validate(graph: PartitionedGraph) -> Validation:
     return Validation(counts, _rules(graph, counts), operations, blocks)
 
 
-def _weights(graph: PartitionedGraph) -> dict[str, Any]:
-    if graph.weight is None:
+def _weights(graph: PartitionedGraph, column: Any) -> dict[str, Any]:
+    name = column if graph.weight is None else graph.weight
+    if name is None:
         return {}
-    pieces = graph.input_edges.pieces_with([graph.weight])
-    counts = graph.workers.get([graph.workers.call(_count_weights, piece, graph.weight) for piece in pieces])
+    pieces = graph.input_edges.pieces_with([name])
+    counts = graph.workers.get([graph.workers.call(_count_weights, piece, name) for piece in pieces])
     missing, negative, zero = np.sum(counts, axis=0).tolist()
     return {"missing_weights": missing, "negative_weights": negative, "zero_weights": zero}
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -82,13 +82,21 @@ class GraphArguments:
     options: dict[str, Any]
 
     @contextmanager
-    def graph(self) -> Iterator[Any]:
+    def spooled(self) -> Iterator[GraphArguments]:
+        """The same with a path that can be read several times, for the length of the block."""
+        with _spooled(self.path) as path:
+            yield replace(self, path=path)
+
+    @contextmanager
+    def graph(self, *, weight_as_column: bool = False) -> Iterator[Any]:
         """The graph, for the length of the block, because it may need workers that are started for it.
 
-        A folder with a saved graph is opened; anything else is read as edges.
+        A folder with a saved graph is opened; anything else is read as edges. With `weight_as_column`, the weight is
+        the last of other columns, in which values may be missing.
         """
         import dgraph as dg
         from dgraph.building.saved_graph import MANIFEST
+        from dgraph.frames.sources import WEIGHT
 
         with self.place.client() as client, _spooled(self.path) as path:
             how = {name: value for name, value in self.options.items() if value not in (None, ())}
@@ -115,6 +123,8 @@ class GraphArguments:
                 how["vertices"] = _vertices(how.pop("vertex_file"))
             how |= {name: int(how[name]) for name in COLUMNS if str(how.get(name)).isdecimal()}
             how |= _format(path, how)
+            if weight_as_column:
+                how |= {"columns": [how.get("weight") or WEIGHT], "weight": None}
             with show_status(f"reading {'standard input' if self.path == '-' else self.path}"):
                 graph = dg.read_edges(path, directed=directed, client=client, **how)
             yield graph

@@ -28,6 +28,23 @@ def test_validate_names_remedies_as_flags(run):
     assert told["operations"]["pagerank"].endswith("set --dangling to change that")
 
 
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("src,dst,weight\n1,2,3\n2,3,\n3,4,-5\n", ""),
+        ("src,dst,km\n1,2,3\n2,3,nan\n3,4,-5\n", "--weight km"),
+        ("1 2 3\n2 3 nan\n3 4 -5\n", "--weight 2"),
+    ],
+)
+def test_validate_counts_missing_weights_of_files(run, tmp_path, text, options):
+    (tmp_path / "gaps.csv").write_text(text)
+    for told in (run(f"validate gaps.csv {options} --json"), run(f"validate - {options} --json", input=text)):
+        found = json.loads(told.output)
+        assert (found["counts"]["missing_weights"], found["counts"]["negative_weights"]) == (1, 1)
+        assert found["rules"][-1].startswith("missing weights (1) are refused by operations that read them")
+    assert "the weight" in run(f"run sssp gaps.csv --source-vertex 1 {options}").output  # which still refuses them
+
+
 def test_columns_by_position_and_how_text_is_written(run, tmp_path):
     (tmp_path / "names.txt").write_text("who|whom|n\nann|bob|007\nbob|cat|8\n")
     asked = run("run wcc names.txt --header --delimiter '|' --source 1 --destination 0 -o -")

@@ -16,7 +16,7 @@ from dgraph.cli.graph_argument import GraphArguments, graph_options
 from dgraph.cli.options import FILE, as_json, completion
 from dgraph.cli.say import say
 from dgraph.cli.signatures import id_reader, options_of
-from dgraph.errors import AnswerError, FileError, OptionError
+from dgraph.errors import AnswerError, FileError, OptionError, WeightError
 from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
@@ -75,13 +75,22 @@ def command(edges: GraphArguments, as_json: bool, **options: Any) -> None:
         raise OptionError("--result and --of must be used together: values, and the operation that computed them")
     if edges.path == options["result"] == "-":
         raise OptionError("EDGES and --result cannot both be standard input; use a file for one")
-    with edges.graph() as graph:
-        if options["result"] is not None:
+    if options["result"] is not None:
+        with edges.graph() as graph:
             outcome = _verified(graph, **options)
-            text = f"{outcome['result']} is right for all {format_count(outcome['vertices'], 'vertex')}"
-            say(json.dumps(outcome) if as_json else text)
-            return
-        validation = _as_typed(graph.validate())
+        text = f"{outcome['result']} is right for all {format_count(outcome['vertices'], 'vertex')}"
+        say(json.dumps(outcome) if as_json else text)
+        return
+    from dgraph.building.validation import validate
+
+    with edges.spooled() as at_hand:
+        try:
+            with at_hand.graph() as graph:
+                validation = graph.validate()
+        except WeightError:  # count what is missing, too
+            with at_hand.graph(weight_as_column=True) as graph:
+                validation = validate(graph, graph.edges.columns[-1])
+    validation = _as_typed(validation)
     say(json.dumps(asdict(validation), default=str) if as_json else repr(validation))
 
 
