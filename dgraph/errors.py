@@ -31,6 +31,14 @@ class DgraphError(Exception):
     """The base class of all errors that dgraph raises on a user's input.
 
     Messages quote ids, names and text from files, so their control characters are shown escaped.
+
+    Examples
+    --------
+    >>> try:
+    ...     dg.Graph.from_edges({"src": [0, 1]})
+    ... except dg.errors.DgraphError as error:
+    ...     print(error)
+    the edges have no column 'dst'; they have 'src'. Name the columns with source=, destination= and weight=
     """
 
     def __str__(self) -> str:
@@ -38,11 +46,41 @@ class DgraphError(Exception):
 
 
 class InputError(DgraphError, ValueError):
-    """The input cannot be used."""
+    """The input cannot be used.
+
+    It is also a ValueError.
+
+    Examples
+    --------
+    >>> dg.to_networkx("edges.csv")
+    Traceback (most recent call last):
+        ...
+    dgraph.errors.InputError: to_networkx expects a dgraph.Graph, got str; make one with Graph.from_edges (frames), ...
+    """
 
 
 class FileError(InputError):
-    """A file cannot be read in its format."""
+    """A file cannot be read in its format, or cannot be written.
+
+    Attributes
+    ----------
+    path : object
+        The file.
+    line : int or None
+        The number of the line, from 1.
+    problem : str
+        What is wrong.
+    remedy : str or None
+        What to do.
+
+    Examples
+    --------
+    >>> try:
+    ...     dg.read_edges("missing.csv")
+    ... except dg.errors.FileError as error:
+    ...     print(error.problem)
+    there is no such file
+    """
 
     def __init__(self, problem: str, *, path: object, line: int | None = None, remedy: str | None = None):
         where = f"{path}, line {line}" if line is not None else f"{path}"
@@ -54,50 +92,163 @@ class FileError(InputError):
 
 
 class ColumnError(InputError):
-    """A column is missing, or has an unsupported type."""
+    """A column is missing, or has an unsupported type.
+
+    Examples
+    --------
+    >>> dg.pagerank(dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}), weighted=True)
+    Traceback (most recent call last):
+        ...
+    dgraph.errors.ColumnError: pagerank needs weights, but the graph has none; name their column with weight= ...
+    """
 
 
 class IdError(InputError):
-    """A vertex id is missing, not an integer, beyond 64 bits, or not in the graph."""
+    """A vertex id is missing, not an integer, beyond 64 bits, or not in the graph.
+
+    Examples
+    --------
+    >>> dg.bfs(dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}), source=9)
+    Traceback (most recent call last):
+        ...
+    dgraph.errors.IdError: the graph has no vertex 9; it has 3 vertices, the first is 0
+    """
 
 
 class WeightError(InputError):
-    """A weight is missing, not a number, or not finite where that matters."""
+    """A weight is missing, not a number, or not finite where that matters.
+
+    Examples
+    --------
+    >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2], "weight": [2.5, np.nan]})
+    Traceback (most recent call last):
+        ...
+    dgraph.errors.WeightError: column 'weight', row 1: the weight is missing (nan); fill or drop such rows, or ...
+    """
 
 
 class OptionError(InputError):
-    """An argument has a value that is not allowed."""
+    """An argument has a value that is not allowed.
+
+    Examples
+    --------
+    >>> dg.pagerank(dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}), alpha=1.5)
+    Traceback (most recent call last):
+        ...
+    dgraph.errors.OptionError: alpha=1.5 must be a number from 0 to 1
+    """
 
 
 class DeviceError(InputError):
-    """The requested device is not available, or lacks a capability."""
+    """The requested device is not available, or lacks a capability.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+    >>> try:  # GPUs are experimental
+    ...     result = dg.wcc(G, device="cuda")
+    ... except dg.errors.DeviceError:
+    ...     result = dg.wcc(G, device="cpu")
+    """
 
 
 class ProgramError(DgraphError):
-    """A vertex program cannot be compiled, or breaks a law."""
+    """A vertex program cannot be compiled, or breaks a law.
+
+    Examples
+    --------
+    >>> dg.State("str")
+    Traceback (most recent call last):
+        ...
+    dgraph.errors.ProgramError: 'str' is not a type for State; choose one of vertex, bool, ...
+    """
 
     def __str__(self) -> str:  # may quote lines of the program
         return message(Exception.__str__(self), keep="\n\t")
 
 
 class StorageError(DgraphError):
-    """A saved graph is damaged, was changed, or has a version that this release cannot read."""
+    """A saved graph is damaged, was changed, or has a version that this release cannot read.
+
+    Examples
+    --------
+    >>> dg.open_graph("missing")
+    Traceback (most recent call last):
+        ...
+    dgraph.errors.StorageError: ... is not a saved graph: manifest.json is missing
+    """
 
 
 class AnswerError(DgraphError):
-    """A result is not what its operation defines."""
+    """A result is not what its operation defines.
+
+    Examples
+    --------
+    >>> from dgraph.testing.verify import verify
+    >>> verify("bfs", dg.grid(rows=1, cols=2, removed=0), {"distance": np.array([0.0, 2.0])}, source=0)
+    Traceback (most recent call last):
+        ...
+    dgraph.errors.AnswerError: ...
+    """
 
 
 class RunError(DgraphError):
-    """A run could not finish."""
+    """A run could not finish.
+
+    Examples
+    --------
+    >>> class Count(dg.VertexProgram):
+    ...     kind = "synchronous"
+    ...     rounds = dg.State(int)
+    ...     merge = dg.SUM
+    ...     def send():
+    ...         return 1
+    ...     def apply(rounds):
+    ...         return rounds + 1
+    >>> dg.reference.run(Count(), [(0, 1)], 2, max_rounds=5)
+    Traceback (most recent call last):
+        ...
+    dgraph.errors.RunError: Count has not ended after 5 rounds (set max_rounds=, or give it a `stop`)
+    """
 
 
 class LostError(RunError):
-    """A worker left with data that cannot be computed again."""
+    """A worker left with data that cannot be computed again.
+
+    Run the operation again on the workers that are left.
+    """
 
 
 class SumError(RunError):
-    """The sum of whole numbers that a program sends to a vertex does not fit into the type of its message."""
+    """The sum of the messages to a vertex does not fit into the integer type of the message.
+
+    Attributes
+    ----------
+    program : str
+        The name of the program.
+    number : int
+        The number of the vertex whose sum does not fit.
+    vertex : object
+        Its id; None if it is not known.
+
+    Examples
+    --------
+    >>> class Large(dg.VertexProgram):
+    ...     kind = "synchronous"
+    ...     total = dg.State(int)
+    ...     merge = dg.SUM
+    ...     def send():
+    ...         return 2**62
+    ...     def apply(message):
+    ...         return message
+    ...     def stop(round):
+    ...         return round == 1
+    >>> try:
+    ...     dg.run(dg.Graph.from_edges({"src": ["a", "b"], "dst": ["c", "c"]}), Large())
+    ... except dg.errors.SumError as error:
+    ...     print(error.vertex)
+    c
+    """
 
     def __init__(self, program: str, number: int, vertex: object = None):
         super().__init__(program, number, vertex)
@@ -112,23 +263,75 @@ class SumError(RunError):
 
 
 class RoomError(RunError):
-    """There is not enough memory, on the workers or in this process."""
+    """There is not enough memory, on the workers or in this process.
+
+    Examples
+    --------
+    >>> dg.rmat(scale=40)
+    Traceback (most recent call last):
+        ...
+    dgraph.errors.RoomError: 17,592,186,044,416 generated edges between 1,099,511,627,776 vertices need about ...
+    """
 
 
 class UnsettledWarning(UserWarning):
-    """The iteration stopped at `max_iter`, before the scores were within `tol` of the fixed point."""
+    """The iteration stopped at `max_iter`, before the scores were within `tol` of the fixed point.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> G = dg.rmat(scale=8, edge_factor=8, seed=1)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", dg.errors.UnsettledWarning)
+    ...     ranks = dg.pagerank(G, max_iter=3)
+    """
 
 
 class EndlessWarning(UserWarning):
-    """A run takes more rounds than there are vertices, or very long, and may never end."""
+    """A run takes more rounds than there are vertices, or very long, and may never end.
+
+    Pass `max_rounds` to `dgraph.run` to stop after that many rounds, or give the program a `stop`.
+    """
 
 
 class UnsentWarning(UserWarning):
-    """No vertex sent a message: what `seed` returns equals the initial state."""
+    """No vertex sent a message, because what `seed` returns equals the initial state.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> class Hops(dg.VertexProgram):
+    ...     hops = dg.State(float)  # 0; start=np.inf would be right
+    ...     source = dg.Parameter(dg.vertex)
+    ...     merge = dg.MIN
+    ...     def seed(id, source):
+    ...         return 0.0 if id == source else float("inf")
+    ...     def send(hops):
+    ...         return hops + 1
+    ...     def apply(hops, message):
+    ...         return min(hops, message)
+    >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     result = dg.run(G, Hops(source=0))
+    >>> [one.category.__name__ for one in caught]
+    ['UnsentWarning']
+    """
 
 
 class UnweightedWarning(UserWarning):
-    """A graph has no weights, although one of its columns looks like them."""
+    """A graph has no weights, although one of its columns looks like them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2], "km": [3.0, 5.0]})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     hops = dg.sssp(G, 0)
+    >>> [one.category.__name__ for one in caught]
+    ['UnweightedWarning']
+    """
 
 
 class SilentWorkerWarning(UserWarning):

@@ -50,7 +50,32 @@ class Graph(PartitionedGraph):
 
     @classmethod
     def of(cls, input_edges: InputEdges, asked: PartitionOptions, *, as_saved: bool = False) -> Graph:
-        """A graph from checked input. With `as_saved`, use the partitions of a saved graph unchanged."""
+        """Make a graph from checked input, as `from_edges` and `dgraph.open_graph` do.
+
+        Parameters
+        ----------
+        input_edges : InputEdges
+            The checked edges and vertices.
+        asked : PartitionOptions
+            The policy, the number of partitions, and the capacities of the workers.
+        as_saved : bool, default False
+            Use the partitions of a saved graph unchanged.
+
+        Returns
+        -------
+        Graph
+
+        Raises
+        ------
+        OptionError
+            If the policy is not known.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+        >>> dg.Graph.of(G.input_edges, G.asked._replace(parts=2)).num_parts
+        2
+        """
         graph = cls.__new__(cls)
         PartitionedGraph.__init__(graph, input_edges, asked, as_saved=as_saved)
         return graph
@@ -112,6 +137,19 @@ class Graph(PartitionedGraph):
         -------
         Graph
 
+        Raises
+        ------
+        OptionError
+            If an option has a value that is not allowed.
+        InputError
+            If `frame` or `vertices` is of an unsupported type.
+        ColumnError
+            If a column is missing, repeated, or of an unsupported type.
+        IdError
+            If an id is missing, beyond 64 bits, or not an integer, a string or a UUID.
+        WeightError
+            If a weight is missing or not a number.
+
         Examples
         --------
         >>> calls = pd.DataFrame({"who": ["ann", "ann", "bob"], "whom": ["bob", "cat", "cat"], "minutes": [3, 1, 4]})
@@ -167,7 +205,9 @@ class Graph(PartitionedGraph):
         Raises
         ------
         ColumnError
-            If a column has a type that cannot be restored exactly, such as lists.
+            If a column does not exist, or has a type that cannot be restored exactly, such as lists.
+        OptionError
+            If the folder exists and `overwrite` is False, or it holds other files, or `results` are of another graph.
         StorageError
             If the folder cannot be written. What was there before stays.
 
@@ -230,7 +270,7 @@ class Graph(PartitionedGraph):
 
     @known_options()
     def validate(self) -> Validation:
-        """Count what may be unexpected, and say what each operation does with it.
+        """Count unexpected features, and say how each operation treats them.
 
         Counts self loops, repeated edges, isolated and dangling vertices, and missing or negative weights. Also
         verifies every block of a graph that was opened from disk.
@@ -239,6 +279,13 @@ class Graph(PartitionedGraph):
         -------
         Validation
             ``counts``, the graph's own ``rules``, and remarks on ``operations``; its repr lists them all.
+
+        Raises
+        ------
+        StorageError
+            If a block of a saved graph is damaged.
+        IdError
+            If an id of a lazy frame is missing, or of an unsupported type.
 
         Examples
         --------
@@ -269,6 +316,11 @@ class Graph(PartitionedGraph):
         -------
         Estimate
             ``frame`` has one row per policy, and ``policy`` is the name of the best.
+
+        Raises
+        ------
+        OptionError
+            If the operation is not known, or `workers` or `memory` is not a number above zero.
 
         Examples
         --------

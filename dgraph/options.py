@@ -116,7 +116,7 @@ class CommonRounds:
 
 @value
 class Gas(CommonRounds):
-    """Gather, apply, scatter: all partitions go on together, and wait for each other once in each round.
+    """Gather, apply, scatter: all partitions advance together, and wait for each other once per round.
 
     ``engine="gas"`` is the same with every default.
 
@@ -137,6 +137,11 @@ class Gas(CommonRounds):
     optimizations : Optimizations, optional
         Switches that do not change the answer.
 
+    Raises
+    ------
+    OptionError
+        If a value is not allowed, or ``deterministic=True`` is combined with ``direction="push"``.
+
     Examples
     --------
     >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 3]})
@@ -147,8 +152,7 @@ class Gas(CommonRounds):
 
 @value
 class Bsp(CommonRounds):
-    """Bulk-synchronous: all partitions go on together; a round is send, merge, apply, and the next one begins when all
-    agree that it is over.
+    """Bulk-synchronous: a round is send, merge, apply; the next begins when all partitions agree that it is over.
 
     ``engine="bsp"`` is the same with every default.
 
@@ -169,6 +173,11 @@ class Bsp(CommonRounds):
     optimizations : Optimizations, optional
         Switches that do not change the answer.
 
+    Raises
+    ------
+    OptionError
+        If a value is not allowed, or ``deterministic=True`` is combined with ``direction="push"``.
+
     Examples
     --------
     >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 3]}, parts=2)
@@ -186,13 +195,18 @@ class BulkAsync:
     Parameters
     ----------
     local_rounds : int, optional
-        Steps that a partition takes before the others hear of them. By default one; for messages that merge like
-        minima, as many as change something.
+        Steps that a partition takes before it sends its changes. By default one; if merges are idempotent, such as
+        minima, it takes steps until nothing changes.
     direction : {"auto", "push", "pull"}, default "auto"
         As in `Gas`.
     optimizations : Optimizations, optional
         Switches that do not change the answer. Here only `lazy_upload`, `drop_weights` and `direct_exchange` may be
         off.
+
+    Raises
+    ------
+    OptionError
+        If a value is not allowed, or an optimization is off that must be on.
 
     Examples
     --------
@@ -296,7 +310,7 @@ class DaemonKind(Protocol):
 
 @value
 class Daemons:
-    """Devices, or processes of their own, that take blocks of edges from one queue.
+    """Devices or separate processes that take blocks of edges from one queue.
 
     ``daemons="own process"`` is short for ``daemons=dg.Daemons("own process")``. A daemon outlives the run and serves
     the next one.
@@ -304,7 +318,7 @@ class Daemons:
     Parameters
     ----------
     kinds : str, a kind, a list of these, or a mapping of worker number to these
-        ``"in process"`` (the CPU of the worker), ``"own process"`` (the CPU in a process of its own, restarted if it
+        ``"in process"`` (the CPU of the worker), ``"own process"`` (the CPU in a separate process, restarted if it
         dies or hangs), ``"cuda"`` or ``"cuda own process"`` (experimental: a GPU beside a CPU worker). Several kinds
         take blocks from one queue on each worker. With a mapping, the other workers have no daemons; worker 0 holds the
         first partition, worker 1 is the next that holds one, and so on.
@@ -312,6 +326,11 @@ class Daemons:
         Edges in a block. ``"auto"`` follows the measured costs; with None all edges are one block, without a pipeline.
     cache : int or str, default 64 MiB
         Bytes of vertices that a daemon keeps between blocks and rounds; 0 for none.
+
+    Raises
+    ------
+    OptionError
+        If a kind is not known, a key is not the number of a worker, or a value is not allowed.
 
     Examples
     --------
@@ -363,8 +382,8 @@ def _is_kind(kind: Any) -> bool:
 class Checkpoint:
     """Where to store the checkpoints of a run, and how often. A path alone is short for one every 10 supersteps.
 
-    If a run is interrupted, the same call goes on from its last checkpoint. When it has ended, be it by ``max_rounds``
-    or ``max_iter``, its checkpoints are removed.
+    If a run is interrupted, the same call resumes from its last checkpoint. When a run ends, even by ``max_rounds`` or
+    ``max_iter``, its checkpoints are removed.
 
     Parameters
     ----------
@@ -372,9 +391,14 @@ class Checkpoint:
         A folder or an fsspec URL that all workers can reach. None keeps each piece in the memory of two workers: a run
         survives the loss of a worker, but not that of the cluster or the client.
     every : int, optional
-        Supersteps between two checkpoints, by default 10; None leaves it to `seconds`.
+        Supersteps between two checkpoints, by default 10; with None, only `seconds` counts.
     seconds : float, optional
         The longest time between two checkpoints.
+
+    Raises
+    ------
+    OptionError
+        If a value is not allowed, or `every` and `seconds` are both None.
 
     Examples
     --------

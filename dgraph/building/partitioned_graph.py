@@ -71,27 +71,52 @@ class PartitionedGraph(NotPicklable):
 
     @property
     def directed(self) -> bool:
-        """Whether edges have a direction; if not, each edge stands for both directions."""
+        """Whether edges have a direction; if not, each edge stands for both directions.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}, directed=False).directed
+        False
+        """
         return self.input_edges.rules.directed
 
     @property
     def weight(self) -> str | None:
-        """The name of the edge column with weights; None if the graph is unweighted."""
+        """The name of the edge column with weights; None if the graph is unweighted.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2], "km": [3.0, 5.0]}, weight="km").weight
+        'km'
+        """
         return self.input_edges.edges.weight
 
     @cached_property
     def edge_columns(self) -> list[str]:
-        """The names of all edge columns except the two with ids."""
+        """The names of all edge columns except the two with ids.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2], "km": [3.0, 5.0], "lanes": [2, 4]}).edge_columns
+        ['km', 'lanes']
+        """
         return self.input_edges.edges.columns
 
     @cached_property
     def numbering(self) -> Numbering:
-        """Translates the user's ids into vertex numbers and back."""
+        """The numbering of the vertices, which translates the user's ids into vertex numbers and back.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
+        >>> G.numbering.find("c"), G.numbering.size
+        (2, 3)
+        """
         return self.input_edges.numbering
 
     @property
     def policy(self) -> str:
-        """The name of the policy that places vertices and edges on partitions; for ``"auto"``, the name of its choice.
+        """The name of the policy that places vertices and edges; for ``"auto"``, the name of the chosen policy.
 
         Examples
         --------
@@ -102,37 +127,81 @@ class PartitionedGraph(NotPicklable):
 
     @cached_property
     def cut(self) -> policies.Policy:
-        """The policy that `policy` names."""
+        """The policy that `policy` names.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}).cut.sends_from_masters
+        True
+        """
         return policies.choose_policy(self.asked.policy, self.num_parts)
 
     @cached_property
     def num_parts(self) -> int:
-        """The number of partitions, built or not."""
+        """The number of partitions, built or not.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=2).num_parts
+        2
+        """
         return self.asked.parts or self.workers.parts_for(self.input_edges.num_arcs)
 
     @property
     def foreseen_parts(self) -> int:
-        """An estimate of `num_parts` before anything is read; there are more if the workers' memory is short."""
+        """An estimate of `num_parts` before anything is read.
+
+        There are more partitions if the workers are short of memory.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=2).foreseen_parts
+        2
+        """
         return self.asked.parts or len(self.workers.addresses) or 1
 
     @property
     def placement(self) -> Placement:
-        """The partition that owns each vertex."""
+        """The partition that owns each vertex.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1, 2, 3], "dst": [1, 2, 3, 0]}, parts=2).placement.owner
+        array([0, 0, 1, 1], dtype=uint16)
+        """
         return self._placement or self._place([] if self._as_saved else self.input_edges.by_number())
 
     @property
     def workers(self) -> Workers:
-        """The workers that hold the graph, or this process."""
+        """The workers that hold the graph, or this process.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}).workers.client is None
+        True
+        """
         return self.input_edges.workers
 
     @property
     def client(self) -> Any:
-        """The `distributed.Client` whose workers hold the graph; None if it is in this process."""
+        """The `distributed.Client` whose workers hold the graph; None if it is in this process.
+
+        Returns
+        -------
+        distributed.Client or None
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}).client is None
+        True
+        """
         return self.workers.client
 
     @property
     def edges(self) -> dd.DataFrame:
-        """The edges as a lazy Dask frame with the user's ids and columns, and one partition per partition of the graph.
+        """The edges as a lazy Dask frame with the user's ids and columns.
+
+        It has one partition per partition of the graph.
 
         Examples
         --------
@@ -143,8 +212,9 @@ class PartitionedGraph(NotPicklable):
 
     @property
     def vertices(self) -> dd.DataFrame:
-        """The vertices as a lazy Dask frame with the user's ids and attributes, and one partition per partition of the
-        graph.
+        """The vertices as a lazy Dask frame with the user's ids and attributes.
+
+        It has one partition per partition of the graph.
 
         Examples
         --------
@@ -156,7 +226,31 @@ class PartitionedGraph(NotPicklable):
         return graph_frames.with_text_ids(graph_frames.vertices(self), self.input_edges.vertices.id)
 
     def columns_for(self, analysis: Analysis) -> dict[str, tuple[str, str]]:
-        """For each edge column that a program reads: its name in the graph, and the dtype that kernels expect."""
+        """The name in the graph, and the dtype in kernels, of each edge column that a program reads.
+
+        Parameters
+        ----------
+        analysis : Analysis
+            What the program reads.
+
+        Returns
+        -------
+        dict
+            ``{column of the program: (column of the graph, dtype)}``.
+
+        Raises
+        ------
+        ColumnError
+            If the program reads a column that the graph lacks.
+
+        Examples
+        --------
+        >>> from dgraph.ops.sssp import ShortestPaths
+        >>> from dgraph.programs.analysis import analyse
+        >>> G = dg.Graph.from_edges({"src": [0], "dst": [1], "km": [2.5]}, weight="km")
+        >>> G.columns_for(analyse(ShortestPaths()))
+        {'weight': ('km', 'float64')}
+        """
         columns = {}
         for column in analysis.edge_columns:
             name = self.weight if column.name == "weight" and self.weight is not None else column.name
@@ -170,7 +264,30 @@ class PartitionedGraph(NotPicklable):
         return columns
 
     def parameters_of(self, program: VertexProgram) -> dict[str, Any]:
-        """The values of a program's parameters, with vertices as numbers."""
+        """The values of a program's parameters, with vertices as numbers.
+
+        Parameters
+        ----------
+        program : VertexProgram
+            The program.
+
+        Returns
+        -------
+        dict
+            Values by the name of the parameter.
+
+        Raises
+        ------
+        IdError
+            If a parameter names a vertex that is not in the graph.
+
+        Examples
+        --------
+        >>> from dgraph.ops.bfs import BreadthFirst
+        >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
+        >>> G.parameters_of(BreadthFirst(source="c", bits=2))["source"]
+        2
+        """
         values = dict(program.values)
         for name, parameter in program.fields.items():
             if isinstance(parameter, Parameter) and parameter.is_vertex:
@@ -185,7 +302,7 @@ class PartitionedGraph(NotPicklable):
 
     @property
     def partitions(self) -> Partitions:
-        """The partitions built so far, a sequence; if there are none, they are built with edges by source.
+        """The sequence of partitions built so far; if there are none, they are built with edges by source.
 
         Examples
         --------
@@ -198,10 +315,37 @@ class PartitionedGraph(NotPicklable):
         return self.built or self.partitioned()
 
     def partitioned(self, orders: Sequence[str] = ("out",), columns: Sequence[str] = ()) -> Partitions:
-        """Build partitions with edges in the orders "out" (by source) or "incoming" (by destination), and some columns.
+        """Build partitions with the given orders of edges and the given columns.
 
         Existing orders are kept. A second order is made by transposing the first; an order that lacks a column is built
-        again."""
+        again.
+
+        Parameters
+        ----------
+        orders : sequence of str, default ("out",)
+            ``"out"`` (edges by source), ``"incoming"`` (edges by destination), or both.
+        columns : sequence of str, optional
+            Edge columns to keep with each order.
+
+        Returns
+        -------
+        Partitions
+
+        Raises
+        ------
+        OptionError
+            If an order is not known.
+        ColumnError
+            If the edges lack a column.
+        RoomError
+            If there is not enough memory, on the workers or in this process.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=2)
+        >>> G.partitioned(["out", "incoming"]).orders
+        ('out', 'incoming')
+        """
         orders, columns = ((one,) if isinstance(one, str) else tuple(one) for one in (orders, columns))
         if not orders or not {"out", "incoming"}.issuperset(orders):
             raise OptionError(f"orders={orders!r} must be 'out', 'incoming' or both")
@@ -214,7 +358,17 @@ class PartitionedGraph(NotPicklable):
         return retry(self.client, lambda: self._partitioned(orders, columns), self.forget_lost)
 
     def forget_lost(self) -> None:
-        """Forget what was lost with a worker; it is built again from the frames."""
+        """Forget what was lost with a worker.
+
+        It is built again from the frames when an operation needs it.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+        >>> G.forget_lost()
+        >>> G.num_edges
+        2
+        """
         self.input_edges.forget_lost()
         self.workers.forget()
         if self.built is not None and not self.built.all_present:

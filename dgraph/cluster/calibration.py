@@ -60,8 +60,8 @@ def capacities(
     ----------
     client : distributed.Client, optional
         The cluster to measure; by default the current client, or this process.
-    daemons : optional
-        The daemons that a run will use, since a worker may be as fast as its daemons; see `run`.
+    daemons : str, list, mapping or Daemons, optional
+        The daemons that a run will use, which determine the speed of their worker; see `dgraph.Daemons`.
     device : {"auto", "cpu", "cuda"}, default "auto"
         The device that a run will use; ``"cuda"`` is experimental.
     workers : int, default 1
@@ -71,6 +71,15 @@ def capacities(
     -------
     dict or list
         On a cluster, edges per second by worker address; in this process, a list with one number per worker.
+
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed.
+    DeviceError
+        If the requested device is not available.
+    LostError
+        If a worker leaves meanwhile.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from dgraph.phrases.suggestions import nearest
 
 @value
 class Text:
-    """Text with an edge in each line: how it is written, and how it is read.
+    """Options of text with an edge in each line: how it is written, and how it is read.
 
     ``format="text"`` is the same with every default.
 
@@ -30,6 +30,11 @@ class Text:
         large compared to the free memory.
     block_size : int or "auto", default "auto"
         Bytes of a block, where text is read block by block.
+
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed.
 
     Examples
     --------
@@ -52,7 +57,7 @@ class Text:
 
 @value
 class Parquet:
-    """Parquet: how it is read.
+    """Options of Parquet: how it is read.
 
     ``format="parquet"`` is the same with every default.
 
@@ -61,6 +66,11 @@ class Parquet:
     lazy : bool, optional
         Whether to read block by block. By default this is the case on a cluster, and in this process for files that are
         large compared to the free memory.
+
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed.
 
     Examples
     --------

@@ -68,6 +68,13 @@ def rmat(
     -------
     Graph
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Examples
     --------
     >>> G = dg.rmat(scale=10, edge_factor=8)
@@ -108,6 +115,13 @@ def uniform(
     -------
     Graph
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Examples
     --------
     >>> G = dg.uniform(vertices=100, edges=500, weights=(1, 9))
@@ -147,6 +161,13 @@ def grid(
     Returns
     -------
     Graph
+
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
 
     Examples
     --------
@@ -199,6 +220,13 @@ def ratings(
     -------
     Graph
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Examples
     --------
     >>> G = dg.ratings(users=20, items=10, ratings=100)
@@ -238,6 +266,13 @@ def bipartite(
     Returns
     -------
     Graph
+
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
 
     Examples
     --------

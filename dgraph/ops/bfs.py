@@ -148,6 +148,17 @@ def bfs(
         One row per vertex: ``vertex``, ``distance`` (infinite if unreached) and ``predecessor`` (the smallest one if
         there are several; missing for sources and unreached vertices).
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this operation.
+    IdError
+        If `source` or `target` names a vertex that is not in the graph.
+    DeviceError
+        If the requested device is not available.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Examples
     --------
     >>> G = dg.Graph.from_edges({"src": [0, 0, 1, 2, 4], "dst": [1, 2, 3, 3, 0]})

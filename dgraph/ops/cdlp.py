@@ -83,6 +83,15 @@ def cdlp(
     RunResult
         One row per vertex: ``vertex``, ``label``. Labels are vertices; vertices with the same label form a community.
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this operation.
+    DeviceError
+        If the requested device is not available.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     See Also
     --------
     label_propagation : Runs until the labels are stable.

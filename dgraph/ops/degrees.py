@@ -102,6 +102,15 @@ def degrees(
         One row per vertex: ``vertex``, ``in_degree``, ``out_degree`` and ``degree``, their sum. In an undirected graph
         all three are equal.
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this operation.
+    DeviceError
+        If the requested device is not available.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Examples
     --------
     >>> G = dg.Graph.from_edges({"src": ["a", "a", "b"], "dst": ["b", "c", "c"]})

@@ -84,6 +84,17 @@ def factorize(
         is ``totals["mean"]``, and the report has one row per epoch with ``rmse``, the error on the ratings learned
         from, and ``held_out``, the error on the others.
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, the factors overflow, or a vertex is both a user and an item.
+    ColumnError
+        If the graph has no weights.
+    WeightError
+        If a rating is not finite, or beyond 1e100.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Notes
     -----
     The work runs on one worker. When the step is searched for, factors are rotated before each epoch so that their

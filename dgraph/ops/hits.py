@@ -142,6 +142,19 @@ def hits(
         One row per vertex: ``vertex``, ``hub``, ``authority``. Each kind of score sums to 1, or is 0 if the graph has
         no edges.
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this operation.
+    ColumnError
+        If ``weighted=True`` and the graph has no weights.
+    WeightError
+        If ``weighted=True`` and a weight is negative or not finite, or the scores overflow.
+    DeviceError
+        If the requested device is not available.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Examples
     --------
     >>> G = dg.Graph.from_edges({"src": [0, 0, 1], "dst": [1, 2, 2]})

@@ -167,7 +167,16 @@ def katz(
     Raises
     ------
     OptionError
-        The scores do not converge: choose a smaller `alpha`.
+        If an option has a value that is not allowed, the engine cannot run this operation, or the scores do not
+        converge (choose a smaller `alpha`).
+    ColumnError
+        If ``weighted=True`` and the graph has no weights.
+    WeightError
+        If ``weighted=True`` and a weight is negative or not finite, or the scores are too large to be normalized.
+    DeviceError
+        If the requested device is not available.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
 
     Examples
     --------

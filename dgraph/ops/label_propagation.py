@@ -142,6 +142,19 @@ def label_propagation(
         where the label started. The result's ``totals["restless"]`` is the number of vertices that still wanted another
         label in the last round: 0 if the labels are stable.
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this operation.
+    ColumnError
+        If ``weighted=True`` and the graph has no weights.
+    WeightError
+        If ``weighted=True`` and a weight is negative or not finite.
+    DeviceError
+        If the requested device is not available.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     See Also
     --------
     cdlp : Synchronous label propagation, as in LDBC Graphalytics and GraphX.

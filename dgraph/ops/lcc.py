@@ -35,6 +35,13 @@ def lcc(
     RunResult
         One row per vertex: ``vertex``, ``lcc``, which is 0 for vertices with fewer than two neighbours.
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this operation.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Examples
     --------
     >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 3]}, directed=False)

@@ -110,7 +110,7 @@ def matching(
         The vertices on the left, or the name of a vertex column that is true for them. By default, the sources of the
         edges as listed.
     random_seed : int, default 0
-        Seed of random choices: they depend on it, the round and the vertex alone.
+        Seed of random choices, which depend only on it, the round and the vertex.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
@@ -126,6 +126,21 @@ def matching(
     -------
     RunResult
         One row per vertex: ``vertex``, ``mate``, which is missing for unmatched vertices.
+
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this operation.
+    InputError
+        If an edge joins two vertices on the same side.
+    ColumnError
+        If `left` names a vertex column that does not exist.
+    IdError
+        If `left` lists a vertex that is not in the graph.
+    DeviceError
+        If the requested device is not available.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
 
     Examples
     --------

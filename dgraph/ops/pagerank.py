@@ -125,6 +125,21 @@ def pagerank(
         One row per vertex: ``vertex``, ``pagerank``. Ranks sum to 1. With a list of personalizations, ``pagerank``
         holds one vector per vertex.
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this operation.
+    IdError
+        If `personalization` or `dangling` names a vertex that is not in the graph.
+    ColumnError
+        If ``weighted=True`` and the graph has no weights.
+    WeightError
+        If ``weighted=True`` and a weight is negative or not finite.
+    DeviceError
+        If the requested device is not available.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Examples
     --------
     >>> G = dg.Graph.from_edges({"src": ["ann", "ann", "bob", "eve"], "dst": ["bob", "cat", "cat", "ann"]})

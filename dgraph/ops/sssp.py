@@ -199,8 +199,16 @@ def sssp(
 
     Raises
     ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this operation.
+    IdError
+        If `source` or `target` names a vertex that is not in the graph.
     WeightError
-        A source reaches a cycle of negative weight.
+        If a source reaches a cycle of negative weight.
+    DeviceError
+        If the requested device is not available.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
 
     Notes
     -----

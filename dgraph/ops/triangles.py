@@ -36,6 +36,15 @@ def triangles(
     RunResult
         One row per vertex: ``vertex``, ``triangles``. The result's ``totals["triangles"]`` counts each triangle once.
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this operation.
+    DeviceError
+        If the requested device is not available.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Examples
     --------
     >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 3]})

@@ -70,6 +70,15 @@ def wcc(
     RunResult
         One row per vertex: ``vertex``, ``component``, which is the smallest vertex of the component.
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this operation.
+    DeviceError
+        If the requested device is not available.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Examples
     --------
     >>> G = dg.Graph.from_edges({"src": ["a", "c", "d"], "dst": ["b", "b", "e"]})

@@ -38,7 +38,7 @@ class PartitionOptions(NamedTuple):
 @known_fields
 @dataclass(frozen=True)
 class Policy:
-    """A partitioning policy: a choice of masters and a rule for edges, for the ``policy=`` of a graph.
+    """A partitioning policy for the ``policy=`` of a graph: which partition owns a vertex, and which holds an edge.
 
     A policy's name or a plain function is enough in most cases; a `Policy` combines the two.
 
@@ -56,6 +56,11 @@ class Policy:
     edges : callable, optional
         ``edges(source, destination, parts)`` returns the partition of each edge.
 
+    Raises
+    ------
+    OptionError
+        If an option is not known. A value that is not allowed is refused when a graph is made with the policy.
+
     Examples
     --------
     >>> frame = pd.DataFrame({"src": [0, 1, 2, 3], "dst": [1, 2, 3, 0]})
@@ -71,32 +76,68 @@ class Policy:
 
     @property
     def by_range(self) -> bool:
-        """Whether each partition owns a range of numbers."""
+        """Whether each partition owns a contiguous range of vertex numbers.
+
+        Examples
+        --------
+        >>> dg.Policy("mine").by_range
+        True
+        """
         return self.owners is None
 
     @property
     def by_rule(self) -> bool:
-        """Whether ranges and a rule decide alone, without METIS or a function."""
+        """Whether only ranges and a rule decide, without METIS or a function.
+
+        Examples
+        --------
+        >>> dg.Policy("mine", owners="metis").by_rule
+        False
+        """
         return self.by_range and self.edges is None
 
     @property
     def sends_from_masters(self) -> bool:
-        """Whether every out-edge is placed with the owner of its source."""
+        """Whether every out-edge is placed with the owner of its source.
+
+        Examples
+        --------
+        >>> dg.Policy("mine", rule=0).sends_from_masters
+        True
+        """
         return self.rule == OUTGOING and self.edges is None
 
     @property
     def gathers_at_masters(self) -> bool:
-        """Whether every in-edge is placed with the owner of its destination."""
+        """Whether every in-edge is placed with the owner of its destination.
+
+        Examples
+        --------
+        >>> dg.Policy("mine", rule=1).gathers_at_masters
+        True
+        """
         return self.rule == INCOMING and self.edges is None
 
     @property
     def finds_hubs(self) -> bool:
-        """Whether the place of an edge depends on the in-degree of its destination."""
+        """Whether the place of an edge depends on the in-degree of its destination.
+
+        Examples
+        --------
+        >>> dg.Policy("mine", rule=3).finds_hubs
+        True
+        """
         return self.rule == HYBRID and self.edges is None
 
     @property
     def needs_degrees(self) -> tuple[bool, bool]:
-        """Whether out-degrees, and in-degrees, are needed to balance ranges by edges or to find hubs."""
+        """Whether out-degrees and in-degrees are needed, to balance ranges by edges or to find hubs.
+
+        Examples
+        --------
+        >>> dg.Policy("mine", rule=2).needs_degrees
+        (True, True)
+        """
         if not self.by_range or self.edges is not None:
             return self.by_range, self.finds_hubs
         return self.rule in (OUTGOING, CARTESIAN), self.rule in (INCOMING, CARTESIAN, HYBRID)

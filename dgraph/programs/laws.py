@@ -21,7 +21,33 @@ from dgraph.programs.reference import TOLERANCE, Reference, merged, same
 
 
 def check_merge(merge: Monoid | Neighbourhood, a: Any, b: Any, c: Any, identity: Any = None) -> None:
-    """Check the merge law for three values. A merge of neighbourhoods must not depend on their order."""
+    """Check the merge law for three values.
+
+    A merge of whole neighbourhoods must not depend on the order of the values.
+
+    Parameters
+    ----------
+    merge : Monoid or Neighbourhood
+        The merge to check.
+    a, b, c : scalar
+        Three values.
+    identity : scalar, optional
+        The identity of the merge; by default that of the type of `a`.
+
+    Raises
+    ------
+    ProgramError
+        If the law fails for these values.
+
+    Examples
+    --------
+    >>> dg.laws.check_merge(dg.MIN, 3.0, 1.0, 2.0)
+    >>> minus = dg.Monoid("MINUS", lambda a, b: a - b, lambda dtype: 0)
+    >>> dg.laws.check_merge(minus, 3, 1, 2)
+    Traceback (most recent call last):
+        ...
+    dgraph.errors.ProgramError: MINUS is not a commutative monoid: merge(3, 1) is not merge(1, 3): 2 and -2
+    """
     if isinstance(merge, Neighbourhood):
         weights = ([1, 2, 1], [1, 1, 2]) if merge.fields > 1 else ()
         if merge.meaning([a, b, c], 7, *weights[:1]) != merge.meaning([c, a, b], 7, *weights[1:]):
@@ -44,8 +70,24 @@ def check_merge(merge: Monoid | Neighbourhood, a: Any, b: Any, c: Any, identity:
 
 
 def try_merges(program: VertexProgram, fields: Iterable[Message | Global], trials: int = 20) -> None:
-    """Raise a ProgramError if the merge of one of these fields depends on the order of what it merges. Values for which
-    it fails in plain Python show nothing."""
+    """Check the merge law of some fields with random values.
+
+    Values for which a merge fails in plain Python show nothing.
+
+    Parameters
+    ----------
+    program : VertexProgram
+        The program, for the error message.
+    fields : iterable of Message or Global
+        The fields whose merges to check.
+    trials : int, default 20
+        How many triples of values to try for each field.
+
+    Raises
+    ------
+    ProgramError
+        If a merge depends on the order of what it merges.
+    """
     rng = random.Random(0)
     for field in fields:
         for _ in range(trials):
@@ -99,7 +141,33 @@ class Vertex:
 
 
 def check_silence(program: VertexProgram, history: Sequence[Mapping[str, Any]]) -> None:
-    """Check that after some messages the identity changes nothing and sends nothing."""
+    """Check that after some messages the identity changes nothing and sends nothing.
+
+    Parameters
+    ----------
+    program : VertexProgram
+        An accumulative program.
+    history : sequence of dict
+        Messages, ``{field: value}``, on which the vertex fires first.
+
+    Raises
+    ------
+    ProgramError
+        If the law fails, or the program is synchronous.
+
+    Examples
+    --------
+    >>> class Reached(dg.VertexProgram):
+    ...     reached = dg.State(int)
+    ...     merge = dg.MAX
+    ...     def seed(id):
+    ...         return int(id == 0)
+    ...     def send(reached):
+    ...         return reached
+    ...     def apply(reached, message):
+    ...         return max(reached, message)
+    >>> dg.laws.check_silence(Reached(), [{"message": 1}])
+    """
     vertex = Vertex(program)
     for message in history:
         vertex.fire(message)
@@ -121,8 +189,37 @@ def check_grouping(
     second: Mapping[str, Any],
     tolerance: float = TOLERANCE,
 ) -> None:
-    """Check that after some messages, two in turn have the effect of both at once. Programs with a threshold need a
-    `tolerance`."""
+    """Check that after some messages, two in turn have the same effect as both at once.
+
+    Parameters
+    ----------
+    program : VertexProgram
+        An accumulative program.
+    history : sequence of dict
+        Messages, ``{field: value}``, on which the vertex fires first.
+    first, second : dict
+        The two messages.
+    tolerance : float, default 1e-9
+        How much floats may differ. Programs with a threshold need a larger tolerance.
+
+    Raises
+    ------
+    ProgramError
+        If the law fails, or the program is synchronous.
+
+    Examples
+    --------
+    >>> class Reached(dg.VertexProgram):
+    ...     reached = dg.State(int)
+    ...     merge = dg.MAX
+    ...     def seed(id):
+    ...         return int(id == 0)
+    ...     def send(reached):
+    ...         return reached
+    ...     def apply(reached, message):
+    ...         return max(reached, message)
+    >>> dg.laws.check_grouping(Reached(), [], {"message": 1}, {"message": 2})
+    """
     in_turn, at_once = Vertex(program), Vertex(program)
     for message in history:
         in_turn.fire(message)
@@ -139,7 +236,37 @@ def check_grouping(
 
 
 def check_program(program: VertexProgram, trials: int = 50, tolerance: float = TOLERANCE) -> None:
-    """Check all laws of a program with random values, before it runs for hours."""
+    """Check all laws of a program with random values.
+
+    The laws of merges apply to every program, *silence* and *grouping* only to accumulative ones.
+
+    Parameters
+    ----------
+    program : VertexProgram
+        The program to check.
+    trials : int, default 50
+        How many random cases to try.
+    tolerance : float, default 1e-9
+        How much floats may differ. Programs with a threshold need a larger tolerance.
+
+    Raises
+    ------
+    ProgramError
+        If a law fails. The message shows the values.
+
+    Examples
+    --------
+    >>> class Reached(dg.VertexProgram):
+    ...     reached = dg.State(int)
+    ...     merge = dg.MAX
+    ...     def seed(id):
+    ...         return int(id == 0)
+    ...     def send(reached):
+    ...         return reached
+    ...     def apply(reached, message):
+    ...         return max(reached, message)
+    >>> dg.laws.check_program(Reached())
+    """
     rng = random.Random(0)
     messages = (message for phase in program.phases for message in phase.messages)
     for field in (*messages, *program.of(Global)):

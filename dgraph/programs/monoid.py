@@ -56,7 +56,27 @@ class Monoid:
     combines = True
 
     def identity(self, dtype: Any) -> Any:
-        """The value of a dtype that changes nothing when merged, as a Python scalar."""
+        """The value of a dtype that changes nothing when merged, as a Python scalar.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The dtype of the values.
+
+        Returns
+        -------
+        bool, int or float
+
+        Raises
+        ------
+        ProgramError
+            If the merge has no identity for this dtype.
+
+        Examples
+        --------
+        >>> dg.MIN.identity("float64"), dg.SUM.identity("int64")
+        (inf, 0)
+        """
         if np.dtype(dtype).kind == "b" and self in (SUM, PRODUCT):
             raise ProgramError(f"{self} needs numbers, not bool: write Message(int, {self}) or Global(int, {self})")
         if np.dtype(dtype).kind != "b" and self in (AND, OR):

@@ -1,16 +1,6 @@
 """Vertex programs: what a vertex holds and sends, how messages merge, and how an inbox changes the vertex.
 
-    class ShortestPaths(VertexProgram):
-        dist = State(float64, start=inf)
-        source = Parameter(vertex)
-        merge = MIN
-
-        def seed(id, source):      return 0.0 if id == source else inf     # the first message
-        def send(dist, weight):    return dist + weight                    # along each out-edge when dist changed
-        def apply(dist, message):  return min(dist, message)
-
-The functions take no `self`. The names of their parameters say what they read, and they return a scalar, or a tuple in
-the order of declaration. `reference.py` defines the meaning of a program in plain Python.
+`VertexProgram` says how to write one. `reference.py` defines the meaning of a program in plain Python.
 """
 
 from __future__ import annotations
@@ -111,8 +101,16 @@ class State(Field):
 class Delta(State):
     """A state that is reset to `start` before every firing.
 
-    It holds what one firing adds: if `apply` returns another value than `start`, the vertex sends. Its parameters are
-    those of `State`.
+    It holds what one firing adds: if `apply` returns another value than `start`, the vertex sends.
+
+    Parameters
+    ----------
+    dtype : dtype or dgraph.vertex
+        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+    start : scalar, default 0
+        The value before every firing.
+    shape : int or str, optional
+        Length of a vector, or the name of a vector parameter with this length. By default the value is a scalar.
 
     Examples
     --------
@@ -154,7 +152,7 @@ class Message(Field):
 
 
 class Parameter(Field):
-    """A value that is passed to the program. Another value does not need new kernels.
+    """A value that is passed to the program. Changing it compiles no new kernels.
 
     Parameters
     ----------
@@ -230,7 +228,7 @@ class Decorator(Field):
 
 
 class Global(Decorator):
-    """A value that is folded over all vertices after each round. It decorates the function of a vertex to fold.
+    """A value that is folded over all vertices after each round. It decorates the function to fold.
 
     All functions of the program may read it by its name, and see its value from the end of the last round. The
     decorated function may read `rank_before` for the value of `rank` before the round.
@@ -248,13 +246,11 @@ class Global(Decorator):
     --------
     >>> class Spread(dg.VertexProgram):
     ...     kind = "synchronous"
-    ...     level = dg.State(int)
+    ...     level = dg.State(int, start=2)
     ...     merge = dg.MAX
     ...     @dg.Global(int, dg.SUM)
     ...     def total(level):
     ...         return level
-    ...     def start(id):
-    ...         return id
     ...     def send(level):
     ...         return level
     ...     def apply(level, message):
@@ -355,7 +351,8 @@ class VertexProgram:
     """The base class of vertex programs.
 
     Class attributes declare fields (`State`, `Parameter`, ...) and options; functions without ``self`` define what
-    happens. The names of their parameters say what they read.
+    happens. The names of their parameters say what they read; they return a scalar, or a tuple in the order of
+    declaration.
 
     * ``kind``: with ``"accumulative"`` (the default) each change is sent once, messages merge in any order, and `seed`
       is required. With ``"synchronous"`` every vertex gathers from all its in-neighbours in every round.
@@ -372,6 +369,13 @@ class VertexProgram:
     ----------
     **values
         Values of the program's parameters.
+
+    Raises
+    ------
+    ProgramError
+        If a class declares a field of an unsupported type, has no `State` or merge, or misspells a function.
+    OptionError
+        If a parameter is unknown or missing, or its value is of another type.
 
     Examples
     --------
@@ -442,7 +446,7 @@ class VertexProgram:
 
     @property
     def title(self) -> str:
-        """The name of the program in errors."""
+        """The name of the program in error messages: that of the operation, or else of the class."""
         return self.operation or type(self).__name__
 
     def _vector_length(self) -> int:

@@ -61,7 +61,59 @@ def run(
     random_seed: int = 0,
     max_rounds: int = 100_000,
 ) -> Reference:
-    """Run a program over vertices 0 to n - 1. `columns` holds a value for each edge."""
+    """Run a program in plain Python on vertices 0 to n - 1.
+
+    It is slow, and defines what a program means: every engine returns the same.
+
+    Parameters
+    ----------
+    program : VertexProgram
+        The program. Its parameters hold vertices as numbers.
+    edges : iterable of (int, int)
+        The two ends of each edge.
+    vertices : int
+        The number of vertices.
+    columns : mapping, optional
+        Edge columns: ``{name: values}``, with a value for each edge.
+    vertex_columns : mapping, optional
+        Vertex columns: ``{name: values}``, with a value for each vertex.
+    directed : bool, default True
+        With False, each edge stands for both directions (a self loop for one).
+    order : {"bsp", "gas"}, default "bsp"
+        Where rounds begin: with send, or with apply. The results are the same.
+    random_seed : int, default 0
+        Random draws depend only on this seed, the round, and the vertex or edge for which they are drawn.
+    max_rounds : int, default 100,000
+        A run that takes longer ends with an error.
+
+    Returns
+    -------
+    Reference
+        The run after its last round: ``results()`` returns the columns, and ``rounds`` the number of rounds.
+
+    Raises
+    ------
+    OptionError
+        If `order` is not known.
+    RunError
+        If the program has not ended after `max_rounds` rounds.
+
+    Examples
+    --------
+    >>> class Hops(dg.VertexProgram):
+    ...     hops = dg.State(float, start=np.inf)
+    ...     source = dg.Parameter(dg.vertex)
+    ...     merge = dg.MIN
+    ...     def seed(id, source):
+    ...         return 0.0 if id == source else float("inf")
+    ...     def send(hops):
+    ...         return hops + 1
+    ...     def apply(hops, message):
+    ...         return min(hops, message)
+    >>> plain = dg.reference.run(Hops(source=0), [(0, 1), (1, 2)], 3)
+    >>> plain.results(), plain.rounds
+    ({'hops': [0.0, 1.0, 2.0]}, 3)
+    """
     reference = Reference(program, list(edges), vertices, columns or {}, vertex_columns or {}, directed, random_seed)
     if order not in ("bsp", "gas"):
         raise OptionError(f'order={order!r} must be "bsp" or "gas"')
@@ -77,7 +129,21 @@ def run(
 
 
 class Reference:
-    """The states, inboxes and global values of a run."""
+    """A run of a program in plain Python: its states, inboxes and global values.
+
+    `run` makes one.
+
+    Attributes
+    ----------
+    rounds : int
+        The number of rounds so far.
+    done : bool
+        Whether the run has ended.
+    state : list of dict
+        The fields of each vertex.
+    globals : dict
+        The global values.
+    """
 
     def __init__(self, program, edges, vertices, columns, vertex_columns, directed, random_seed):
         self.program, self.vertices, self.random_seed = program, vertices, random_seed
@@ -232,7 +298,28 @@ class Reference:
         return uniform_of_edge(self.word(number), u, v, ordinal, component)
 
     def results(self) -> dict[str, list]:
-        """The columns of the result."""
+        """The columns of the result.
+
+        Returns
+        -------
+        dict of list
+            For each column, a value per vertex.
+
+        Examples
+        --------
+        >>> class Hops(dg.VertexProgram):
+        ...     hops = dg.State(float, start=np.inf)
+        ...     source = dg.Parameter(dg.vertex)
+        ...     merge = dg.MIN
+        ...     def seed(id, source):
+        ...         return 0.0 if id == source else float("inf")
+        ...     def send(hops):
+        ...         return hops + 1
+        ...     def apply(hops, message):
+        ...         return min(hops, message)
+        >>> dg.reference.run(Hops(source=1), [(0, 1), (1, 2)], 3).results()
+        {'hops': [inf, 0.0, 1.0]}
+        """
         fields = self.program.of(Result)
         if not fields:
             return {f.name: [state[f.name] for state in self.state] for f in self.plain}

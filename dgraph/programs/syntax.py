@@ -53,6 +53,11 @@ def dot(a: Any, b: Any) -> Any:
     float
         The sum of the products of their components.
 
+    Raises
+    ------
+    ProgramError
+        If `a` or `b` is not a vector. The error is raised when the program is compiled.
+
     Examples
     --------
     >>> class Lengths(dg.VertexProgram):

@@ -89,6 +89,26 @@ def run(
     RunResult
         One row per vertex: ``vertex``, then the program's values.
 
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, or the engine cannot run this program.
+    ProgramError
+        If the program cannot be compiled, or breaks a law.
+    ColumnError
+        If the program reads a column that the graph lacks, or a column has a type or shape that does not fit.
+    IdError
+        If a parameter or a column names a vertex that is not in the graph.
+    DeviceError
+        If the requested device is not available.
+    StorageError
+        If a checkpoint is damaged, or cannot be written.
+    RunError
+        If the run cannot finish: it takes so many rounds that it seems endless, a sum does not fit into its type
+        (`SumError`), or a worker left with data that cannot be computed again (`LostError`).
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
     Examples
     --------
     >>> class Neighbours(dg.VertexProgram):

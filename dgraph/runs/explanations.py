@@ -15,12 +15,12 @@ Program = VertexProgram | type[VertexProgram]
 
 @known_options()
 def explain(program: Program | str, target: str | None = None, *, kernels: bool | None = None) -> str:
-    """Describe what a program sends, merges and keeps, what follows from that, and, on request, its kernels.
+    """Describe what a program sends, merges and keeps, how it can be optimized, and, on request, its kernels.
 
     Parameters
     ----------
     program : VertexProgram or str
-        A program, its class, or the name of an operation, such as ``"wcc"``. Parameters without a value do not matter.
+        A program, its class, or the name of an operation, such as ``"wcc"``. Its parameters need no values.
     target : {"cpu", "cuda"}, default "cpu"
         The device that runs the kernels; ``"cuda"`` is experimental.
     kernels : bool, optional
@@ -30,6 +30,13 @@ def explain(program: Program | str, target: str | None = None, *, kernels: bool 
     -------
     str
         A summary, then what each function reads, and the optimisations.
+
+    Raises
+    ------
+    OptionError
+        If the operation or the target is not known, or the operation runs no vertex program.
+    ProgramError
+        If the program cannot be compiled.
 
     Examples
     --------

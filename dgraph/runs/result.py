@@ -45,27 +45,18 @@ class RunResult(NotPicklable):
 
     Attributes
     ----------
-    frame : dask.dataframe.DataFrame
-        A lazy frame with one row per vertex: ``vertex``, then the values.
-    report : RunReport
-        What happened in each superstep and partition.
     rounds : int
         The number of rounds.
     totals : dict
         The last values of the program's `dgraph.Global` fields.
     options : RunOptions
-        What the call said of how to run, with "auto" decided; None for a result of a saved graph.
+        How the run was called, with "auto" replaced by what was chosen; None for a result of a saved graph.
 
     Examples
     --------
-    >>> G = dg.Graph.from_edges({"src": ["a", "b", "d"], "dst": ["b", "c", "e"]})
-    >>> dg.wcc(G).compute()
-      vertex component
-    0      a         a
-    1      b         a
-    2      c         a
-    3      d         d
-    4      e         d
+    >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
+    >>> dg.bfs(G, "a")
+    <result of 3 rounds: distance, predecessor of 3 vertices>
     """
 
     def __init__(
@@ -125,12 +116,7 @@ class RunResult(NotPicklable):
 
     @cached_property
     def report(self) -> RunReport:
-        """What happened in each superstep and partition; see `RunReport`.
-
-        Returns
-        -------
-        RunReport
-            A pandas frame with one row per superstep and partition.
+        """What happened in each superstep and partition, as a pandas frame with a row for each; see `RunReport`.
 
         Examples
         --------
@@ -153,10 +139,9 @@ class RunResult(NotPicklable):
     def frame(self) -> dd.DataFrame:
         """A lazy Dask frame with one row per vertex: ``vertex``, then the values.
 
-        Its partitions are those of the graph. On a cluster each is held by two workers, so that one may leave while
-        Dask computes with it. If another client is the current one, compute the frame with
-        ``frame.compute(scheduler=client)`` or ``client.compute(frame)``, where ``client`` is the graph's; without a
-        current client, Dask computes it in this process.
+        Its partitions are those of the graph. On a cluster two workers hold each, so that one may leave while Dask
+        computes. If the graph's client is not the current one, call ``frame.compute(scheduler=client)`` or
+        ``client.compute(frame)`` with it; without a current client, Dask computes the frame in this process.
 
         Returns
         -------
@@ -178,6 +163,11 @@ class RunResult(NotPicklable):
         -------
         dask_cudf.DataFrame
             One row per vertex: ``vertex``, then the values.
+
+        Raises
+        ------
+        DeviceError
+            If no worker has a GPU and cuDF; without a cluster, if this process lacks them.
         """
         return self._frame(as_cudf=True)
 
@@ -199,6 +189,11 @@ class RunResult(NotPicklable):
         -------
         pandas.DataFrame
             One row per vertex: ``vertex``, then the values, sorted by vertex.
+
+        Raises
+        ------
+        RunError
+            If a worker left with values that cannot be computed again.
 
         Examples
         --------
@@ -265,15 +260,10 @@ class RunResult(NotPicklable):
         ...         return rank
         ...     def apply(message):
         ...         return message
-        ...     def stop(round):
-        ...         return round == 1
         >>> G = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]})
         >>> ranks = dg.pagerank(G)
-        >>> dg.run(G, SumOfRanks(), columns={"rank": ranks.column("pagerank")}).compute()
-           vertex     total
-        0       0  0.333333
-        1       1  0.333333
-        2       2  0.333333
+        >>> dg.run(G, SumOfRanks(), columns={"rank": ranks.column("pagerank")}).by_number("total").round(3)
+        array([0.333, 0.333, 0.333])
         """
         if not self._whole:
             raise ColumnError("this result lists only some vertices, but a later run needs a value for each")
@@ -328,7 +318,12 @@ class RunResult(NotPicklable):
         Returns
         -------
         RunResult
-            This result.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+        >>> dg.wcc(G).after(dg.bfs(G, 0)).rounds
+        3
         """
         self._rows, self._options, self.options = earlier._rows, earlier._options, earlier.options
         self.rounds, self.totals = earlier.rounds, earlier.totals
@@ -345,7 +340,12 @@ class RunResult(NotPicklable):
         Returns
         -------
         RunResult
-            This result.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+        >>> dg.wcc(G).with_rounds_before(dg.bfs(G, 0)).rounds
+        4
         """
         if earlier is not None:
             later = [{**row, "superstep": row["superstep"] + earlier.rounds} for row in self._rows]
