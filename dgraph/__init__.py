@@ -13,8 +13,8 @@ __version__ = "0.10.0"
 _NAMES = {
     # graphs: from frames, files, generators and other libraries, and back
     "dgraph.graph": "Graph",
-    "dgraph.io.graphs": "open_graph read_edges write_edges from_networkx from_igraph from_scipy "
-    "to_networkx to_igraph to_scipy",
+    "dgraph.io.graphs": "open_graph read_edges write_edges",
+    "dgraph.io.library_graphs": "from_networkx from_igraph from_scipy to_networkx to_igraph to_scipy",
     "dgraph.io.format_options": "Text Parquet",
     "dgraph.io.generated_graphs": "rmat uniform grid ratings bipartite",
     # algorithms
@@ -70,16 +70,14 @@ if TYPE_CHECKING:  # type checkers consider only `name as name` public
         rmat as rmat,
         uniform as uniform,
     )
-    from dgraph.io.graphs import (
+    from dgraph.io.graphs import open_graph as open_graph, read_edges as read_edges, write_edges as write_edges
+    from dgraph.io.library_graphs import (
         from_igraph as from_igraph,
         from_networkx as from_networkx,
         from_scipy as from_scipy,
-        open_graph as open_graph,
-        read_edges as read_edges,
         to_igraph as to_igraph,
         to_networkx as to_networkx,
         to_scipy as to_scipy,
-        write_edges as write_edges,
     )
     from dgraph.programs.monoid import (
         AND as AND,

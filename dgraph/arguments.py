@@ -38,17 +38,18 @@ def known_options(
     options that are written in another way now."""
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
-        own = inspect.signature(function).parameters.values()
+        own = list(inspect.signature(function).parameters.values())
         parameters = [*own, *(one for each in more for one in inspect.signature(each).parameters.values())]
         known = list(dict.fromkeys(one.name for one in parameters if one.kind is not one.VAR_KEYWORD))
         named = [one.name for one in own if one.kind is one.KEYWORD_ONLY]
         most = sum(one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) for one in own)
+        of_graph = "graph" in known and not (own and own[0].name == "graph" and own[0].annotation == "Any")
         many = any(one.kind is one.VAR_POSITIONAL for one in own)
         title = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
         @wraps(function)
         def checked(*positional: P.args, **options: P.kwargs) -> R:
-            if "graph" in known and positional and not hasattr(positional[0], "num_vertices"):
+            if of_graph and positional and not hasattr(positional[0], "num_vertices"):
                 raise InputError(
                     f"{title} expects a dgraph.Graph, got {type(positional[0]).__name__}; make one with "
                     "Graph.from_edges (frames), dgraph.read_edges (files), or dgraph.from_networkx and the like"

@@ -9,6 +9,7 @@ from typing import Any
 from dgraph.arguments import AUTO, is_default
 from dgraph.errors import ColumnError, OptionError, WeightError
 from dgraph.frames.sources import UNWEIGHTED_BY_CHOICE, WEIGHT, NoWeight, warn_not_numeric
+from dgraph.graph import Graph
 from dgraph.phrases.phrases import format_option, warn
 
 
@@ -23,6 +24,23 @@ class EdgeList:
     directed: bool | None = None  # None: the file does not say
     vertices: Any = None  # a range of ids, or a table whose first column lists ids; may include isolated vertices
     unweighted: NoWeight = UNWEIGHTED_BY_CHOICE  # what is known if there is no weight
+
+    def graph(self, directed: bool | None = None, vertices: Any = None, **options: Any) -> Graph:
+        """The graph of these edges, as `Graph.from_edges` makes it with further options."""
+        return Graph.from_edges(
+            self.edges,
+            source=self.source,
+            destination=self.destination,
+            weight=self.unweighted if self.weight is None else self.weight,  # type: ignore[arg-type]
+            directed=self.directed is not False if directed is None else directed,
+            vertices=self.vertices if vertices is None else vertices,
+            **options,
+        )
+
+
+def ends_of(graph: Graph) -> dict[str, str]:
+    """The names of the columns that hold the ends of a graph's edges."""
+    return {"source": graph.input_edges.edges.source, "destination": graph.input_edges.edges.destination}
 
 
 def find_column(path: Any, known: Sequence[str], what: str, column: Any, remedy: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""The public functions that convert graphs from and to files and other libraries."""
+"""The public functions that read and write graphs: files of edges, and saved graphs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from dgraph.arguments import check_choice, check_flag, check_integer, known_options
@@ -14,11 +13,10 @@ from dgraph.building.graph_frames import compute_frames
 from dgraph.building.saved_graph import SavedGraph, local_folder
 from dgraph.cluster.shares import MOST_PARTS, check_capacities
 from dgraph.cluster.workers import Workers
-from dgraph.errors import InputError, OptionError, WeightError
+from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.io.edge_list import EdgeList
+from dgraph.io.edge_list import EdgeList, ends_of
 from dgraph.io.format_options import Parquet, Text, options_of_formats
-from dgraph.io.libraries import igraph, networkx, scipy_sparse
 from dgraph.native.free_memory import explain_lack_of_memory, free_memory
 
 BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the same time
@@ -134,7 +132,7 @@ def read_edges(
     where: dict[str, Any] = {"policy": policy, "parts": parts, "capacities": capacities, "client": workers.client}
     try:
         with explain_lack_of_memory(path):
-            return _graph(edge_list, directed, vertices, **rules, **where)
+            return edge_list.graph(directed, vertices, **rules, **where)
     except WeightError as error:
         raise WeightError(f"{path}: {error}") from error
 
@@ -158,19 +156,6 @@ def _size(path: str | os.PathLike) -> int:
         return sum(fs.size(inner) or 0 for fs, inner in map(paths.filesystem, paths.expand(path)))
     except OSError:  # opening the file raises the error
         return 0
-
-
-def _graph(edge_list: EdgeList, directed: bool | None = None, vertices: Any = None, **options: Any) -> Graph:
-    weight: Any = edge_list.unweighted if edge_list.weight is None else edge_list.weight
-    return Graph.from_edges(
-        edge_list.edges,
-        source=edge_list.source,
-        destination=edge_list.destination,
-        weight=weight,
-        directed=edge_list.directed is not False if directed is None else directed,
-        vertices=edge_list.vertices if vertices is None else vertices,
-        **options,
-    )
 
 
 @known_options()
@@ -219,7 +204,7 @@ def write_edges(
     from dgraph.io.formats import counts_from_one, write_edge_list
 
     check_choice("isolated", isolated, ("refuse", "drop"))
-    start, end = map(str, _ends(graph).values())
+    start, end = map(str, ends_of(graph).values())
     weight = None if graph.weight is None else str(graph.weight)
     edges, vertices = (frame.rename(columns=str) for frame in compute_frames(graph))
     if check_flag("renumber", renumber) and counts_from_one(path, format):
@@ -239,204 +224,6 @@ def _as_range(vertices: pd.DataFrame) -> Any:
         return vertices
     first, last = int(ids.min()), int(ids.max())
     return range(first, last + 1) if last - first + 1 == len(ids) else vertices
-
-
-# -- other libraries ---------------------------------------------------------------------------------------------------
-
-
-def from_networkx(graph: Any, *, weight: str | None = "auto", **options: Any) -> Graph:
-    """Convert a NetworkX graph, with its attributes.
-
-    Parameters
-    ----------
-    graph : networkx.Graph
-        A graph of any NetworkX class, whose nodes are all integers, all strings or all UUIDs.
-    weight : str or None, default "auto"
-        Edge attribute with the weights, which every edge must have. ``"auto"`` takes a numeric attribute called
-        ``weight``, if there is one; None makes an unweighted graph.
-    **options
-        Further options are passed to `Graph.from_edges`.
-
-    Returns
-    -------
-    Graph
-
-    Raises
-    ------
-    InputError
-        If `graph` is not a NetworkX graph, or an id or a weight is invalid (`IdError`, `WeightError`).
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> G = dg.from_networkx(nx.karate_club_graph())
-    >>> G.num_vertices, G.num_edges
-    (34, 78)
-    """
-    _expect(graph, "is_multigraph", "a NetworkX graph")
-    return _graph(networkx.from_networkx(graph, weight), **options)
-
-
-def from_igraph(graph: Any, *, weight: str | None = "auto", name: str | None = "name", **options: Any) -> Graph:
-    """Convert a python-igraph graph, with its attributes.
-
-    Parameters
-    ----------
-    graph : igraph.Graph
-        The graph.
-    weight : str or None, default "auto"
-        Edge attribute with the weights, which every edge must have. ``"auto"`` takes a numeric attribute called
-        ``weight``, if there is one; None makes an unweighted graph.
-    name : str, default "name"
-        Vertex attribute that becomes the id, if there is one. With None, or without it, ids are the vertices' indices.
-    **options
-        Further options are passed to `Graph.from_edges`.
-
-    Returns
-    -------
-    Graph
-
-    Raises
-    ------
-    InputError
-        If `graph` is not an igraph graph, or an id or a weight is invalid (`IdError`, `WeightError`).
-
-    Examples
-    --------
-    >>> import igraph
-    >>> G = dg.from_igraph(igraph.Graph(edges=[(0, 1), (1, 2)]))
-    >>> G.num_vertices, G.directed
-    (3, False)
-    """
-    _expect(graph, "es", "an igraph graph")
-    return _graph(igraph.from_igraph(graph, weight, name), **options)
-
-
-def from_scipy(matrix: Any, *, directed: bool = True, weight: str | None = "auto", **options: Any) -> Graph:
-    """Convert an adjacency matrix: each stored entry (i, j) is an edge from i to j, with the value as weight.
-
-    Parameters
-    ----------
-    matrix : sparse matrix or numpy.ndarray
-        The matrix; the zeros of a NumPy array are not edges. The columns of a rectangular matrix are vertices numbered
-        after its rows.
-    directed : bool, default True
-        With False, the matrix must be symmetric, and each pair of entries is one undirected edge.
-    weight : "weight" or None, default "auto"
-        ``"auto"`` and ``"weight"`` take the values of the entries, as the column ``weight``; None leaves them out.
-    **options
-        Further options are passed to `Graph.from_edges`.
-
-    Returns
-    -------
-    Graph
-
-    Raises
-    ------
-    InputError
-        If `matrix` is not a matrix of real numbers, or is not symmetric although ``directed=False``.
-
-    Examples
-    --------
-    >>> G = dg.from_scipy(np.array([[0, 2], [3, 0]]))
-    >>> G.edges.compute()
-       source  destination  weight
-    0       0            1       2
-    1       1            0       3
-    """
-    _expect(matrix, "tocoo" if not isinstance(matrix, np.ndarray) else "shape", "a SciPy or NumPy matrix")
-    return _graph(scipy_sparse.from_scipy(matrix, directed=directed, weight=weight), **options)
-
-
-@known_options()
-def to_networkx(graph: Graph, *, multigraph: bool | None = None) -> Any:
-    """Convert a graph to NetworkX, with all ids, columns and attributes.
-
-    Parameters
-    ----------
-    graph : Graph
-        The graph to convert.
-    multigraph : bool, optional
-        Whether to make a multigraph; by default only if edges repeat.
-
-    Returns
-    -------
-    networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-
-    Examples
-    --------
-    >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
-    >>> list(dg.to_networkx(G).edges)
-    [('a', 'b'), ('b', 'c')]
-    """
-    return networkx.to_networkx(*compute_frames(graph), **_ends(graph), directed=graph.directed, multigraph=multigraph)
-
-
-@known_options()
-def to_igraph(graph: Graph) -> Any:
-    """Convert a graph to python-igraph, with all columns and attributes.
-
-    Parameters
-    ----------
-    graph : Graph
-        The graph to convert.
-
-    Returns
-    -------
-    igraph.Graph
-        Ids are in the vertex attribute ``name``.
-
-    Examples
-    --------
-    >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
-    >>> dg.to_igraph(G).vs["name"]
-    ['a', 'b', 'c']
-    """
-    return igraph.to_igraph(*compute_frames(graph), **_ends(graph), directed=graph.directed)
-
-
-@known_options()
-def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
-    """Convert a graph to a sparse adjacency matrix.
-
-    Parameters
-    ----------
-    graph : Graph
-        The graph to convert.
-
-    Returns
-    -------
-    matrix : scipy.sparse.csr_array
-        Entry (i, j) is the sum of the weights of the edges from row i to row j, or their number without weights.
-    ids : numpy.ndarray
-        The vertex id of each row, in ascending order.
-
-    Raises
-    ------
-    WeightError
-        If a sum of integer weights exceeds 64 bits.
-
-    Examples
-    --------
-    >>> G = dg.Graph.from_edges({"src": [10, 10], "dst": [20, 30]})
-    >>> matrix, ids = dg.to_scipy(G)
-    >>> matrix.toarray()
-    array([[0, 1, 1],
-           [0, 0, 0],
-           [0, 0, 0]])
-    >>> ids
-    array([10, 20, 30])
-    """
-    return scipy_sparse.to_scipy(*compute_frames(graph), **_ends(graph), weight=graph.weight, directed=graph.directed)
-
-
-def _expect(value: Any, attribute: str, what: str) -> None:
-    if not hasattr(value, attribute):
-        raise InputError(f"expected {what}, got {type(value).__name__}; for a frame of edges use Graph.from_edges")
-
-
-def _ends(graph: Graph) -> dict[str, str]:
-    return {"source": graph.input_edges.edges.source, "destination": graph.input_edges.edges.destination}
 
 
 @known_options()

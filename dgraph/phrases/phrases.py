@@ -23,7 +23,7 @@ def format_count(number: float, what: str) -> str:
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line outside dgraph that called it."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in ("dgraph", "functools"):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("dgraph", "functools"):
         level, frame = level + 1, frame.f_back
     warnings.warn(message(text), category, stacklevel=level)
 

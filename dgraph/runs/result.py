@@ -54,8 +54,7 @@ class RunResult(NotPicklable):
 
     Examples
     --------
-    >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
-    >>> dg.bfs(G, "a")
+    >>> dg.bfs(dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]}), "a")
     <result of 3 rounds: distance, predecessor of 3 vertices>
     """
 
@@ -265,11 +264,13 @@ class RunResult(NotPicklable):
         >>> dg.run(G, SumOfRanks(), columns={"rank": ranks.column("pagerank")}).by_number("total").round(3)
         array([0.333, 0.333, 0.333])
         """
-        if not self._whole:
-            raise ColumnError("this result lists only some vertices, but a later run needs a value for each")
-        if name not in self._empty.columns:
-            raise ColumnError(f"the result has no column {name!r}; it has {', '.join(self._empty.columns)}")
+        self._check_whole_column(name, "but a later run needs a value for each")
         return ResultColumn(self, name)
+
+    def _check_whole_column(self, name: str, why: str) -> None:
+        if not self._whole or name not in self._empty.columns:
+            lacks = f"the result has no column {name!r}; it has {', '.join(self._empty.columns)}"
+            raise ColumnError(lacks if self._whole else f"this result lists only some vertices, {why}")
 
     def by_number(self, name: str) -> np.ndarray:
         """Fetch one column to this process as an array.
@@ -287,7 +288,7 @@ class RunResult(NotPicklable):
         Raises
         ------
         ColumnError
-            If the result lists only some of the vertices.
+            If the result has no such column, or lists only some of the vertices.
 
         Examples
         --------
@@ -295,8 +296,7 @@ class RunResult(NotPicklable):
         >>> dg.bfs(G, "a").by_number("distance")
         array([0., 1., 2.])
         """
-        if not self._whole:
-            raise ColumnError("this result lists only some vertices; use compute(), which includes their ids")
+        self._check_whole_column(name, "so use compute(), which includes their ids")
 
         def arguments() -> list[tuple]:
             held = self._available()

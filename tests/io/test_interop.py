@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 
 import dgraph as dg
-from dgraph.errors import ColumnError, IdError, UnweightedWarning, WeightError
+from dgraph.errors import ColumnError, IdError, OptionError, UnweightedWarning, WeightError
 from dgraph.io import (
     from_igraph,
     from_networkx,
@@ -133,3 +133,13 @@ def test_scipy(tmp_path):
         back = scipy.sparse.coo_array((table["weight"], (table["source"], table["destination"])), shape=(6, 6))
         assert abs(back - matrix).max() == 0
     assert from_scipy(scipy.sparse.csr_array(np.ones((2, 3)))).edges["destination"].max() == 4
+
+
+def test_options_that_are_refused():
+    graph = nx.path_graph(3)
+    with pytest.raises(OptionError, match="^source='a': the graph itself says where its edges lead; leave it out$"):
+        dg.from_networkx(graph, source="a")
+    with pytest.raises(OptionError, match="^partz=2: from_networkx has no such option; did you mean parts="):
+        dg.from_networkx(graph, partz=2)
+    with pytest.raises(OptionError, match="^multigraph='no' must be True or False"):
+        dg.to_networkx(dg.from_networkx(graph), multigraph="no")
