@@ -4,6 +4,7 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.container import BarContainer
 
 from dgraph.bench.drawing import plot
 from dgraph.bench.plots.style import COLOURS, Drawing, line_of
@@ -42,6 +43,19 @@ def test_bars_are_of_one_case_each():
     assert {"gas", "bsp"} <= words(engines)
     replaced = [{**row, "workers": 0, "engine": {"on": "gas", "off": "bsp"}[row["setting"]]} for row in TRIALS]
     assert {"on", "off"} <= words(replaced) and not any("gas" in word for word in words(replaced))
+
+
+@pytest.mark.parametrize(("unit", "slowest"), [("seconds", 100.0), ("edges/s", 1.0)])
+def test_a_bar_is_a_median_with_quartiles_and_a_mark_for_the_slowest_trial(monkeypatch, unit, slowest):
+    kept = []
+    monkeypatch.setattr(Drawing, "save", lambda drawing, path: kept.extend(drawing.axes))
+    draw, _ = plot("bars")
+    draw([{**TRIALS[0], "run": run} for run in (1.0, 2.0, 3.0, 4.0, 100.0)], unit=unit)
+    (axes,) = kept
+    (bars,) = [one for one in axes.containers if isinstance(one, BarContainer)]
+    (low, _), (high, _) = bars.errorbar.lines[2][0].get_segments()[0]
+    assert (bars.patches[0].get_width(), low, high) == (3, 2, 4)
+    assert axes.lines[-1].get_xdata().tolist() == [slowest]
 
 
 def test_lines_stand_side_by_side_and_beside_a_level():

@@ -137,9 +137,9 @@ def test_scipy(tmp_path):
 
 def test_options_that_are_refused():
     graph = nx.path_graph(3)
-    with pytest.raises(OptionError, match="^source='a': the graph itself says where its edges lead; leave it out$"):
+    with pytest.raises(OptionError, match=r"^source='a': the graph itself says where its edges lead; leave it out$"):
         dg.from_networkx(graph, source="a")
-    with pytest.raises(OptionError, match="^partz=2: from_networkx has no such option; did you mean parts="):
+    with pytest.raises(OptionError, match=r"^partz=2: from_networkx has no such option; did you mean parts="):
         dg.from_networkx(graph, partz=2)
-    with pytest.raises(OptionError, match="^multigraph='no' must be True or False"):
+    with pytest.raises(OptionError, match=r"^multigraph='no' must be True or False"):
         dg.to_networkx(dg.from_networkx(graph), multigraph="no")

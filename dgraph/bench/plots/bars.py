@@ -1,4 +1,5 @@
-"""A figure of every case as a bar: the median of its trials, with a thin line for their range."""
+"""A figure of every case as a bar: the median of its trials, with a thin line from quartile to quartile, and a mark for
+the slowest trial."""
 
 from __future__ import annotations
 
@@ -40,11 +41,14 @@ def draw(
         (axes,) = drawing.axes
         thick = 1 / (len(names) + 0.6)
         for i, name in enumerate(names):
-            found = frame[labels == name].groupby(group, sort=False)[value].agg(["median", "min", "max"])
+            trials = frame[labels == name].groupby(group, sort=False)[value]
+            found = trials.agg(["median", "max"]).assign(low=trials.quantile(0.25), high=trials.quantile(0.75))
+            slowest = trials.max() if unit == "seconds" else trials.min()
             places = [groups.index(one) + (i - (len(names) - 1) / 2) * thick for one in found.index]
-            spread = [(found["median"] - found["min"]).tolist(), (found["max"] - found["median"]).tolist()]
+            spread = [(found["median"] - found["low"]).tolist(), (found["high"] - found["median"]).tolist()]
             style = {"color": colours[name], "error_kw": {"elinewidth": 1, "ecolor": "#555555"}}
             axes.barh(places, found["median"], 0.9 * thick, xerr=spread, label=str(name), **style)
+            axes.plot(slowest.loc[found.index], places, linestyle="none", marker="x", markersize=4, color="#555555")
             for place, middle, most in zip(places, found["median"], found["max"], strict=True):
                 text = shown(middle, "s" if unit == "seconds" else "")
                 axes.annotate(text, (most, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
