@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
-from dgraph.cluster.waits import ask_all
+from dgraph.cluster.waits import ask_all, run_coroutine
 from dgraph.devices import probe
+from dgraph.errors import RunError
 
 if TYPE_CHECKING:
     from dgraph.cluster.workers import Workers
@@ -47,4 +49,18 @@ class Capabilities:
         return _answers.setdefault(self.workers.client, {}).setdefault(what, {})
 
 
+def require_dgraph(client: Any) -> None:
+    """Raise a RunError if a worker cannot import dgraph. Dask loses such a worker at its first task, and does not say
+    why."""
+    if client in _complete:
+        return
+    answers = dict(run_coroutine(client, client.run(find_spec, "dgraph", on_error="return", asynchronous=True)))
+    if lacking := [one for one, found in answers.items() if found is None or isinstance(found, ImportError)]:
+        places = f"worker{'s' * (len(lacking) > 1)} {', '.join(sorted(lacking))}"
+        raise RunError(f"dgraph is not installed on {places}: install dask-dgraph in the environment of every worker")
+    if answers:
+        _complete.add(client)
+
+
+_complete: WeakSet[Any] = WeakSet()  # clients whose workers have dgraph
 _answers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from dask.delayed import Delayed
 
-from dgraph.cluster.abilities import Capabilities
+from dgraph.cluster.abilities import Capabilities, require_dgraph
 from dgraph.cluster.current_client import current_client, secede_from_task
 from dgraph.cluster.pickling_refusal import NotPicklable, refuse_pickling
 from dgraph.cluster.tasks import copy_here, key_for, pick, task
@@ -50,6 +50,7 @@ class Workers(NotPicklable):
             )
         if client is not None:
             secede_from_task()
+            require_dgraph(client)
         return cls(client)
 
     def __getstate__(self) -> Any:
