@@ -25,7 +25,7 @@ SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildc
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-lowest test-cuda registers rooms tiny quick lint types format faults fuzz fuzz-programs chaos flat bench termination clean
+.PHONY: help install demo test test-oldest test-lowest test-cuda registers rooms errors tiny quick lint types format faults fuzz fuzz-programs chaos flat bench termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ registers: .venv-cuda/.installed ## registers, bytes of stack and of spills that
 
 rooms: ## print what lives in each folder of dgraph/, as CONTRIBUTING.md has it
 	@$(firstword $(PYTHON) python3) tests/support/rooms.py
+
+errors: ## print every error and warning of dgraph with its place
+	@$(firstword $(PYTHON) python3) tests/support/error_messages.py
 
 tiny: $(INSTALLED) ## run the few tests that say in 5 seconds whether anything works
 	$(BIN)/python -m pytest -m tiny $(wildcard tests/test_*.py)

@@ -56,7 +56,9 @@ def known_options(
                 )
             if len(positional) > most and named and not many:
                 extra = short(positional[most])
-                raise OptionError(f"{title} takes {extra} by name: write one of {', '.join(named)} before it")
+                raise OptionError(
+                    f"{title} takes {extra} only as a keyword argument: write one of {', '.join(named)} before it"
+                )
             for name, value in options.items():
                 if name not in known:
                     if old is not None:
@@ -217,7 +219,10 @@ def value(cls: type[R]) -> type[R]:
         allowed = [one.name for one in fields(self) if not one.kw_only]
         if len(positional) > len(allowed):
             extra = positional[len(allowed)]
-            raise OptionError(f"dg.{cls.__name__} takes {extra!r} by name: write one of {', '.join(named)} before it")
+            raise OptionError(
+                f"dg.{cls.__name__} takes {extra!r} only as a keyword argument: write one of {', '.join(named)} before "
+                "it"
+            )
         given = {**dict(zip(allowed, positional, strict=False)), **given}
         for name, passed in given.items():
             if name not in named:

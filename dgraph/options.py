@@ -109,8 +109,8 @@ class CommonRounds:
         _check_optimizations(self.optimizations)
         if self.deterministic and self.direction == "push":
             raise OptionError(
-                "deterministic=True and direction='push' are mutually exclusive: messages are then gathered in one "
-                "order. Leave one out"
+                "deterministic=True and direction='push' are mutually exclusive: a deterministic run gathers "
+                "messages in a fixed order. Leave one out"
             )
 
 
@@ -415,13 +415,14 @@ class Checkpoint:
             assign(self, "path", os.fspath(self.path))
         if self.path is not None and not (isinstance(self.path, str) and self.path):
             raise OptionError(
-                f"checkpoint={self.path!r} is no path: give a folder or a URL; dgraph.Checkpoint() is in memory"
+                f"checkpoint={self.path!r} is not a path: pass a folder or a URL, or dgraph.Checkpoint() to keep it in "
+                "memory"
             )
         assign(self, "every", check_integer("every", self.every, or_none=True))
         if self.seconds is not None and not (is_number(self.seconds) and 0 < self.seconds < inf):
             raise OptionError(f"seconds={self.seconds!r} must be a number above zero, or None")
         if self.every is None and self.seconds is None:
-            raise OptionError("every=None and seconds=None: say how often a checkpoint is made")
+            raise OptionError("every=None and seconds=None: set one of them, or no checkpoint would be written")
 
 
 def _check_optimizations(given: Any) -> None:
@@ -481,8 +482,8 @@ def daemons_value(given: Any) -> Daemons | None:
         return given
     if is_default(given, AUTO) or is_default(given, IN_PROCESS):
         raise OptionError(
-            f"daemons={given!r} meant that there are none, until 0.10: leave it out. The CPU as a daemon, which takes "
-            'blocks of edges, is dg.Daemons("in process")'
+            f"daemons={given!r} meant no daemons before 0.10: leave it out for none, or pass "
+            'dg.Daemons("in process") for the CPU as a daemon'
         )
     if given is Daemons or isinstance(given, tuple(VALUES)):
         raise _not_a_value("daemons", given, {OWN_PROCESS: Daemons}, f"{', '.join(KINDS)}, or a value dg.Daemons(...)")

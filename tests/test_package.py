@@ -10,7 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
+import plain_english
 import pytest
+from error_messages import messages
 
 import dgraph
 from dgraph import errors
@@ -123,6 +125,20 @@ def test_errors_are_defined_in_one_place(path):
     ] == []
 
 
+def test_make_errors_lists_a_message_of_every_class():
+    """Of every class that is raised or warned with; with holes and remedies, also where a helper completes it."""
+    listed = {(kind, said) for _, _, kind, said in messages()}
+    bases = {"DgraphError"}
+    classes = {name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)}
+    assert classes - bases <= {kind for kind, _ in listed}
+    tol = "{format_option('tol', tol)} must be a number >= 0; 0 runs exactly max_iter= rounds"
+    assert ("OptionError", tol) in listed
+    assert ("FileError", "{path}, line {1}: the text is UTF-16 (save it as UTF-8)") in listed
+    assert ("ProgramError", "an annotation without a value does nothing ; Remove it.") in listed
+    wrong_sum = [said for kind, said in listed if kind == "SumError"]
+    assert len(wrong_sum) == 1 and wrong_sum[0].startswith("{self.program}: the sum of the messages to {which}")
+
+
 # -- the source --------------------------------------------------------------------------------------------------------
 
 
@@ -171,3 +187,17 @@ def test_what_is_installed_is_called_dask_dgraph():
     assert {name: match[0] for name, match in found.items() if match} == {}
     extras = {one for text in texts for one in re.findall(r"dask-dgraph\[([a-z0-9]+)\]", text.read_text())}
     assert extras and extras <= set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("phrase", plain_english.phrases(), ids=lambda phrase: phrase.place)
+def test_a_phrase_that_reads_as_translated_is_found(phrase):
+    """In the line of 0.9.3 in which it stood."""
+    assert (1, re.search(phrase.pattern, phrase.line)[0], phrase.better) in plain_english.found_in(phrase.line)
+
+
+def test_many_phrases_are_refused_and_named_with_their_line(monkeypatch, tmp_path):
+    assert len(plain_english.phrases()) >= 60
+    (tmp_path / "README.md").write_text("# Graphs\n\nIt opens in no time.\n")
+    monkeypatch.setattr(plain_english, "ROOT", tmp_path)
+    monkeypatch.setattr(plain_english, "PLACES", ("README.md",))
+    assert plain_english.places() == ["README.md:3: 'in no time'; write: instantly"]

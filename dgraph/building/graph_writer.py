@@ -94,7 +94,7 @@ def _write_all(
 def _names(graph: PartitionedGraph, columns: list[str] | None) -> list[str]:
     """The names of the edge columns to save."""
     if isinstance(columns, str) or not isinstance(columns, Iterable | None):
-        raise OptionError(f"columns={columns!r} must be a list of column names, as [{columns!r}], or None for all")
+        raise OptionError(f"columns={columns!r} must be a list of column names, such as [{columns!r}], or None for all")
     names = graph.edge_columns if columns is None else list(dict.fromkeys(columns))
     edges, vertices = graph.input_edges.edges, graph.input_edges.vertices
     for name in (edges.source, edges.destination, vertices.id, *names, *vertices.columns):

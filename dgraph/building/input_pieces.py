@@ -71,7 +71,7 @@ def add_columns(
     with _naming_partition(number):
         if ids is not None and not _is_unchanged(chunk, to_pandas(frame)[[source, destination]], ids):
             raise InputError(
-                f"partition {number or 0} of the frame has different rows, or another order, than when its ids were "
+                f"the rows of partition {number or 0} of the frame, or their order, have changed since its ids were "
                 "read, so columns would not match edges; persist() the frame first, or read it from Parquet"
             )
         values = {name: numeric_column(frame, name, is_weight=name == weight) for name in columns}

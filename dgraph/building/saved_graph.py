@@ -99,7 +99,10 @@ class SavedGraph:
             except StorageError:
                 if not found._is_replaced():
                     raise
-        raise StorageError(f"{folder}: it is replaced faster than it can be read; wait for whoever saves there")
+        raise StorageError(
+            f"{folder}: another process keeps replacing this saved graph while it is read; try again once it has "
+            "finished"
+        )
 
     @classmethod
     def _read(cls, folder: Path) -> SavedGraph:

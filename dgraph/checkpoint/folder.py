@@ -18,7 +18,9 @@ from dgraph.errors import RoomError, StorageError
 from dgraph.native.free_memory import explain_lack_of_memory
 
 KEPT_CHECKPOINTS = 2  # the last may be incomplete; then a run is resumed from the one before
-FOLDER_REMEDY = "give checkpoint= a folder or URL with space, that all workers and this process can read and write"
+FOLDER_REMEDY = (
+    "set checkpoint= to a folder or URL with free space that all workers and this process can read and write"
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class CheckpointFolder:
             raise StorageError(f"{where}: cannot be read ({cause})") from cause
         piece = from_bytes(data, where)
         if (piece.round, piece.part) != (round_of(checkpoint), part) or piece.identity != dict(self.identity):
-            raise StorageError(f"{where}: a piece of another checkpoint lies in its place")
+            raise StorageError(f"{where}: it holds a piece of another checkpoint")
         return piece
 
     def checkpoints(self) -> list[str]:

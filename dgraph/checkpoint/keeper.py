@@ -70,9 +70,8 @@ class CheckpointKeeper:
         late = wait(self._writing, WRITE_TIMEOUT).not_done
         if late:
             raise StorageError(
-                f"{self.plan.store.path}: the checkpoint of superstep {self.last} is not written after "
-                f"{WRITE_TIMEOUT:g} s more of waiting; give a file system that answers, or "
-                f"every={self.plan.option.every} a larger number"
+                f"{self.plan.store.path}: the checkpoint of superstep {self.last} was not written within another "
+                f"{WRITE_TIMEOUT:g} s; use a file system that responds, or raise every={self.plan.option.every}"
             )
         for future in self._writing:
             future.result()

@@ -103,7 +103,8 @@ class WorkerMemoryStore:
             data = data or self.exchange.fetch_piece(place, label)
         if data is None:
             raise LostError(
-                f"piece {part} of the checkpoint of superstep {round_of(checkpoint)} went away with its workers"
+                f"piece {part} of the checkpoint of superstep {round_of(checkpoint)} was lost with the workers that "
+                "held it"
             )
         return from_bytes(data, f"piece {part} in memory")
 

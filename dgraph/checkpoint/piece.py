@@ -27,7 +27,7 @@ from dgraph.partition.manifest import (
 
 KIND, VERSION = "dgraph checkpoint", 1
 NUMBERS = " numbers"  # the array of the vertices' numbers: the name of no field
-REMEDY = "the checkpoint before it is used"
+REMEDY = "the previous checkpoint is used instead"
 
 
 def is_identity(value: Any) -> bool:
@@ -90,7 +90,7 @@ def from_bytes(data: bytes, where: Any) -> CheckpointPiece:
     head, _, body = data.partition(b"\n")
     manifest = read_manifest(head, KIND, VERSION, MANIFEST_SHAPE, path=where, remedy=REMEDY)
     if len(body) != manifest["bytes"] or xxhash.xxh3_128_hexdigest(body) != manifest["checksum"]:
-        raise StorageError(f"{where}: it is torn or was changed; {REMEDY}")
+        raise StorageError(f"{where}: the file is incomplete or was changed; {REMEDY}")
     arrays, used = {}, 0
     with refuse_mismatch(where, REMEDY):
         for one in manifest["arrays"]:

@@ -108,7 +108,7 @@ class GraphArguments:
                 given = [name for name in how if name not in kept and how[name] not in (False, "keep")]
                 if given or directed is False:
                     raise OptionError(
-                        f"{path} is a saved graph, which cannot change its {', '.join(given) or 'direction'}"
+                        f"{path} is a saved graph, whose {', '.join(given) or 'direction'} cannot be changed"
                     )
                 policy = None if how["policy"] == "auto" else how["policy"]
                 weight = _weight(how)

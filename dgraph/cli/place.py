@@ -95,7 +95,9 @@ class Place:
                 address = str(json.loads(Path(self.scheduler_file).read_text())["address"])
             except (OSError, ValueError, KeyError, TypeError) as error:
                 remedy = "it must be a file written by `dask scheduler --scheduler-file`"
-                raise OptionError(f"{self.scheduler_file} has no scheduler's address: {error} ({remedy})") from error
+                raise OptionError(
+                    f"{self.scheduler_file} does not contain the address of a scheduler: {error} ({remedy})"
+                ) from error
         assert address is not None
         if not re.fullmatch(r"((?!https?:)\w+://)?[^/\s]+:\d+/?", address):
             raise OptionError(f"{address!r} is not the address of a scheduler, such as tcp://10.0.0.1:8786")

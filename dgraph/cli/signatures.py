@@ -171,7 +171,7 @@ def _mapping(pairs: list[tuple[Any, float]], name: str) -> dict[Any, float]:
     """Pairs of a vertex and a number as a mapping. A repeated vertex is an error."""
     vertex, times = Counter(vertex for vertex, _ in pairs).most_common(1)[0]
     if times > 1:
-        raise OptionError(f"{name}= gives vertex {vertex!r} {times} numbers; give it one")
+        raise OptionError(f"{name}= lists vertex {vertex!r} {times} times; give it one number")
     return dict(pairs)
 
 

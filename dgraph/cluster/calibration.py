@@ -106,7 +106,7 @@ def speeds(workers: Workers, *, anew: bool = False) -> dict[str, float]:
     if anew or not known.keys() >= set(addresses):
         known |= capacities(client=workers.client)
     if missing := [address for address in addresses if address not in known]:
-        raise LostError(f"{', '.join(missing)} left while the speed of workers was measured")
+        raise LostError(f"{', '.join(missing)} left the cluster while the speed of workers was measured")
     return {address: known[address] for address in addresses}
 
 

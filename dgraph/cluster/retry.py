@@ -47,7 +47,7 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
                 raise
             if losses == ATTEMPTS:
                 if any(before - after for before, after in pairwise(seen)):
-                    what = f"workers were lost {losses} times in a row ({error}); do they lack memory?"
+                    what = f"workers were lost {losses} times in a row ({error}); check whether they run out of memory"
                 else:
                     what = f"{losses} attempts on the same workers failed ({error}); make the graph again"
                 raise RunError(what) from error

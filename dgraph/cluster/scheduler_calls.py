@@ -136,7 +136,9 @@ def _request(client: Client, handler: str, /, **arguments: Any) -> Coroutine[Any
 
 def _check_connection(client: Client) -> None:
     if client.asynchronous:
-        raise OptionError(f"{client!r} runs in this event loop, which would deadlock; call dgraph by asyncio.to_thread")
+        raise OptionError(
+            f"{client!r} runs in this event loop, which would deadlock; call dgraph through asyncio.to_thread"
+        )
     until = time.monotonic() + RECONNECT_TIMEOUT
     while client.status == "connecting":
         if time.monotonic() > until:
@@ -145,10 +147,11 @@ def _check_connection(client: Client) -> None:
 
 
 def lost_scheduler(client: Client) -> RunError:
-    return RunError(f"the connection to the scheduler of {client!r} was lost; is the cluster alive?")
+    return RunError(f"the connection to the scheduler of {client!r} was lost; check that the cluster is running")
 
 
 def not_connected(client: Client) -> RunError:
     return RunError(
-        f"{client!r} is not connected; was it closed? A graph belongs to one client: make it again with another"
+        f"{client!r} is not connected, perhaps because it was closed. A graph belongs to one client: make the graph "
+        "again with a new client"
     )

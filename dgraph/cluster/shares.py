@@ -34,7 +34,9 @@ def shares_of(workers: Workers, capacities: Any, parts: int) -> list[float]:
     elif isinstance(capacities, Iterable) and not isinstance(capacities, str):
         hosts, values = [str(part) for part in range(parts)], list(capacities)
         if len(values) != parts:
-            raise OptionError(f"capacities={capacities!r} has {len(values)} entries for {parts} partitions")
+            raise OptionError(
+                f"capacities={capacities!r} has {len(values)} entries for {parts} partitions; pass one per partition"
+            )
     else:
         raise OptionError(f"capacities={capacities!r} is not known; {ALLOWED_CAPACITIES}")
     try:

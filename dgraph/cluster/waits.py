@@ -119,7 +119,7 @@ def _submit_to_each(
 
     def look() -> None:
         if missing := set(workers) - set(workers_of(client)):
-            raise LostError(f"{', '.join(sorted(missing))} left while every worker had to answer")
+            raise LostError(f"{', '.join(sorted(missing))} left the cluster before every worker had answered")
 
     calls = [(worker, number, *own) for (number, worker), own in zip(enumerate(workers), arguments, strict=True)]
     key = key_for(function)
@@ -158,8 +158,8 @@ def translate_cancellations() -> Iterator[None]:
         yield
     except CancelledError as cause:
         raise LostError(
-            "a worker left with data that only it had; make the graph again from its source, and get its lazy frames "
-            "(edges, vertices, results) again; frames of another cluster cannot be read here"
+            "a worker left the cluster with the only copy of some data; make the graph again from its source, and get "
+            "its lazy frames (edges, vertices, results) again; frames of another cluster cannot be read here"
         ) from cause
 
 
@@ -192,7 +192,7 @@ class WorkerWatch:
         self.next = now + WORKERS_INTERVAL
         workers = worker_infos(self.client)
         if not workers:
-            raise LostError(f"all workers of {self.client!r} have left")
+            raise LostError(f"all workers of {self.client!r} have left the cluster")
         self._tell_silent(workers, now)
         self._check_stillness(workers, now)
 

@@ -206,7 +206,7 @@ class Workers(NotPicklable):
         try:
             return self.client.sync(_scatter, self.client, values)
         except (TimeoutError, KeyError, OSError) as cause:  # a receiver, or the last worker, has left
-            raise LostError(f"a worker left while data were sent to it ({cause!r})") from cause
+            raise LostError(f"a worker left the cluster while data was being sent to it ({cause!r})") from cause
 
     def spilled(self) -> int:
         """The bytes that workers have moved from memory to disk."""

@@ -97,4 +97,4 @@ def translate_compiler_error(source: Source, kernel: str, error: Exception) -> P
     where = origin or f"{source.name}, kernel {kernel!r}"
     text = re.sub(r"\x1b\[\d*m|Failed in \w+ mode pipeline \(step: [\w ]+\)", "", text)
     words = " ".join(text.split())
-    return ProgramError(f"{where}: incompatible types. Allowed are {ALLOWED}. Numba reports: {words[:400]}")
+    return ProgramError(f"{where}: incompatible types. Allowed: {ALLOWED}. Numba reports: {words[:400]}")

@@ -185,7 +185,9 @@ def inner_products(kernel: KernelText, reads: Reads, place: CallSite, phase: Pha
         for name in pair:
             kind = reads.kinds[name]
             if kind == "parameter":
-                reads.function.refuse(f"dot({', '.join(pair)}) of a parameter", None, "Use vectors of vertices.")
+                reads.function.refuse(
+                    f"dot({', '.join(pair)}) cannot take a parameter", None, "Use vectors of vertices."
+                )
             at_target = kind in ("target", "ahead")
             array = field_name(name.removeprefix("target_") if at_target else name)
             if kind == "message" and phase is not None:

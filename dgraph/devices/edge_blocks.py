@@ -97,8 +97,8 @@ class EdgeBlocks:
             except DeviceError as error:
                 if self.size <= FEWEST_EDGES:
                     raise DeviceError(
-                        f"the device has not enough memory for {BUFFERS} blocks of {longest:,} edges in addition to "
-                        f"{self.memory.used:,} bytes in use: raise memory= of dg.Cuda, or build the graph with more "
+                        f"the device does not have enough memory for {BUFFERS} blocks of {longest:,} edges in addition "
+                        f"to {self.memory.used:,} bytes in use: raise memory= of dg.Cuda, or build the graph with more "
                         "parts="
                     ) from error
                 self.size = max(FEWEST_EDGES, self.size // 2)

@@ -105,8 +105,8 @@ def decode(received: Buffer) -> tuple[Positions, list[Any]]:
         dtypes = [_number_type(name.rstrip(b"\0")) for name, _ in entries]
     except (struct.error, ValueError, TypeError) as error:
         raise RunError(
-            f"a message of {buffer.nbytes} bytes is not an encoded buffer; do all workers have the same version of "
-            "dgraph?"
+            f"a message of {buffer.nbytes} bytes is not an encoded buffer; check that all workers have the same "
+            "version of dgraph"
         ) from error
     if width != _position_width(length) or count > length:
         raise RunError(f"a message of {count} of {length} values has an inconsistent header; run again")

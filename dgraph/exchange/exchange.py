@@ -177,8 +177,8 @@ class Exchange(ABC):
             if suspects:
                 senders = ", ".join(self.route.workers[worker] for worker in sorted(suspects))
                 raise RunError(
-                    f"mail of superstep {step} from {senders} to {self.route.workers[self.worker]} was lost "
-                    f"(no news for {self.patience:g} s); run again"
+                    f"messages of superstep {step} from {senders} to {self.route.workers[self.worker]} were lost "
+                    f"(nothing arrived for {self.patience:g} s); run again"
                 )
             suspects = {peer for peer in missing if self.last_posted_step(peer) >= step}
 

@@ -100,7 +100,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         if absent := [worker for worker in workers if answers.get(worker) is not True]:
             raise LostError(
                 f"worker {', '.join(absent)} cannot take part ({answers.get(absent[0], 'not in the cluster')!r}); "
-                "has it left, or does it lack this version of dgraph?"
+                "check that it is connected and has this version of dgraph"
             )
 
     async def end(self, run: str, stop: str | None = None) -> tuple[str | None, bytes | None]:

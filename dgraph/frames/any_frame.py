@@ -172,8 +172,8 @@ def numeric_column(frame: Any, name: str, is_weight: bool = False) -> np.ndarray
 
 
 def rounding_message(name: str, number: float) -> str:
-    remedy = "missing values make the column one of floats, which cannot represent it exactly; fill them in"
-    return f"column {name!r}: a whole number near {number:.0f}: {remedy}"
+    rounded = f"floats, which cannot represent every whole number near {number:.0f}"
+    return f"column {name!r}: missing values turn it into {rounded}; fill them in"
 
 
 def _is_whole(column: Any) -> bool:

@@ -1,6 +1,6 @@
 """Sizes that files declare, or grow to when they are decompressed: checked before memory is allocated for them.
 
-A header of a few bytes can announce billions of vertices, and a small compressed file can hold terabytes. A count is
+A header of a few bytes can declare billions of vertices, and a small compressed file can hold terabytes. A count is
 checked against the length of the file itself (a FileError if it cannot be true) and against free memory (a RoomError).
 """
 
@@ -19,10 +19,10 @@ RATIO, LARGE = 250, 256 << 20  # content beyond this multiple of its compressed 
 
 
 def items(path: Any, count: int, what: str, content: int | None, *, each: int = 1, line: int | None = None) -> None:
-    """Refuse a header that announces more items than `content` bytes (None: unknown) can hold at `each` or more bytes
+    """Refuse a header that declares more items than `content` bytes (None: unknown) can hold at `each` or more bytes
     per item."""
     if content is not None and count * each > content + 1:  # the last line may have no end
-        problem = f"the header announces {count} {what}, but the file has only {content:,} bytes"
+        problem = f"the header declares {count} {what}, but the file has only {content:,} bytes"
         raise FileError(problem, path=path, line=line, remedy="the file is truncated or its header is wrong")
 
 

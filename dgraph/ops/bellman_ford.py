@@ -87,8 +87,8 @@ def with_negative_weights(graph: Graph, sources: dict[str, Any], options: RunOpt
         refuse_without_common_rounds(engine, "the method for negative weights counts rounds")
     if options.rounds.max_rounds is not None:
         raise OptionError(
-            f"max_rounds={options.rounds.max_rounds!r} is not available with negative weights, because rounds go on "
-            "until there is no negative cycle: leave it out"
+            f"max_rounds={options.rounds.max_rounds!r} is not available with negative weights, because the run must "
+            "be long enough to rule out negative cycles: leave it out"
         )
     if engine == LOCAL or uses_solver(graph, Tree(), options):
         result = execute(graph, Tree(), replace(options, engine=LOCAL), {"known": {}, "before": {}, **sources})

@@ -197,7 +197,7 @@ def katz(
     name, blocks = options.engine_name, options.block_descent
     freely = sends_changes(graph, options) and not (weighted and blocks and blocks.operator != "push")
     if (freely and weighted) or (name in WITHOUT_COMMON_ROUNDS and not tol):
-        why = f"tol={tol!r} needs a number of rounds" if not tol else "weighted=True needs rounds"
+        why = f"tol={tol!r} runs a fixed number of rounds" if not tol else "weighted=True needs rounds"
         if tol and blocks:
             why = 'operator="push" works only for unweighted scores: leave it out'
         refuse_without_common_rounds(name, why)

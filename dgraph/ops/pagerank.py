@@ -202,9 +202,9 @@ def pagerank(
 def _why_endless(tol: float | None, alpha: float, dtype: str | None) -> str:
     """Why ranks never come within `tol`, or numbers of this type cannot show that they do; "" if they do."""
     if not tol:
-        return f"tol={tol!r} needs a number of rounds"
+        return f"tol={tol!r} runs a fixed number of rounds"
     if alpha == 1:
-        return "with alpha=1 changes never fade"
+        return "with alpha=1 the ranks may never converge"
     if dtype and tol < np.finfo(dtype).eps:
         return f"tol={tol!r} is below the precision of {dtype}: give at least {np.finfo(dtype).eps:.1e}"
     return ""

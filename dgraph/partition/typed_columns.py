@@ -87,7 +87,9 @@ def table_of(frame: pd.DataFrame) -> pa.Table:
 
 
 def not_saved(name: Any, dtype: Any, cause: Any) -> ColumnError:
-    remedy = f"convert it, as with frame[{name!r}].astype('string'), or leave it out (columns= names those to save)"
+    remedy = (
+        f"convert it, for example with frame[{name!r}].astype('string'), or leave it out (columns= names those to save)"
+    )
     return ColumnError(f"column {name!r} of type {dtype} cannot be saved: {cause}; {remedy}")
 
 
@@ -119,7 +121,7 @@ def _of_objects(values: np.ndarray, name: str) -> dict[str, Any]:
     if not is_text:
         for before, after in zip(values, array.to_pylist(), strict=True):
             if after is not None and (type(before) is not type(after) or before != after):
-                raise TypeError(f"it holds {before!r:.60} beside other types")
+                raise TypeError(f"it mixes {before!r:.60} with other types")
     if all(values[row] is None for row in absent):
         return {name: array}
     codes = np.zeros(len(values), np.uint8)

@@ -86,7 +86,7 @@ def check_spelling(owner: str, members: Mapping[str, Any]) -> None:
             near = next((option for option, words in OPTIONS.items() if isinstance(value, str) and value in words), "")
         if near:
             raise ProgramError(
-                f"{owner}: a program reads no {name!r}; did you mean {near!r}? If not, choose another name"
+                f"{owner}: a program does not use {name!r}; did you mean {near!r}? If not, choose another name"
             )
 
 

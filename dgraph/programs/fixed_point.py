@@ -66,14 +66,14 @@ def _compare(program: VertexProgram, edges: list, in_rounds: States, one_by_one:
     where, remedy = f"{program.title}: on edges {edges}", "choose gas or bsp"
     if one_by_one is None:
         raise ProgramError(
-            f"{where}, values settle in rounds, but not where vertices are brought up to date one by one, as "
+            f"{where}, values converge in rounds, but not when vertices are updated one at a time, as "
             f'engine="block_descent" does; {remedy}'
         )
     for v, (a, b) in enumerate(zip(in_rounds, one_by_one, strict=True)):
         if not _states_agree(a, b, ALLOWED_DIFFERENCE):
             raise ProgramError(
-                f"{where}, vertex {v} ends with {a} in rounds, but with {b} where vertices are brought up to date one "
-                f'by one: answers of engine="block_descent" would depend on it; {remedy}'
+                f"{where}, vertex {v} ends with {a} in rounds, but with {b} when vertices are updated one at a time: "
+                f'the result of engine="block_descent" would depend on their order; {remedy}'
             )
 
 

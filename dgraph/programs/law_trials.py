@@ -40,7 +40,7 @@ def try_laws(program: VertexProgram, analysis: Analysis) -> None:
     if analysis.in_any_order and (broken := counter_example(program, analysis)):
         raise ProgramError(
             f"{program.title}: {broken}: answers would depend on the engine. Change `apply` or `send` (a Delta holds "
-            'what a firing adds), set kind = "synchronous", or pass check_laws=False if they cannot occur'
+            'what a firing adds), set kind = "synchronous", or pass check_laws=False if such values cannot occur'
         )
 
 

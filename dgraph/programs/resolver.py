@@ -114,9 +114,11 @@ class Resolver(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         owner = self.outer.get(node.value.id) if isinstance(node.value, ast.Name) else None
         if owner is None or node.value.id in self.local:  # type: ignore[attr-defined]
-            self.function.refuse("numbers have no attributes, only what is defined outside", node)
+            self.function.refuse("numbers have no attributes; only names from outside the program do", node)
         if not hasattr(owner, node.attr):
-            self.function.refuse(f"there is no {node.attr!r}", node, "It is read once, when kernels are made.")
+            self.function.refuse(
+                f"{ast.unparse(node.value)!r} has no {node.attr!r}", node, "It is read once, when kernels are made."
+            )
         self.read[node.value.id, node.attr] = getattr(owner, node.attr)  # type: ignore[attr-defined]
         return self.value(getattr(owner, node.attr), node)
 

@@ -28,7 +28,9 @@ def old_keywords(known: Collection[str], given: dict[str, Any]) -> None:
     said = " and ".join(format_option(name, given[name]) for name in old)
     verb = "is an option of" if len(old) == 1 else "are options of"
     if not new:
-        raise OptionError(f"{said} {verb} 0.9, and what happens anyway: leave {'it' if len(old) == 1 else 'them'} out")
+        raise OptionError(
+            f"{said} {verb} 0.9, with the value that is now the default: leave {'it' if len(old) == 1 else 'them'} out"
+        )
     kind = " and ".join({"engine": "an engine", "device": "a device", "daemons": "daemons"}[name] for name in new)
     calls = ", ".join(f"{name}={value!r}" for name, value in new.items())
     raise OptionError(f"{said} {verb} {kind} since 0.10: write {calls}")

@@ -96,7 +96,7 @@ class RunResult(NotPicklable):
             if graph is None or work is None:
                 why = "its graph was deleted" if graph is None else "it belongs to a long chain of results"
                 raise RunError(
-                    f"a worker left with values of {self!r}, which cannot be recomputed because {why}; run again"
+                    f"a worker was lost with part of {self!r}, which cannot be recomputed because {why}; run again"
                 )
             graph.forget_lost()
             self._held = retry(graph.client, partial(work, graph), graph.forget_lost)._held

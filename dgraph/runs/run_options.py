@@ -62,21 +62,25 @@ class RunOptions:
         on_gpu, by_daemons = isinstance(self.device, Cuda), self.daemons is not None
         given = {"daemons": by_daemons, "checkpoint": self.checkpoint is not None, "device": on_gpu}
         if by_daemons and on_gpu:
-            yield "daemons", "device", 'the GPU computes on its own tables; dg.Daemons("cuda") is one that takes blocks'
+            yield (
+                "daemons",
+                "device",
+                'dg.Cuda() takes no blocks from the queue of daemons; dg.Daemons("cuda") is a GPU that does',
+            )
         if by_daemons and given["checkpoint"]:
-            yield "daemons", "checkpoint", "a daemon keeps part of the run to itself"
+            yield "daemons", "checkpoint", "a checkpoint would lack the state that daemons hold"
         if self.engine == LOCAL:
             for other in (name for name in given if given[name]):
-                yield "engine", other, "it is one call of the program's own solver, on a CPU"
+                yield "engine", other, "the engine is one call of the program's own solver, on a CPU"
         if self.rounds.deterministic and on_gpu:
-            yield "engine", "device", "its sums have one order, on CPUs"
+            yield "engine", "device", "only CPUs add in a deterministic order"
         by_block = self.block_descent is not None and self.block_descent.mode != "bsp"
         if by_block and by_daemons and self.daemons.block not in (AUTO, None):
-            yield "engine", "daemons", "its blocks are block_size="
+            yield "engine", "daemons", "block_size= of the engine sets the size of blocks, not block= of the daemons"
         if self.engine == CUGRAPH:
             for other in ("daemons", "checkpoint"):
                 if given[other]:
-                    yield "engine", other, "cuGraph does everything itself"
+                    yield "engine", other, f"cuGraph does not support {other}="
             if self.device == CPU:
                 yield "engine", "device", "cuGraph runs on GPUs"
 

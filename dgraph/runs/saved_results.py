@@ -76,13 +76,13 @@ def _as_json(value: Any) -> Any:
 def to_save(graph: PartitionedGraph, results: Mapping[str, RunResult] | None) -> list[NamedResult]:
     """The user's `results`, once they are checked."""
     if results is not None and not isinstance(results, Mapping):
-        raise OptionError(f"results={type(results).__name__} must be a mapping, as results={{'pagerank': result}}")
+        raise OptionError(f"results={type(results).__name__} must be a mapping, such as results={{'pagerank': result}}")
     for name, result in (results or {}).items():
         if not isinstance(name, str) or not isinstance(result, RunResult):
             got = f"{name!r}: {type(result).__name__}"
             raise OptionError(f"results={{{got}}} must map names to results of operations or of dgraph.run")
         if not has_vertices_of(result, graph):
-            raise OptionError(f"results={{{name!r}: ...}} is a result for other vertices than those of this graph")
+            raise OptionError(f"results={{{name!r}: ...}} is a result for vertices other than those of this graph")
         for column, values in result._empty.columns.items():
             if not is_number_type(values.dtype.str):
                 what = f"column {column!r} of type {values.dtype}"

@@ -221,7 +221,9 @@ class DaskChain:
         try:
             reason, cause = registry.end_run(self.client, self.route, stop=STOPPED)
         except Exception as lost:
-            raise RunError(f"the scheduler of {self.client!r} cannot be reached; is the cluster alive?") from lost
+            raise RunError(
+                f"the scheduler of {self.client!r} cannot be reached; check that the cluster is running"
+            ) from lost
         if not isinstance(error, Exception) or isinstance(error, LostError):  # Ctrl-C is no Exception
             return
         if cause is not None:

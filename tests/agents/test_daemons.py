@@ -130,7 +130,9 @@ def test_unsupported_blocks_and_caches_are_refused(options):
 
 @pytest.mark.parametrize("daemons", ["in process", "auto"])
 def test_no_daemons_are_no_kind_of_daemons(graph, daemons):
-    with pytest.raises(OptionError, match=rf"daemons='{daemons}' .*: leave it out\. .*dg.Daemons\(\"in process\"\)"):
+    with pytest.raises(
+        OptionError, match=rf"daemons='{daemons}' .*: leave it out for none, .*dg.Daemons\(\"in process\"\)"
+    ):
         dg.pagerank(graph, daemons=daemons)
 
 

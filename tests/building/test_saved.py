@@ -478,7 +478,7 @@ def test_whole_numbers_that_gaps_would_round_are_saved_and_refused_by_kernels(tm
             if number != 1:
                 graph.partitioned(columns=["x"])
                 continue
-            with pytest.raises(ColumnError, match="'x': a whole number near 9007199254740992: missing values make"):
+            with pytest.raises(ColumnError, match=r"'x': missing values turn it into floats.* 9007199254740992;"):
                 graph.partitioned(columns=["x"])
 
 

@@ -100,7 +100,7 @@ def test_a_slow_place_for_checkpoints(tmp_path, monkeypatch):
     assert dg.pagerank(graph, max_iter=5, tol=None, engine="gas", checkpoint=option).rounds == 5
     monkeypatch.setattr(CheckpointFolder, "write", never)
     monkeypatch.setattr(keeper, "WRITE_TIMEOUT", 0.1)
-    with pytest.raises(StorageError, match=f"{tmp_path}.*is not written after"):
+    with pytest.raises(StorageError, match=f"{tmp_path}.*was not written within"):
         dg.pagerank(graph, max_iter=5, tol=None, engine="gas", checkpoint=option)
     at_work.set()
 

@@ -266,7 +266,7 @@ def test_warnings_can_be_errors(run):
 
 def test_a_vertex_named_twice_in_an_option_is_refused(run):
     done = run("run pagerank calls.csv --personalization ann=1 --personalization ann=2")
-    assert "--personalization gives vertex 'ann' 2 numbers; give it one" in done.output
+    assert "--personalization lists vertex 'ann' 2 times; give it one number" in done.output
 
 
 def test_a_full_disk_is_reported_as_such(run, monkeypatch):

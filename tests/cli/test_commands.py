@@ -209,8 +209,8 @@ def test_standard_output_is_only_json_or_only_values(run):
     ("line", "message"),
     [
         ("run wcc calls.csv --cluster nonsense", "'nonsense' is not the address of a scheduler, such as tcp://"),
-        ("run wcc calls.csv --scheduler-file nope.json", "nope.json has no scheduler's address"),
-        ("run wcc calls.csv --scheduler-file calls.csv", "calls.csv has no scheduler's address"),
+        ("run wcc calls.csv --scheduler-file nope.json", "nope.json does not contain the address of a scheduler"),
+        ("run wcc calls.csv --scheduler-file calls.csv", "calls.csv does not contain the address of a scheduler"),
         ("run wcc nope.csv --report r.txt", "r.txt: unknown suffix"),  # before anything is read
         ("run wcc nope.csv -o folder.csv", "folder.csv is a folder"),
         ("run wcc calls.csv --cluster tls://127.0.0.1:1 --tls-ca-file no.pem", "no.pem: there is no such TLS file"),

@@ -34,7 +34,7 @@ def test_partitions_are_freed_when_another_worker_fails_to_build(client):
     workers = Workers(client)
     client.run(take_nothing, workers=workers.addresses[:1])
     try:
-        with pytest.raises(LostError, match="left while data were sent"):
+        with pytest.raises(LostError, match="left the cluster while data was being sent"):
             workers.pieces(frame_with_ids("dense"))
     finally:
         client.run(take_again, workers=workers.addresses[:1])

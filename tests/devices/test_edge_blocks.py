@@ -59,7 +59,7 @@ def test_out_of_memory_is_answered_by_smaller_blocks_and_then_by_an_error(pins, 
     blocks = EdgeBlocks(Memory(budget=40_000))
     blocks.each("pull", edges, ends, 0, run)
     assert seen == list(range(80_000)) and blocks.size <= 40_000 // (3 * 4)
-    with pytest.raises(DeviceError, match=r"not enough memory for 3 blocks of .* raise memory= of dg\.Cuda"):
+    with pytest.raises(DeviceError, match=r"does not have enough memory for 3 blocks of .* raise memory= of dg\.Cuda"):
         EdgeBlocks(Memory(budget=1000)).each("pull", edges, ends, 0, run)
 
 

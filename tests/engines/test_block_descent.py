@@ -354,5 +354,5 @@ class KeepsWhatPasses(VertexProgram):
 @pytest.mark.parametrize("program", [Consensus, KeepsWhatPasses])
 def test_several_fixed_points_are_refused(program):
     graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
-    with pytest.raises(ProgramError, match="depend on it; choose gas or bsp"):
+    with pytest.raises(ProgramError, match="depend on their order; choose gas or bsp"):
         dg.run(graph, program(), engine="block_descent")

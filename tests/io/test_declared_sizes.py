@@ -175,7 +175,7 @@ LIES = {
     **dict.fromkeys(["ncon.graph", "ncon-of-a-row.graph"], ("FileError", "at most 4,096 weights")),
     "ncon-rows.graph": ("FileError", "but the file has only"),
     "vertices.graph": ("FileError", "truncated"),
-    **dict.fromkeys(["entries.mtx", "edges.konect", "arcs.gr"], ("FileError", "announces 99999999 ")),
+    **dict.fromkeys(["entries.mtx", "edges.konect", "arcs.gr"], ("FileError", "declares 99999999 ")),
     **dict.fromkeys(
         ["vertices.mtx", "no-columns.mtx", "vertices.konect", "vertices.gr", "range.npz", "note.parquet"],
         ("RoomError", "vertices that the file declares need about"),
@@ -189,7 +189,7 @@ LIES = {
     ),
     "shape.npz": ("FileError", r"has shape \(99999999999,\)"),
     "repeats.npz": ("FileError", "indptr does not fit"),
-    "negative.npz": ("FileError", "a matrix of -5 rows and 3 columns"),
+    "negative.npz": ("FileError", "a matrix cannot have -5 rows and 3 columns"),
     "quadruple.npz": ("ColumnError", "array 'data' of type .* has no Arrow type"),
     "columns.csv": ("read", "1?[0-9] 2"),
     "comments.mtx.gz": ("FileError", "expected rows, columns and entries"),

@@ -31,7 +31,7 @@ BAD |= {
     "mangled9": "square",
 }
 BAD |= {
-    "mangled10": "announces 3",
+    "mangled10": "declares 3",
     "mangled11": "line 5: 'zero'",
     "mangled12": "line 5: .* got 2",
     "mangled14": "twice",

@@ -138,7 +138,7 @@ def of_an_object(self, level):
         (too_large, "integers have 64 bits. Write a float"),
         (decorated, "from a function without its decorator"),
         (attribute, "numbers have no attributes"),
-        (absent, "there is no 'stride'"),
+        (absent, "has no 'stride'"),
         (nothing, "None is not a number. Write the merge's identity"),
         (where, "Write `a if condition else b`"),
         (too_few, r"`sum_of_two\(level\)`: expected 2 arguments, got 1. Its parameters: a, b"),
@@ -263,7 +263,7 @@ def test_a_phase_without_its_functions_says_what_to_write():
 )
 @pytest.mark.parametrize("base", [programs.ShortestPaths, Phase])
 def test_misspelt_functions_and_options_are_refused(base, name, value, meant):
-    with pytest.raises(ProgramError, match=f"P: a program reads no {name!r}; did you mean {meant!r}"):
+    with pytest.raises(ProgramError, match=f"P: a program does not use {name!r}; did you mean {meant!r}"):
         type("P", (base,), {name: value})
 
 

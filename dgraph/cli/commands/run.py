@@ -141,7 +141,7 @@ def _limited(engine: str, max_rounds: int) -> Any:
     """The engine that stops after this many rounds."""
     engines = {"auto": dg.Gas, "gas": dg.Gas, "bsp": dg.Bsp}
     if engine not in engines:
-        raise OptionError(f"max_rounds={max_rounds} is not for engine={engine}; choose gas or bsp")
+        raise OptionError(f"max_rounds={max_rounds} is not available with engine={engine}; choose gas or bsp")
     return engines[engine](max_rounds=max_rounds)
 
 

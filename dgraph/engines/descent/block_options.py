@@ -47,20 +47,20 @@ class BlockOptions:
             operator = "pull"
         if operator == "push" and analysis.synchronous and not (can_send_changes(analysis.phases[0]) and parts == 1):
             raise OptionError(
-                f'operator="push" passes on changes, and {analysis.title} is synchronous: it gathers again each time, '
-                "unless floats add up on one partition; choose pull or pull_push"
+                f'operator="push" sends changes of values, but {analysis.title} is synchronous: its vertices gather '
+                "all messages each time, except for sums of floats on one partition; choose pull or pull_push"
             )
         if operator != "push" and not analysis.synchronous and not analysis.phases[0].idempotent:
             raise OptionError(
-                f"operator={operator!r} gathers again what neighbours are, and {analysis.title} adds up what they "
-                'send; choose operator="push"'
+                f"operator={operator!r} gathers the values of all neighbours each time, but {analysis.title} "
+                'accumulates messages, so some would count twice; choose operator="push"'
             )
         order = self.order or ("priority" if operator == "push" else "cyclic")  # whichever was measured to be quicker
         news_for_all = analysis.synchronous and operator != "push" and bool(analysis.phases[0].apply.names_of("global"))
         if order == "priority" and news_for_all and self.mode != "bsp":
             raise OptionError(
-                f'order="priority" finds no block before others where {analysis.title} gathers: it reads a global '
-                "value, so after each epoch there is news for all blocks; leave it out"
+                f'order="priority" has no effect when {analysis.title} gathers: it reads a global value, which changes '
+                "every block after each epoch, so no block comes first; leave it out"
             )
         free = self.mode == "async" and not analysis.synchronous and (operator == "push" or parts == 1)
         waits = self.mode == "async" and parts > 1 and not free
@@ -70,11 +70,16 @@ class BlockOptions:
         """Refuse what daemons beside the CPU's threads cannot do."""
         phase, given = analysis.phases[0], f"daemons={daemons!r}"
         if self.mode != "bsp" and self.operator == "pull_push":
-            raise OptionError(f'operator="pull_push" keeps its slots here, not where {given} are: choose "pull"')
+            raise OptionError(
+                f'operator="pull_push" is not available with {given}, which cannot reach its slots: choose "pull"'
+            )
         if self.mode != "bsp" and self.operator == "push" and analysis.synchronous:
-            raise OptionError(f'operator="push" of {analysis.title} is not for {given}: choose "pull"')
+            raise OptionError(f'operator="push" of {analysis.title} is not available with {given}: choose "pull"')
         if self.mode != "bsp" and not has_atomic_merge(phase.messages[0]):
-            raise OptionError(f"{analysis.title} has messages that one thread must merge, and none of {given} may")
+            raise OptionError(
+                f"{analysis.title} is not available with {given}: its messages must be merged by one thread; omit "
+                "daemons="
+            )
         return self
 
     @property

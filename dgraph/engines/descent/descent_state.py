@@ -82,8 +82,8 @@ class DescentState:
         self.fresh &= self.copied  # nobody else need be told of the others
         if self.adds and not self.residual < np.inf:  # sums that an infinite value has been added to never lose it
             raise OptionError(
-                f'operator="push" passes on differences, and what vertices of {state.analysis.title} send is infinite '
-                'or no number; choose operator="pull", which gathers again'
+                f'operator="push" sends differences between values, but vertices of {state.analysis.title} sent an '
+                'infinite value or NaN; choose operator="pull", which sends the values themselves'
             )
         for name, relaxation in self.relaxations.items():
             relaxation.learn(self.residual)

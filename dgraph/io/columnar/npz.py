@@ -117,7 +117,9 @@ def _vertices(path: str, arrays: dict[str, np.ndarray]) -> Any:
     if ids is None:
         return None
     if ids.ndim != 1 or ids.dtype.kind not in "iuU":
-        raise IdError(f"{path}: vertices is a {ids.ndim}-dimensional array of {ids.dtype} (save a list of ids)")
+        raise IdError(
+            f"{path}: array vertices must be a list of ids, got {ids.ndim} dimensions of {ids.dtype} (save it again)"
+        )
     return pa.table({"id": _column(path, "vertices", ids)})
 
 
@@ -130,7 +132,7 @@ def _matrix(path: str, arrays: dict[str, np.ndarray], weight: Any) -> EdgeList:
         raise FileError(problem, path=path, remedy="save it as csr, csc or coo")
     rows, columns = (int(size) for size in shape)
     if rows < 0 or columns < 0:
-        raise FileError(f"a matrix of {rows} rows and {columns} columns", path=path, remedy="save it again")
+        raise FileError(f"a matrix cannot have {rows} rows and {columns} columns", path=path, remedy="save it again")
     ids = declared_sizes.vertex_range(path, 0, rows if rows == columns else rows + columns)
     needed = ("row", "col") if kind == "coo" else ("indices", "indptr")
     if any(name not in arrays or arrays[name].ndim != 1 or arrays[name].dtype.kind not in "iu" for name in needed):

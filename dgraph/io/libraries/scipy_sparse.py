@@ -22,7 +22,7 @@ def from_scipy(matrix: Any, *, directed: bool = True, weight: str | None = "auto
     `directed=False` takes a symmetric matrix, and keeps each edge once. `weight=None` leaves out the values.
     """
     if not (weight is None or is_default(weight, AUTO) or is_default(weight, WEIGHT)):
-        raise ColumnError(f"weight={weight!r}: the values of a matrix are the column {WEIGHT!r} (or pass weight=None)")
+        raise ColumnError(f"weight={weight!r} must be {WEIGHT!r}, the column of the matrix's values, or None")
     if getattr(matrix, "ndim", 2) != 2:
         raise ColumnError(f"an adjacency matrix must have 2 dimensions, got {matrix.ndim}")
     if isinstance(matrix, np.ndarray):

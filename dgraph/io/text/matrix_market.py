@@ -207,7 +207,7 @@ def _check_triangle(path: str, header: MatrixHeader, i: np.ndarray, j: np.ndarra
         mirrored = np.isin(j[above] * (header.rows + 1) + i[above], (i * (header.rows + 1) + j)[i > j])
         if mirrored.any():
             u, v = i[above][mirrored][0], j[above][mirrored][0]
-            problem = f"entries ({u}, {v}) and ({v}, {u}) in a {header.symmetry} file"
+            problem = f"a {header.symmetry} file lists both entries ({u}, {v}) and ({v}, {u})"
             raise FileError(problem, path=path, remedy="list only the lower triangle, or write general in the banner")
 
 

@@ -92,7 +92,7 @@ def _header(path: str, data: bytes) -> tuple[MetisHeader, bytes]:
     sizes, loads, weighted = (digit == "1" for digit in fmt.zfill(3))
     constraints = (int(words[3]) if len(words) > 3 else 1) if loads else 0
     if constraints > _MOST_WEIGHTS:
-        problem, remedy = f"ncon {constraints} in the header", f"a vertex has at most {_MOST_WEIGHTS:,} weights"
+        problem, remedy = f"ncon is {constraints} in the header", f"a vertex has at most {_MOST_WEIGHTS:,} weights"
         raise FileError(problem, path=path, line=line, remedy=remedy)
     body, vertices, edges = data[at:], int(words[0]), int(words[1])
     declared_sizes.items(path, vertices * constraints, "weights of vertices", len(body), each=2, line=line)
@@ -114,7 +114,7 @@ def _numbers(path: str, body: bytes, header: MetisHeader) -> tuple[np.ndarray, n
         spare = body.rstrip()
         rows = max(spare.count(b"\n") + bool(spare), header.vertices)
         if rows > header.vertices:
-            problem = f"{rows} rows, but the header announces {header.vertices} vertices"
+            problem = f"{rows} rows, but the header declares {header.vertices} vertices"
             raise FileError(problem, path=path, remedy="correct the header or the rows")
     need = _EACH * len(body) + _EACH_NUMBER * (body.count(b" ") + body.count(b"\t")) + (_EACH_ROW + _EACH_NUMBER) * rows
     declared_sizes.memory(path, need, "its rows")
@@ -145,7 +145,7 @@ def _numbers(path: str, body: bytes, header: MetisHeader) -> tuple[np.ndarray, n
 
 
 def _short(path: str, header: MetisHeader, rows: int) -> NoReturn:
-    problem = f"{rows} rows, but the header announces {header.vertices} vertices"
+    problem = f"{rows} rows, but the header declares {header.vertices} vertices"
     raise FileError(problem, path=path, remedy="the file is truncated: download it again")
 
 

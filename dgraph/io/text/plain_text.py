@@ -189,7 +189,7 @@ def check_text_ids(column: pa.ChunkedArray, path: str | os.PathLike, *, quoted: 
     if not pa.types.is_string(column.type):
         return
     if pc.any(pc.equal(column, "")).as_py():
-        problem = "an id is the empty string, which text reads as missing"
+        problem = "an id is the empty string, which would be read back as missing"
         raise IdError(f"{path}: {problem} (give the vertex a name, or write .parquet)")
     bad = _first_match(column, "\0" if quoted else _UNSAFE)
     if bad is not None:

@@ -225,7 +225,7 @@ def settle(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def require_rows(table: pa.Table, path: str, expected: int, what: str) -> None:
     if table.num_rows != expected:
-        problem = f"{table.num_rows} {what}, but the header announces {expected}"
+        problem = f"{table.num_rows} {what}, but the header declares {expected}"
         raise FileError(problem, path=path, remedy="the file is truncated or its header is wrong: download it again")
 
 

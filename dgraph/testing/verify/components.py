@@ -35,7 +35,7 @@ def wcc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None
         number = len(np.unique(label))
     count = edges.cached("components", lambda: number_of_components(edges))
     if number != count:
-        raise AnswerError(f"{number:,} components, not {count:,}")
+        raise AnswerError(f"expected {count:,} components, got {number:,}")
 
 
 def number_of_components(edges: Edges) -> int:

@@ -49,7 +49,7 @@ def sssp(
 def levels(edges: Edges, predecessor: np.ndarray | None, source: int | np.ndarray) -> np.ndarray:
     """The distances that a tree implies: the number of predecessors up to the source."""
     if predecessor is None:
-        raise AnswerError("there is neither distance nor predecessor")
+        raise AnswerError("the answer has neither distances nor predecessors")
     n, steps = edges.vertices, 0
     distance = np.full(n, np.inf)
     distance[source] = 0

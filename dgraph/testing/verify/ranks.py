@@ -153,7 +153,7 @@ def hits(
         grown *= expected.sum()
     if not np.isclose(grown, largest, rtol=max(1e-6, tol)):
         raise AnswerError(
-            f"hub and authority scores of another part of the graph: they grow by {grown:g}, not {largest:g}"
+            f"hub and authority scores do not belong to the largest eigenvalue: expected {largest:g}, got {grown:g}"
         )
 
 

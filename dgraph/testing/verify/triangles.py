@@ -37,7 +37,7 @@ def triangles(
     if total is not None:
         count = edges.cached("triangles in all", lambda: count_all(edges))
         if total != count:
-            raise AnswerError(f"{total:,} triangles, not {count:,}")
+            raise AnswerError(f"expected {count:,} triangles, got {total:,}")
 
 
 def lcc(edges: Edges, *, lcc: np.ndarray, rtol: float = 1e-12) -> None:
