@@ -27,6 +27,7 @@ from dgraph.estimates.sample import Sample, sample
 from dgraph.graph import Graph
 from dgraph.native.team import scale_threads
 from dgraph.native.threads import cores as cores_here
+from dgraph.partition.policies import unless_auto
 from dgraph.phrases.phrases import format_count
 
 EDGES = 1 << 22  # in the sample that is run
@@ -121,7 +122,8 @@ class Forecast:
         where = f"{format_count(self.cluster.workers, 'worker')} of {format_count(self.cluster.capacity, 'core')}"
         many = (self.vertices, "vertex"), (self.edges, "edge"), (self.coefficients.rounds, "round")
         head = f"{self.op} on {where}: {', '.join(format_count(number, what) for number, what in many)}"
-        return f"{head}\n{shown.to_string()}\nfastest policy: {self.policy}"
+        advice = f"fastest policy: {self.policy}{unless_auto(self.policy, self.cluster.workers)}"
+        return f"{head}\n{shown.to_string()}\n{advice}"
 
 
 def forecast(

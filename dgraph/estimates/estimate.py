@@ -59,8 +59,9 @@ class Estimate:
         sizes = self.frame.assign(**{c: self.frame[c].map(format_bytes) for c in ("build", "run", "exchange")})
         about = "" if self.exact else "about "
         limit = "" if self.memory is None else f" of {format_bytes(self.memory)}"
-        advice = f"best policy: {self.policy}"
-        if self.policy is None:
+        if self.policy is not None:
+            advice = f"least traffic: {self.policy}{policies.unless_auto(self.policy, self.workers)}"
+        else:
             least = format_bytes(int(self.frame[["build", "run"]].max(axis=1).min()))
             advice = f"no policy fits: use at least {least} per worker, or more workers"
         graph = f"{about}{format_count(self.vertices, 'vertex')}, {about}{format_count(self.edges, 'edge')}"

@@ -172,6 +172,16 @@ def choose_policy(policy: Any, parts: int) -> Policy:
     )
 
 
+def unless_auto(chosen: str, parts: int) -> str:
+    """What policy="auto" takes in place of a chosen policy, and why; "" if it takes the same one."""
+    auto = choose_policy("auto", parts).name
+    if auto == chosen:
+        return ""
+    few = f"up to {FEW_PARTS} partitions, because it never broadcasts to proxies"
+    many = f"beyond {FEW_PARTS} partitions, because each exchanges messages only with its row and column"
+    return f' (policy="auto" takes {auto} {few if auto == "outgoing" else many})'
+
+
 def saved_policy(name: str) -> Policy:
     """The policy of a saved graph. Functions are not saved, so a user's policy cannot place anything anew."""
     return POLICIES.get(name) or Policy(name, edges=partial(_not_saved, name))

@@ -14,6 +14,7 @@ from dgraph.cluster.scheduler_calls import worker_infos
 from dgraph.errors import OptionError, RoomError
 from dgraph.estimates.estimate import POLICIES
 from dgraph.estimates.memory_check import PROCESS_BYTES
+from dgraph.partition.policies import choose_policy
 
 GRAPHS = {
     "rmat": lambda **o: dg.rmat(scale=14, **o),
@@ -289,3 +290,13 @@ def test_validation_is_silent_about_ordinary_graphs():
     assert "are ignored" not in repr(tidied)
     undirected = dg.Graph.from_edges(EDGES, weight="w", directed=False).validate()
     assert "a negative cycle in an undirected graph" in undirected.operations["sssp"]
+
+
+def test_the_advice_says_what_auto_takes_in_its_place():
+    graph = dg.rmat(scale=10, seed=1)
+    for workers in (1, 4, 16):
+        found = graph.estimate(workers=workers)
+        auto = choose_policy("auto", workers).name
+        last = repr(found).splitlines()[-1]
+        assert last.startswith(f"least traffic: {found.policy}")
+        assert last.endswith(found.policy) if auto == found.policy else f'(policy="auto" takes {auto} ' in last
