@@ -66,7 +66,7 @@ def test_lost_mail_is_an_error_and_duplicates_are_dropped():
     assert b.collect(0, 2) == []
     a.flush(1, {})
     b.mailbox.announce(Token("run", 1, 0, (0, 2)))
-    with pytest.raises(RunError, match="superstep 1 from a to b was lost"):
+    with pytest.raises(RunError, match="superstep 1 from a to b were lost"):
         b.collect(1, 2)
 
 
