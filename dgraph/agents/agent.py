@@ -29,7 +29,7 @@ from dgraph.options import DaemonKind
 from dgraph.pipeline.block_size import CostFit
 from dgraph.tables.vertex_arrays import VertexArrays
 
-MOST_COSTS = 1024  # limit of measured programs times daemons, since classes may be created in a loop
+MOST_COSTS = 1024  # the most pairs of a program and a daemon to measure, since classes may be created in a loop
 
 
 class Connection(Protocol):
@@ -138,7 +138,7 @@ def agent_of(worker: str) -> Agent:
 
 
 def close_agent(worker: str) -> None:
-    """End the daemons of a worker that ends."""
+    """End the daemons of a worker that is shutting down."""
     with _lock:
         agent = _agents.pop((os.getpid(), worker), None)
     if agent is not None:

@@ -24,7 +24,8 @@ from dgraph.tables.vertex_arrays import IN_PROCESS
 
 
 class StreamingConnection:
-    """The connection of one partition. Kernels over vertices run in this process: moving a vertex would cost more."""
+    """The connection of one partition. Kernels over vertices run in this process, since moving a vertex would cost
+    more."""
 
     arrays, one_thread = IN_PROCESS, False
 
@@ -46,7 +47,7 @@ class StreamingConnection:
         ]
         self.devices = " and ".join(sorted({handle.kind.device for handle in handles}))
         self.size = 0  # edges per block of the last request
-        self.cost: Cost | None = None  # of the first daemon in that request
+        self.cost: Cost | None = None  # of blocks on the first daemon in that request
         self._finalizer = weakref.finalize(self, _close, self.lanes)
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:

@@ -27,7 +27,7 @@ class CudaDaemon(LocalDaemon):
 
 
 class CudaWorkspace(Workspace):
-    """Arrays of one table on a device, each a copy of an array of the host that the agent writes and reads."""
+    """Arrays of one table on a device, each a copy of a host array that the agent writes and reads."""
 
     def __init__(self, spec: WorkspaceSpec, arrays: Mapping[str, np.ndarray] | None = None):
         self.spec, self.cuda = spec, CudaDevice(spec.source)
@@ -46,7 +46,7 @@ class CudaWorkspace(Workspace):
             }
             for buffer in range(BUFFERS)
         ]
-        self.memory.wait()  # because stages use streams of their own
+        self.memory.wait()  # because stages use separate streams
 
     def download(self, call: BlockCall) -> None:
         with self.memory.stage(DOWN):
@@ -86,7 +86,7 @@ class CudaWorkspace(Workspace):
             yield name, self.arrays[name][part], self.images[name][part]
 
     def _pinned(self) -> dict[str, np.ndarray]:
-        """Memory that the device reads and writes by itself, while the host does something else."""
+        """Memory that the device reads and writes directly, while the host does something else."""
         result = {}
         for name, array in self.spec.arrays.items():
             result[name] = self.memory.pinned(array.nbytes).view(array.dtype).reshape(array.shape)

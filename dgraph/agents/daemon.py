@@ -17,7 +17,7 @@ from dgraph.codegen.kernel_source import Source
 from dgraph.devices.cpu import Cpu
 from dgraph.pipeline.stages import BUFFERS
 
-LOST: Any = object()  # in place of a kernel's answer: the device had to be restarted
+LOST: Any = object()  # returned in place of a kernel's answer if the device had to be restarted
 
 
 class ArraySpec(NamedTuple):
@@ -65,7 +65,7 @@ class Daemon(Protocol):
         """Copy to the device what the agent has written to a buffer."""
 
     def compute(self, table: str, call: BlockCall) -> Any:
-        """Run the kernel. Returns its answer, or LOST: then the agent writes the block again."""
+        """Run the kernel. Returns its answer, or LOST, after which the agent writes the block again."""
 
     def upload(self, table: str, call: BlockCall) -> None:
         """Copy what the kernel has written to the arrays that the agent reads."""
@@ -74,7 +74,7 @@ class Daemon(Protocol):
         """Release the workspace of a table."""
 
     def close(self) -> None:
-        """End, and leave nothing behind."""
+        """End the daemon, and leave nothing behind."""
 
 
 class Workspace:
@@ -121,7 +121,7 @@ class LocalDaemon(ABC):
 
 
 class CpuDaemon(LocalDaemon):
-    """The CPU of this process, on blocks."""
+    """Runs blocks on the CPU of this process."""
 
     def __init__(self, threads: int = 1):
         super().__init__()
@@ -137,7 +137,7 @@ class CpuWorkspace(Workspace):
 
     def __init__(self, spec: WorkspaceSpec, arrays: Mapping[str, np.ndarray], threads: int):
         self.arrays, self.cpu = arrays, Cpu(load(spec.source), threads)
-        for name in spec.kernels:  # now, so that no measured time includes compilation
+        for name in spec.kernels:  # compile them now, so that no measured time includes compilation
             self.cpu.kernels[name].compile()
         self.values = [
             {**spec.constants, **{n: arrays[n][buffer] if s.per_buffer else arrays[n] for n, s in spec.arrays.items()}}

@@ -31,7 +31,7 @@ class InProcess:
 
 @dataclass(frozen=True)
 class OwnProcess:
-    """A device in a process of its own, which counts as hung after `patience` seconds without a heartbeat."""
+    """A device in a separate process, which counts as hung after `patience` seconds without a heartbeat."""
 
     patience: float = BEAT_TIMEOUT
     device: str = CPU
@@ -88,8 +88,8 @@ NO_DAEMONS = DaemonSettings()
 
 
 def settings(daemons: Daemons | None, device: Any = CPU, workers: int | None = None) -> DaemonSettings:
-    """The settings for the options `daemons=` and `device=`; with `workers` (how many there are), the numbers of
-    workers that they name are checked."""
+    """The settings for the options `daemons=` and `device=`. With `workers` (their number), check the numbers of
+    workers that the options name."""
     if daemons is None:
         if not isinstance(device, Cuda):
             return NO_DAEMONS

@@ -28,7 +28,7 @@ Costs = defaultdict[str, CostFit]  # by kernel
 
 
 class DaemonHandle(NamedTuple):
-    """A daemon, and the costs of a program's blocks there as measured in all runs."""
+    """A daemon, and the costs of a program's blocks on it, as measured in all runs."""
 
     daemon: Daemon
     kind: DaemonKind
@@ -36,7 +36,7 @@ class DaemonHandle(NamedTuple):
 
 
 class Counters:
-    """Columns of the report that add up. The three stages count concurrently, so there is a lock."""
+    """Columns of the report that are added up. The three stages count concurrently, so there is a lock."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(COUNTER_COLUMNS, 0.0)

@@ -1,5 +1,5 @@
-"""A daemon in a process of its own, over shared memory, so that a failure of the device's runtime stays there. When the
-process dies or hangs, the agent starts another and has the block in flight computed again."""
+"""A daemon in a separate process, over shared memory, so that a failure of the device's runtime stays in that process.
+When the process dies or hangs, the agent starts another and has the block in flight computed again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEAT_TIMEOUT = 5.0  # seconds without a heartbeat after which a process counts a
 START_TIMEOUT = 60.0  # seconds that a process may take to start: it loads Numba, perhaps while others do the same
 BLOCK_TIMEOUT = 300.0  # seconds that a block may take: a device may hang while its process still sends heartbeats
 CHECK_INTERVAL = 0.1  # seconds between two checks of the heartbeat
-ATTEMPTS = 3  # to compute one block
+ATTEMPTS = 3  # attempts to compute one block
 
 
 class ProcessDaemon:
@@ -38,7 +38,7 @@ class ProcessDaemon:
         self.connection: Connection | None = None
         self.beat = np.zeros(1, np.int64)
         self.starts = 0
-        self.failures = 0  # consecutive ones
+        self.failures = 0  # consecutive failures
         self.lock = threading.Lock()  # one request at a time
 
     # -- the interface of daemons --------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class ProcessDaemon:
     # -- the process ---------------------------------------------------------------------------------------------------
 
     def _begin(self) -> bool:
-        """Start the process and open all tables there."""
+        """Start the process and open all tables in it."""
         own_end, child_end = socket.socketpair()
         arguments = ["-m", "dgraph.agents.child_process", str(child_end.fileno()), str(self.threads)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -110,7 +110,7 @@ class ProcessDaemon:
         return self._ask("open", table, spec, descriptor) is not LOST
 
     def _kill_process(self) -> None:
-        """Kill a process that is dead or hangs, and give up after several failures."""
+        """Kill a process that has died or hangs, and give up after several failures."""
         self._end()
         self.failures += 1
         if self.failures >= ATTEMPTS:
@@ -122,7 +122,7 @@ class ProcessDaemon:
 
     def _end(self, politely: bool = False) -> None:
         if self.connection is not None:
-            self.connection.close()  # which ends the process
+            self.connection.close()  # this ends the process
             self.connection = None
         if self.process is not None:
             if politely:
@@ -135,7 +135,8 @@ class ProcessDaemon:
     # -- requests and answers ------------------------------------------------------------------------------------------
 
     def _ask(self, what: str, table: str, value: Any = None, descriptor: int | None = None) -> Any:
-        """The answer, or LOST if there will be none. An exception raised there is raised here."""
+        """Return the answer to a request, or LOST if there will be none. An exception raised in the process is raised
+        here."""
         if self.connection is None:
             return LOST
         try:

@@ -16,12 +16,12 @@ ALIGNMENT = 64  # bytes: a cache line
 
 
 def size_of(specs: Mapping[str, ArraySpec]) -> int:
-    """Bytes that arrays take, each on cache lines of its own."""
+    """Bytes that arrays take, each on separate cache lines."""
     return max(ALIGNMENT, sum(map(_aligned, specs.values())))
 
 
 def arrays_in(memory: mmap.mmap, specs: Mapping[str, ArraySpec]) -> dict[str, np.ndarray]:
-    """The arrays, one after the other. Both processes derive their places from the same specs."""
+    """The arrays, one after another. Both processes derive their places from the same specs."""
     result, begin = {}, 0
     for name, spec in specs.items():
         count = int(np.prod(spec.shape))

@@ -53,7 +53,7 @@ class BlockRequest(Stages):
         while (answer := self.lane.daemon.compute(self.lane.table, work.call)) is LOST:
             self.lane.tally.add("restarts", 1)
             self.lost_daemon = True
-            again = self.download(work.block, work.call.buffer)  # the lost process may have written to it
+            again = self.download(work.block, work.call.buffer)  # the lost process may have written to the buffer
             work.call, work.places = again.call, again.places
         work.answer = answer
 
@@ -163,7 +163,7 @@ class MessageReceiver(Protocol):
 
 
 class Inboxes:
-    """The inboxes in the tables, as a Receiver that serves one daemon at a time."""
+    """The inboxes in the tables, as a MessageReceiver that serves one daemon at a time."""
 
     def __init__(self, cpu: Cpu, kernel: str, values: Mapping[str, Any]):
         self.cpu, self.kernel, self.values = cpu, kernel, values

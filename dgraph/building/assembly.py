@@ -43,7 +43,7 @@ def merge_repeats(
     directed: bool,
     skip_loops: bool,
 ) -> list[Any]:
-    """The edges with repeats merged. One task gets all edges whose first end is in a range; `ids` is for errors."""
+    """The edges with repeats merged. Each task gets all edges whose first end is in its range; `ids` is for errors."""
     buckets = max(1, len(workers.addresses))
     bounds = np.linspace(0, size, buckets + 1).astype(np.int64)
     tasks, numbering = [], None if ids is None else workers.share(ids)
@@ -134,7 +134,7 @@ def build_partitions(
 
 def _with_requests(workers: Workers, tasks: list[Any]) -> list[Any]:
     """The partitions that tasks assemble, each with the requests of its peers. (There is one task per partition and
-    worker; one per pair of partitions would cost more, half a millisecond each, than its work.)"""
+    worker. One per pair of partitions would cost half a millisecond each, more than its work.)"""
     halves = workers.hold(tasks)
     if workers.client is None:
         everything = [requests for _, requests in halves]
@@ -178,8 +178,8 @@ def build_single_partition(
 def build_in_ranges(
     chunks: list[NumberedChunk], ids: Numbering, order: str, mirror: bool, skip_loops: bool, threads_each: int
 ) -> Partition:
-    """The same, one range of rows after the other. Numbers are freed meanwhile, so not all numbers and rows are in
-    memory at once."""
+    """Like `build_single_partition`, but one range of rows after another. Numbers are freed along the way, so numbers
+    and rows are never all in memory at once."""
     rows = [chunk.ends(order)[0] for chunk in chunks]
     some = np.sort(np.concatenate([row[:: 1 + len(row) // SAMPLE] for row in rows]))
     bounds = np.unique([0, *some[np.arange(1, ROW_RANGES) * len(some) // ROW_RANGES], ids.size]).astype(np.int64)

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from dgraph.cluster.workers import Workers
 
 Tables = tuple[list[Any], pd.DataFrame]
-SUMS = {"i": "int64", "u": "uint64"}  # the types of sums, by the kind of what is added
-NAME = "dgraph-frame"  # of the tasks that only make tables the partitions of a lazy frame
+SUMS = {"i": "int64", "u": "uint64"}  # the types of sums, by the kind of the column
+NAME = "dgraph-frame"  # names the tasks that only wrap tables as partitions of a lazy frame
 
 
 def edges(graph: PartitionedGraph) -> dd.DataFrame:
     """Partition p of the frame holds the edges that the policy placed on partition p, in the form the user listed them.
 
     The rows come from the user's frame, since each edge has the number of its row. Merged repeats have the row of the
-    first, with merged values. An undirected edge is where the policy places its listed direction.
+    first, with merged values. An undirected edge is on the partition where the policy places its listed direction.
     """
     return _frame(graph.workers, *edge_tables(graph))
 
@@ -49,7 +49,7 @@ def vertices(graph: PartitionedGraph) -> dd.DataFrame:
 
 
 def edge_tables(graph: PartitionedGraph) -> Tables:
-    """Tasks that make the partitions of the frame of edges, and an empty frame of its types."""
+    """Return tasks that make the partitions of the frame of edges, and an empty frame with its types."""
     workers, source = graph.workers, graph.input_edges.edges
     merged = [] if graph.input_edges.rules.repeats in ("keep", "first") else _numeric(graph)
     chunks = graph.input_edges.by_number(merged, origin=True)
@@ -124,7 +124,7 @@ def _with_signed_ids(table: pd.DataFrame, ends: Sequence[str], kind: str) -> pd.
 
 
 def vertex_tables(graph: PartitionedGraph) -> Tables:
-    """The same for the frame of vertices."""
+    """Like `edge_tables`, for the frame of vertices."""
     workers, source = graph.workers, graph.input_edges.vertices
     where, numbering = workers.share(graph.placement), workers.share(graph.numbering)
     meta = pd.DataFrame({source.id: graph.numbering.id_type.restore(graph.numbering.ids(0, 0))})

@@ -22,12 +22,12 @@ from dgraph.partition.partition import Partition
 
 
 class ResultToSave(Protocol):
-    """A result that is saved beside the graph."""
+    """A result that is saved with the graph."""
 
     name: str
 
     def write(self, folder: Path, number: int) -> dict[str, Any]:
-        """Write its blocks. Returns what the manifest says of it, with its ``blocks``."""
+        """Write the blocks of the result. Returns its entry in the manifest, which includes the ``blocks``."""
 
 
 @retry_on_loss
@@ -41,14 +41,14 @@ def save(
 ) -> None:
     """Save a graph to a folder that all workers can reach; see `Graph.save`.
 
-    Everything is written to a temporary folder beside it, which takes its place at the end.
+    Everything is written to a temporary folder next to the target, which takes the target's place at the end.
     """
     folder = free_folder(path, overwrite)
     chosen = EdgeColumns.of(graph, _names(graph, columns))
     attributes = vertex_dtypes(graph)
-    saved_columns.described(attributes)  # refuses types that a saved graph does not have
+    saved_columns.described(attributes)  # refuses types that a saved graph cannot hold
     if graph.input_edges.saved is not None:
-        graph.partitioned()  # opens what was saved, so that all its orders are saved again
+        graph.partitioned()  # opens the saved partitions, so that all their orders are saved again
     orders = dict.fromkeys((*(graph.built.orders if graph.built else ()), "out"))
     held = _partitions(graph, list(orders), chosen)
     try:
@@ -141,7 +141,7 @@ def _write_vertices(graph: PartitionedGraph, folder: Path, dtypes: dict[str, Any
 
 
 def _without_errors(written: Sequence[Any]) -> Sequence[Any]:
-    """What tasks have written; raises the first error that one of them returned."""
+    """The results of tasks that write; raises the first error that one of them returned."""
     for one in written:
         if isinstance(one, Exception):
             raise one
@@ -152,7 +152,7 @@ def free_folder(path: Any, overwrite: bool) -> Path:
     """The folder to save to. Refuses a folder that exists, unless `overwrite` is set and it holds only a saved
     graph."""
     folder, replaces = local_folder(path), check_flag("overwrite", overwrite)
-    if folder.is_symlink():  # what it leads to is replaced, and not the link
+    if folder.is_symlink():  # replace the folder that the link leads to, not the link
         folder = folder.resolve()
     if not folder.exists():
         return folder

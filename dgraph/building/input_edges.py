@@ -61,7 +61,7 @@ class InputEdges:
     ):
         self.edges, self.vertices, self.rules = edges, vertices, rules
         self.workers, self.saved, self.stopwatch = workers, saved, Stopwatch()
-        self.rows: list[int] = saved.content["edges"] if saved else []  # in each piece of the edge frame
+        self.rows: list[int] = saved.content["edges"] if saved else []  # the rows of each piece of the edge frame
         self.fresh: list[Any] | None = None  # the numbered chunks, kept from numbering until the first build
         self._lent, self._lending = False, Lock()  # whether anything besides the build may still read `fresh`
         self.device_edges: DeviceEdges | None = None  # the edges on a GPU, kept until the first build
@@ -72,7 +72,7 @@ class InputEdges:
         self._vertex_pieces: list[Any] | None = None
 
     def anew(self, rules: EdgeRules | None = None) -> InputEdges:
-        """The same frames for another graph, with its own rules if given."""
+        """The same frames as the input of another graph, with other rules if given."""
         return InputEdges(self.edges, self.vertices, rules or self.rules, self.workers, self.saved)
 
     # -- sizes --------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class InputEdges:
         return self._numbering or self.number()
 
     def number(self) -> Numbering:
-        """Read and number the ids, unless that is done."""
+        """Read and number the ids, unless this is already done."""
         return retry(self.workers.client, self._number, self.forget_lost)
 
     def _number(self) -> Numbering:
@@ -151,13 +151,14 @@ class InputEdges:
     def by_number(self, columns: Sequence[str] = (), *, origin: bool = False) -> list[Any]:
         """The graph's edges by number, in chunks, with some columns; with `origin`, also the listed edge of each.
 
-        All rules are applied, except that loops stay if repeats are kept: then the reader must skip them.
+        All rules are applied, except that loops stay if repeats are kept; the reader must then skip them.
         """
         return self.by_rules(self.with_columns(self.as_listed(), columns, origin=origin))
 
     def chunks_to_build(self, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
-        """The graph's edges to build partitions from, and the same edges to place vertices by. The latter have no
-        columns, because a lazy frame would be read twice for them; but merging repeats reads all once."""
+        """Return the edges to build partitions from, and the same edges to place vertices by. The latter have no
+        columns, since a lazy frame would be read a second time for them; merging repeats reads every column once
+        anyway."""
         listed = self.as_listed(to_build=True)
         chunks = self.by_rules(self.with_columns(listed, columns))
         return chunks, chunks if self.rules.repeats != "keep" else self.by_rules(listed)

@@ -77,8 +77,8 @@ def _by_tables(
 
 
 def survey_and_pack(chunk: Chunk, alone: bool) -> tuple[Survey, Chunk | EncodedChunk]:
-    """The survey of a chunk, and the chunk in the form in which it waits for others: strings as codes, which need less
-    memory; integers in four bytes if they fit and nothing else refers to what they were read from."""
+    """The survey of a chunk, and the chunk in the form in which it waits for the others: strings as codes, which need
+    less memory; integers in four bytes if they fit and nothing else refers to what they were read from."""
     seen = survey(chunk)
     waits: Chunk | EncodedChunk = chunk
     if chunk.id_type.kind in ("string", "uuid"):
@@ -109,7 +109,7 @@ def renumber_chunk(chunk: Chunk, ids: Numbering, in_place: bool, encode: Callabl
 def renumber_lazy_chunk(
     chunk: Chunk, ids: Numbering, in_place: bool, encode: Callable[..., EncodedChunk]
 ) -> NumberedChunk:
-    """The same for a chunk of a lazy frame, which has been computed again."""
+    """Like `renumber_chunk`, for a chunk of a lazy frame, which has been computed again."""
     ids.check(chunk)
     return renumber_chunk(chunk, ids, in_place, encode)
 

@@ -254,7 +254,7 @@ class PartitionedGraph(NotPicklable):
         columns = {}
         for column in analysis.edge_columns:
             name = self.weight if column.name == "weight" and self.weight is not None else column.name
-            unweighted = column is WEIGHT and self.weight is None  # whatever columns there are
+            unweighted = column is WEIGHT and self.weight is None  # no matter which columns the edges have
             if unweighted or name not in self.edge_columns:
                 if column.name == "weight":
                     raise self.input_edges.edges.no_weight(f"{analysis.title} needs weights")
@@ -388,7 +388,7 @@ class PartitionedGraph(NotPicklable):
             else:
                 check_build_memory(
                     self, "building the graph", footprint_of([order], names)
-                )  # may read the chunks, so before they are freed
+                )  # this may read the chunks, so it must run before they are freed
                 now = self._without(now, missing)
                 now = self._build(order, names).with_orders_of(now)
             now = self.built = self._described(now.held, now.kept)

@@ -1,4 +1,4 @@
-"""Remarks of the validation: how each operation treats unusual features of a graph, after `docs/semantics.md`."""
+"""Validation remarks: how each operation treats unusual features of a graph, according to `docs/semantics.md`."""
 
 from __future__ import annotations
 

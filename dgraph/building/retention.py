@@ -1,12 +1,13 @@
 """The results on a cluster that a lazy frame reads. The frame keeps them there as long as it lives, and knows which
 client they belong to.
 
-Tasks name them by key alone, because the scheduler of that client has them. Dask would put futures into the tasks. If
-the scheduler runs in the client's process, as a LocalCluster's does, it turns them into futures of that client, and its
-logs keep a thousand messages to workers: the results would never be freed.
+Tasks refer to the results by key alone, because the scheduler of that client has them. Dask would put futures into the
+tasks. If the scheduler runs in the client's process, as a LocalCluster's does, it turns them into futures of that
+client, and its logs keep a thousand messages to workers, so the results would never be freed.
 
-Without a cluster, the frame's tasks fetch the results through its client. Another cluster is told that it does not have
-them when it is sent the tasks: its scheduler alone would only say that dependencies were lost.
+Without a cluster, the frame's tasks fetch the results through the frame's client. When the tasks are sent to another
+cluster, a `MissingResult` is put there under the same key, so that the error says where the results are; the scheduler
+of that cluster alone would only report lost dependencies.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from dgraph.cluster.waits import external_keys, gather_results, is_closed
 from dgraph.errors import InputError
 
 # The name of the threads in which schedulers turn frames into tasks. If Dask renames them, schedulers in this process
-# log a warning of tasks that differ, and use the results that they have all the same.
+# log a warning about tasks that differ, and use the results that they have all the same.
 OF_SCHEDULERS = "Dask-Offload"
 
 
 def refer_by_key(client: Any, tasks: Sequence[Delayed]) -> list[Delayed]:
-    """The tasks, which name what they read on the client's cluster by key alone."""
+    """The tasks, changed to refer to data on the client's cluster by key alone."""
     held: dict[Any, HeldResult] = {}
     by_name: list[Delayed] = []
     for task in tasks:
@@ -43,7 +44,7 @@ def refer_by_key(client: Any, tasks: Sequence[Delayed]) -> list[Delayed]:
 
 
 class HeldResult:
-    """A result on the cluster of one client. Called, it fetches the result to this process."""
+    """A result on the cluster of one client. Calling it fetches the result to this process."""
 
     def __init__(self, key: Any, client: Any):
         from distributed import Future
@@ -77,7 +78,7 @@ class HeldResult:
 
 
 class FrameTask(Delayed):
-    """A task that reads held results. Pickled, as for a scheduler, it is a usual Dask task without them."""
+    """A task that reads held results. Pickled for a scheduler, it is an ordinary Dask task without them."""
 
     __slots__ = ("_held",)
 
@@ -87,8 +88,8 @@ class FrameTask(Delayed):
 
     @property
     def dask(self) -> dict[Any, Any]:
-        """Its graph. A scheduler in this process calls this too, because Dask makes no second copy of a frame there; it
-        must not see tasks under the keys of results that it has."""
+        """The task's graph. A scheduler in this process reads this property too, since Dask does not copy a frame
+        there; it must not see tasks under the keys of results that it has."""
         for one in self._held:
             one.refuse_if_closed()
         if threading.current_thread().name.startswith(OF_SCHEDULERS):
@@ -102,7 +103,7 @@ class FrameTask(Delayed):
 
 
 class FetchingTask(Task):
-    """Fetches a held result. Pickled, it is only the name of the result."""
+    """Fetches a held result. When pickled, it becomes an alias for the key of the result."""
 
     __slots__ = ()
     func: HeldResult
@@ -113,7 +114,7 @@ class FetchingTask(Task):
 
 
 class MissingResult:
-    """What another cluster has in place of a result."""
+    """Stands in for a result on a cluster that does not have it."""
 
     def __init__(self, remedy: str):
         self.remedy = remedy

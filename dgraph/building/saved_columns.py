@@ -63,7 +63,7 @@ class EdgeColumns:
         return {name: dtype for name, dtype in self.dtypes.items() if name not in self.numbers}
 
     def described(self, blocks: Sequence[str]) -> list[str | Description]:
-        """What the manifest says of each column, given the dtypes of the blocks of numbers."""
+        """The manifest's entry for each column, given the dtypes of the blocks of numbers."""
         block_of = dict(zip(self.numbers, blocks, strict=True))
         return [
             self._of_numbers(block_of[name], dtype) if name in block_of else _described(name, dtype)
@@ -116,7 +116,7 @@ def _missing_and_large(piece: Any, names: list[str]) -> dict[str, tuple[bool, bo
 
 
 def _of_each_piece(graph: PartitionedGraph, function: Any, names: list[str]) -> list[Any]:
-    """What a function of a piece of the user's frame returns for some columns."""
+    """Apply a function to some columns of each piece of the user's frame; returns what it returns for each piece."""
     workers, edges = graph.workers, graph.input_edges
     if not names:
         return []
@@ -127,7 +127,7 @@ def _of_each_piece(graph: PartitionedGraph, function: Any, names: list[str]) -> 
 
 
 def with_rows(graph: PartitionedGraph, numbers: Sequence[str]) -> list[Any]:
-    """Partitions with edges by source, built anew, whose column `ROW` says which row of the user's frame each is."""
+    """Build partitions with edges by source, whose column `ROW` holds the row of each edge in the user's frame."""
     edges = graph.input_edges
     chunks, how = edges.by_number(numbers, origin=True), edges.rules.arc_options
     held = assembly.build_partitions(
@@ -152,7 +152,7 @@ def write_others(graph: PartitionedGraph, folder: Path, held: Sequence[Any], oth
 
 
 def is_listed(partition: Partition, directed: bool) -> np.ndarray | slice:
-    """Which edges of a partition stand for a listed one: an undirected edge has two."""
+    """A mask of the edges of a partition that stand for a listed edge; an undirected edge is stored twice."""
     out, numbers = partition.out, partition.numbers
     assert out is not None
     return slice(None) if directed else numbers[out.rows()] <= numbers[out.neighbours]

@@ -45,15 +45,15 @@ from dgraph.partition.policies import PartitionOptions
 from dgraph.partition.typed_columns import Description, cast_to_description, frame_of, is_description
 
 KIND, VERSION = "dgraph graph", 2
-OLDEST = 1  # has only edge columns of numbers, and vertices in Arrow's own notion of their types
+OLDEST = 1  # in this version, edge columns are only numbers, and vertices have whatever types Arrow gave them
 MANIFEST = "manifest.json"
 REMEDY = "save the graph again"
-ATTEMPTS = 5  # to open a graph while others are saved to the same folder
+ATTEMPTS = 5  # attempts to open a graph while others are saved to the same folder
 
 
 def _is_column(value: Any) -> bool:
-    """Whether `value` says how an edge column is saved: a block of numbers of a NumPy type, perhaps of another type in
-    the user's frame; or else in a table, with this description."""
+    """Whether `value` is a manifest's entry for an edge column: a block of numbers of a NumPy type, perhaps of another
+    type in the user's frame, or the description of a column in a table."""
     if isinstance(value, dict) and "block" in value:
         return is_number_type(value["block"]) and is_description(value.get("as"))
     return is_number_type(value) or is_description(value)
@@ -126,7 +126,7 @@ class SavedGraph:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turn errors of blocks into a StorageError, which says so if another graph was saved to the folder."""
+        """Turn errors of blocks into a StorageError, which says if the folder now holds another graph."""
         try:
             with refuse_mismatch(self.folder, REMEDY):
                 yield
@@ -280,7 +280,7 @@ class SavedGraph:
         return pd.concat([listed, self._table(name, attributes, shared, len(listed))], axis=1)
 
     def _table(self, name: str, columns: dict[str, Description], blocks: dict[str, Any], rows: int) -> pd.DataFrame:
-        """The columns in a block that is a table with so many rows."""
+        """The columns of a table of `rows` rows, which is saved as a block."""
         if not columns:
             return pd.DataFrame(index=pd.RangeIndex(rows))
         with self.reading():

@@ -1,7 +1,7 @@
 """A folder that appears complete or not at all, and replaces an older one in one step.
 
-A writer fills a folder beside the target. As long as it lives, it holds a lock on a file beside that: what writers that
-were killed have left is therefore known by its lock, and the next writer removes it.
+A writer fills a folder next to the target. As long as it lives, it holds a lock on a file next to that folder. So an
+unlocked folder was left by a writer that was killed, and the next writer removes it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from uuid import uuid4
 from dgraph.errors import StorageError
 
 HERE, EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
-MOMENT = 0.01  # seconds until a lock is tried again
+MOMENT = 0.01  # seconds before a lock is tried again
 
 
 @contextmanager
 def beside(folder: Path) -> Iterator[Path]:
-    """A new folder beside `folder`, for a writer to fill and then `put` in its place. Removed at the end if it is still
-    there, and so are the folders that had to be made above it."""
+    """A new folder next to `folder`, for a writer to fill and then `put` in its place. It is removed at the end if it
+    is still there; if the writer fails, the parent folders that had to be created are removed too."""
     made = _make_parents(folder)
     try:
         remove_leftovers(folder)
@@ -48,9 +48,9 @@ def beside(folder: Path) -> Iterator[Path]:
 
 
 def put(new: Path, folder: Path, *, replaces: bool) -> None:
-    """Put the complete folder `new`, of `beside`, in place. With `replaces`, an older one may be there: the two are
-    exchanged, and `new` is then the older one. Where the system cannot do that, the older one is renamed first, and put
-    back if the new one cannot be put in place."""
+    """Move the complete folder `new`, which `beside` created, into place. With `replaces`, an older folder may be
+    there: the two are exchanged, and `new` is then the older one. Where the system cannot do that, the older one is
+    renamed first, and restored if the new one cannot be moved into place."""
     if replaces and exchange(new, folder):
         return
     old = new.with_name(f"{new.name}.old")
@@ -67,7 +67,7 @@ def put(new: Path, folder: Path, *, replaces: bool) -> None:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Exchange two folders in one step. False if there are not two, or the system or file system cannot do that."""
+    """Exchange two folders in one step. False if one is missing, or if the system or file system cannot do that."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
@@ -76,8 +76,8 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what writers of `folder` that were killed have left beside it. If one was killed after it had moved the
-    older folder away, that is put back."""
+    """Remove the leftovers of writers of `folder` that were killed. If one was killed after it had moved the older
+    folder away, that folder is put back."""
     name = re.compile(re.escape(f".{folder.name}.") + r"([0-9a-f]{32})(\.old|\.lock)?")
     writers = {found[1] for path in folder.parent.iterdir() if (found := name.fullmatch(path.name))}
     for writer in writers:
@@ -101,8 +101,9 @@ def _lock_of(new: Path) -> Path:
 
 
 def _lock(path: Path, *, wait: bool = True) -> int:
-    """Lock a file, which is made if it is missing. Whoever unlocks it removes it first, so it may be another one by the
-    time it is locked. A file system without locks gives none, and then nothing is ever removed there."""
+    """Lock a file, which is created if it is missing. Whoever holds the lock removes the file before unlocking it, so
+    the path may name another file by then; if so, try again. Where the file system has no locks, leftovers are never
+    removed."""
     while True:
         file = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
         try:
@@ -130,7 +131,7 @@ def _release(path: Path, lock: int) -> None:
 
 
 def _make_parents(folder: Path) -> list[Path]:
-    """Make the folders above `folder`. Returns those that were missing, the lowest first."""
+    """Create the folders above `folder`. Returns those that were missing, the lowest first."""
     missing = [parent for parent in folder.parents if not parent.exists()]
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -141,7 +142,7 @@ def _make_parents(folder: Path) -> list[Path]:
 
 
 def _remove(empty: list[Path]) -> None:
-    """Remove folders, unless somebody has put something there."""
+    """Remove folders, except those that are no longer empty."""
     for path in empty:
         with suppress(OSError):
             path.rmdir()

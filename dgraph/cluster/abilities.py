@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Each worker is asked once. Its answers are kept as long as the client lives."""
+    """The capabilities of some workers. Each worker is asked once, and its answers are kept as long as the client
+    lives."""
 
     workers: Workers
 

@@ -101,7 +101,7 @@ def capacities(
 
 
 def speeds(workers: Workers, *, anew: bool = False) -> dict[str, float]:
-    """Edges per second of each worker; measured if this is unknown for a worker, or if `anew`."""
+    """Edges per second of each worker; measured if the speed of a worker is unknown, or if `anew` is set."""
     known, addresses = workers.capabilities.answers("edges per second"), workers.addresses
     if anew or not known.keys() >= set(addresses):
         known |= capacities(client=workers.client)

@@ -19,7 +19,7 @@ def refuse_pickling() -> NoReturn:
 
 
 class NotPicklable(ABC):
-    """The base class of such objects."""
+    """The base class of objects that stay in the process that made them."""
 
     @abstractmethod
     def _client(self) -> Any:

@@ -1,7 +1,7 @@
 """Retries work after the loss of a worker, on the workers that remain or have joined.
 
-Dask recomputes what it has tasks for. The rest is made again here: frames sent from this process, the state of a run,
-and results kept on the workers that computed them.
+Dask recomputes what it has tasks for. This module makes the rest again: frames sent from this process, the state of a
+run, and results kept on the workers that computed them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dgraph.native.hosts import backup_worker
 
 ATTEMPTS = 10  # losses during one piece of work; after more, something must be killing the workers
 GRACE = 8.0  # seconds to wait for a first worker
-PAUSE = 0.2  # seconds to wait after a loss, because the news of a lost worker comes in parts
+PAUSE = 0.2  # seconds to wait after a loss, because a lost worker is reported bit by bit
 
 T = TypeVar("T")
 
@@ -102,7 +102,7 @@ def replicate(workers: Workers, held: Sequence[Any]) -> list[Any]:
 
 
 def is_loss(error: BaseException) -> bool:
-    """Whether an error is due to the loss of a worker."""
+    """Whether an error was caused by the loss of a worker."""
     from distributed import CancelledError, KilledWorker
     from distributed.comm import CommClosedError
 

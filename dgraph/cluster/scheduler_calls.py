@@ -23,7 +23,7 @@ LONGEST_CACHED = 1.0  # seconds: workers report their memory no more often
 RECONNECT_TIMEOUT = 5.0  # seconds for a client that has lost the scheduler to reconnect; a call would wait for thirty
 
 
-Wait = Callable[[Client, Coroutine[Any, Any, Any]], Any]  # what the coroutine returns, however long that takes
+Wait = Callable[[Client, Coroutine[Any, Any, Any]], Any]  # returns the coroutine's result, however long that takes
 
 
 @dataclass
@@ -44,8 +44,8 @@ _known: WeakKeyDictionary[Client, ClientRecord] = WeakKeyDictionary()
 def worker_infos(client: Client, *, fresh: bool = True) -> dict[str, dict[str, Any]]:
     """What the scheduler knows about each worker; unless `fresh`, the answer may be a second old.
 
-    `client.scheduler_info` is no alternative: the client's own thread replaces its cache every two seconds by one
-    without workers.
+    `client.scheduler_info` cannot be used instead, because the client's own thread replaces its cache every two seconds
+    with one without workers.
     """
     known, now = _known.setdefault(client, ClientRecord()), time.monotonic()
     if fresh or now - known.asked > LONGEST_CACHED:
@@ -128,7 +128,7 @@ def _call(client: Client, handler: str, /, **arguments: Any) -> Any:
 
 
 def _request(client: Client, handler: str, /, **arguments: Any) -> Coroutine[Any, Any, Any]:
-    """The same as a coroutine, for calls that wait for workers."""
+    """Like `_call`, but returns a coroutine, for calls that wait for workers."""
     _check_connection(client)
     handle: Callable[..., Coroutine[Any, Any, Any]] = getattr(client.scheduler, handler)
     return handle(**arguments)

@@ -31,7 +31,7 @@ def task(function: Callable[..., Any], *arguments: Any, on: str | None = None, *
 
 def key_for(what: Any) -> str:
     """A new key for a task that calls a function, or for data: `dgraph-` and its name, in words that Dask's dashboard
-    shows. The dashboard groups tasks by the words before the first one that is not of letters only."""
+    shows. The dashboard groups tasks by the words before the first one that does not consist of letters only."""
     return f"{label(what)}-{uuid4()}"
 
 

@@ -29,7 +29,7 @@ from dgraph.phrases.phrases import warn
 
 CLIENT_INTERVAL = 1.0  # seconds between checks that the client is still open
 WORKERS_INTERVAL = 1.0  # seconds between checks of the workers
-SILENT = 20.0  # seconds without a heartbeat after which a worker is told to be silent; they come every half second
+SILENT = 20.0  # seconds without a heartbeat (workers send two per second) after which a worker is reported as silent
 STALL_TIMEOUT = 8.0  # seconds during which a worker is paused, none works, and no data move
 DONE = ("finished", "error")
 
@@ -40,7 +40,7 @@ def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lam
     """Wait until all futures have finished or failed, calling `look` once a second.
 
     `distributed.wait` would need a current client, and making one current changes Dask's scheduler for the whole
-    process. If another thread closes the client, its futures never end, so that is checked once a second, too.
+    process. If another thread closes the client, its futures never end, so that is also checked once a second.
     """
     watch = WorkerWatch(client)
     for future in futures:
@@ -80,7 +80,8 @@ def run_coroutine(client: Any, question: Coroutine[Any, Any, Any], look: Callabl
 
 
 def ask_all(client: Any, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-    """What the function returns on each worker, whatever tasks it is running; without those that fail."""
+    """Call a function on each worker, whatever tasks it is running. Returns the results, without those of failed
+    calls."""
     answers = client.run(function, *arguments, on_error="ignore", asynchronous=True)
     return dict(run_coroutine(client, answers))
 
@@ -94,8 +95,8 @@ def run_on_each(client: Any, workers: Sequence[str], function: Callable[..., Any
 def run_on_each_held(
     client: Any, workers: Sequence[str], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
 ) -> list[Any]:
-    """The same with separate arguments for each worker; the results stay on the workers. The first failure ends the
-    wait, because other workers may be waiting for the failed one."""
+    """Like `run_on_each`, but with separate arguments for each worker, and the results stay on the workers. The first
+    failure ends the wait, because other workers may be waiting for the failed one."""
     tasks, look = _submit_to_each(client, workers, function, arguments)
 
     def look_at_all() -> None:
@@ -174,14 +175,14 @@ def hearing_of_silence(told: Callable[[str], Any]) -> Iterator[None]:
 
 
 class WorkerWatch:
-    """Looks at the workers once a second during a wait. It detects that all have left, or that none continues because
-    memory is short, and warns of each that does not answer."""
+    """Checks the workers once a second during a wait. It detects that all have left, or that none continues because
+    memory is short, and reports each one that does not answer."""
 
     def __init__(self, client: Any):
         self.client, self.next = client, 0.0
         self.seen, self.since = None, 0.0
         self.heard: dict[str, tuple[float, float]] = {}  # the scheduler's time of the last heartbeat, and ours
-        self.silent: set[str] = set()  # those already told
+        self.silent: set[str] = set()  # silent workers that have already been reported
 
     def look(self) -> None:
         from dgraph.cluster.scheduler_calls import worker_infos

@@ -15,7 +15,7 @@ from dgraph.native.team import team
 from dgraph.tables.vertex_arrays import IN_PROCESS
 
 SMALLEST_RANGE = 1 << 13  # rows or edges: starting another thread for less costs more than it saves
-RANGES_PER_THREAD = 4  # per thread, so that no thread waits long for another
+RANGES_PER_THREAD = 4  # several for each thread, so that no thread waits long for another
 
 
 class Cpu:
@@ -41,8 +41,8 @@ class Cpu:
     def team(
         self, name: str, threads: int, values: Mapping[str, Any], beside: Sequence[Callable[..., Any]] = ()
     ) -> None:
-        """Run a kernel on several threads at once, which synchronise inside it. The functions `beside` join the team as
-        further members."""
+        """Run a kernel on several threads at once, which synchronise inside it. The functions in `beside` join the team
+        as further members."""
         kernel = self.kernels[name]
         arguments = kernel.names[3:]  # after rank, size and signals
         team(kernel, threads, *(values[argument] for argument in arguments), beside=beside)

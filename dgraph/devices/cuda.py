@@ -110,7 +110,7 @@ class CudaDevice:
         return queued
 
     def gather(self, name: str, lists: Iterable[RowList], values: Mapping[str, Any], low: int, high: int) -> None:
-        """Pull for those rows of some lists that are between low and high."""
+        """Run a pull for the rows of some lists that are between low and high."""
         scratch = self._scratch(name, len(values["neighbours"]))
         for rows in lists:
             ends = np.array([low, high], rows.host.dtype)  # with another type, `searchsorted` would cast all rows
@@ -157,7 +157,7 @@ class CudaDevice:
             return value.array
         if isinstance(value, DeviceArray):
             return value
-        if argument.name == "ids" or argument.name.startswith("incoming_"):  # mail, which is read once
+        if argument.name == "ids" or argument.name.startswith("incoming_"):  # mail is read only once
             return self.arrays.copy_to_scratch(argument.name, value)
         return self.memory.resident_copy(value)  # edges
 
@@ -173,7 +173,7 @@ class CudaDevice:
     def _count(self, slot: str, before: int = 0) -> DeferredCount:
         """The number of vertices that the next kernel lists."""
         if slot in self._counts:
-            int(self._counts[slot])  # read it before it is overwritten
+            int(self._counts[slot])  # read the old count before it is overwritten
         self.tally.clear(slot, slot)
         self._counts[slot] = DeferredCount(self.tally, slot, before)
         return self._counts[slot]

@@ -1,5 +1,5 @@
-"""Arrays on a device: CuPy's on a GPU (`gpu_memory.py`), NumPy's in the simulator, where they are just as inaccessible
-on purpose. All copies between host and device are made by methods of this module, which count them."""
+"""Arrays on a device: CuPy arrays on a GPU (`gpu_memory.py`), and NumPy arrays in the simulator, where they are
+deliberately just as inaccessible. Methods of this module make all copies between host and device, and count them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class DeviceArray:
 
     @cached_property
     def argument(self) -> Any:
-        """The form in which the compiler's kernels take it; made once, because that takes longer than a launch."""
+        """The array in the form that the compiler's kernels take; cached, because making it takes longer than a
+        launch."""
         return self.memory.argument(self.raw)
 
     @cached_property
@@ -58,15 +59,16 @@ class DeviceArray:
 
 
 class Memory:
-    """The memory of one device, in this class NumPy arrays. Allocations beyond the budget (in bytes) are refused."""
+    """The memory of one device; in this class, of NumPy arrays. Allocations beyond the budget (in bytes) are
+    refused."""
 
     xp: Any = np  # the array module
 
     def __init__(self, budget: int | None = None):
         self.budget = budget
         self.used = 0  # bytes
-        self.copied = self.copies = 0  # between host and device: bytes, and number of copies
-        self._residents: dict[int, tuple[Any, DeviceArray]] = {}  # by the id of an array of the host: a reference to it
+        self.copied = self.copies = 0  # bytes copied between host and device, and the number of copies
+        self._residents: dict[int, tuple[Any, DeviceArray]] = {}  # by the id of a host array: a reference, the copy
         self._counting = threading.RLock()  # any thread may release arrays at any time
         self._swept = -math.inf
 
@@ -84,7 +86,7 @@ class Memory:
             raise DeviceError(f"the device has no {size:,} bytes left: set a lower memory= of dg.Cuda") from error
 
     def counted(self, raw: Any) -> DeviceArray:
-        """Count an array of the device, by whatever library, as in use for as long as it is referenced."""
+        """Count an array on the device, made by any library, as in use for as long as it is referenced."""
         array = DeviceArray(self, raw)
         self._use(array.nbytes)
         weakref.finalize(array, self._use, -array.nbytes).atexit = False
@@ -111,7 +113,7 @@ class Memory:
         return device
 
     def resident_copy(self, array: np.ndarray) -> DeviceArray:
-        """The device copy of an array of the host, kept for as long as that array exists."""
+        """The device copy of a host array, kept for as long as that array exists."""
         if id(array) not in self._residents:
             device = self.to_device(array)
             self.wait()  # other threads may read it on other streams
@@ -119,7 +121,7 @@ class Memory:
         return self._residents[id(array)][1]
 
     def adopt(self, array: np.ndarray, raw: Any) -> None:
-        """Register an existing array of the device as the copy of an array of the host, if the budget allows it."""
+        """Register an existing array on the device as the copy of a host array, if the budget allows it."""
         if self.fits(raw.nbytes, SPARE_SHARE):
             self._keep(array, self.counted(raw))
 
@@ -160,11 +162,11 @@ class Memory:
 
     @property
     def default_budget(self) -> int | None:
-        """The budget of runs that have none."""
+        """The budget of runs for which none is set."""
         return None
 
     def begin(self, budget: int | None) -> None:
-        """Begin a run, which may have a budget of its own."""
+        """Begin a run, which may set a budget."""
         self.budget = budget or self.default_budget
 
     def give_back(self) -> None:
@@ -185,11 +187,11 @@ class Memory:
         return raw
 
     def pinned(self, size: int) -> np.ndarray:
-        """Bytes of host memory that the device can read and write by itself."""
+        """Bytes of host memory that the device can read and write directly."""
         return np.empty(size, np.uint8)
 
     def pin(self, array: np.ndarray) -> bool:
-        """Pin an array of the host so that the device can copy it in place; returns whether that succeeded."""
+        """Pin a host array so that the device can copy it in place; returns whether that succeeded."""
         return False
 
     def stage(self, number: int) -> AbstractContextManager[Any]:

@@ -28,7 +28,7 @@ Launch = Callable[..., Any]  # runs a kernel by name, over a number of rows, wit
 
 class DeferredCount:
     """A number that a kernel writes. It is read on first use, so that until then the host need not wait for the kernel.
-    The counts `beside` it are read with it."""
+    The counts in `beside` are read at the same time."""
 
     def __init__(self, tally: DeviceCounters, slot: str, before: int = 0, beside: Sequence[DeferredCount] = ()):
         self.tally, self.slot, self.before, self.beside = tally, slot, before, beside
@@ -130,7 +130,7 @@ class DeviceVertexArrays(VertexArrays):
             return super().edges(sides, ids)
         self.tally.clear(EDGES, REST[-1])
         if self._listed is not None:
-            self._listed.rest = {}  # the scratch is reused, and its senders are not split any more
+            self._listed.rest = {}  # the scratch is reused, so senders of the previous list are no longer split
         self._listed = ids
         known = not isinstance(ids.count, DeferredCount) or ids.count.value is not None
         for side, slot in zip(sides, REST[: len(sides)], strict=True):
@@ -238,7 +238,7 @@ class DeviceVertexArrays(VertexArrays):
     # -- scratch -------------------------------------------------------------------------------------------------------
 
     def scratch_array(self, name: str, count: int, dtype: Any) -> DeviceArray:
-        """Scratch of at least this length. The same name gives the same memory."""
+        """Scratch of at least this length. A name always refers to the same memory."""
         key = f"{name} {np.dtype(dtype)}"
         if key not in self._scratch or len(self._scratch[key]) < count:
             self._scratch.pop(key, None)  # first, because there may be no memory for both
@@ -255,7 +255,7 @@ class DeviceVertexArrays(VertexArrays):
             raise
 
     def copy_to_scratch(self, name: str, array: np.ndarray) -> DeviceArray:
-        """A copy of an array of the host in scratch."""
+        """A copy of a host array in scratch."""
         copy = self.scratch_array(name, array.size, array.dtype)[: array.size].reshape(array.shape)
         self.memory.put(copy, array)
         return copy

@@ -22,11 +22,11 @@ from dgraph.partition.ids.chunk import Chunk
 from dgraph.partition.ids.id_tables import EncodedChunk
 from dgraph.partition.ids.id_types import IdType
 
-BYTES_PER_ID = 64  # per id while they are sorted
+BYTES_PER_ID = 64  # bytes per id while ids are sorted
 
 
 def encode(chunk: Chunk, id_type: IdType) -> EncodedChunk:
-    """The same as `id_tables.encode`."""
+    """Like `id_tables.encode`, on a GPU if possible."""
     sides = chunk.sources, chunk.destinations
     if id_type.kind == "integer" and all(isinstance(side, np.ndarray) for side in sides):
         result = _in_order([id_type.fit(np.asarray(side)) for side in sides])
@@ -37,7 +37,7 @@ def encode(chunk: Chunk, id_type: IdType) -> EncodedChunk:
 
 
 def merge(pieces: Sequence[pa.Array]) -> tuple[pa.Array, list[np.ndarray]]:
-    """The same as `id_tables.merge`."""
+    """Like `id_tables.merge`, on a GPU if possible."""
     integers = len(pieces) > 1 and pa.types.is_integer(pieces[0].type)
     result = _in_order([np.asarray(piece) for piece in pieces]) if integers else None
     return id_tables.merge(pieces) if result is None else result

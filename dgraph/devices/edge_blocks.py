@@ -1,6 +1,6 @@
-"""The edges of a table on a device: all of them if they fit in its memory; otherwise they are streamed in blocks, the
-next being copied while kernels run over one. Blocks are consecutive rows; their length follows from measured costs
-(`pipeline/block_size.py`)."""
+"""The edges of a table on a device: all of them if they fit in its memory; otherwise they are streamed in blocks, and
+the next block is copied while kernels run over the current one. Blocks are consecutive rows; their length is chosen
+from measured costs (`pipeline/block_size.py`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BlockBuffer(NamedTuple):
 
 class EdgeBlocks:
     """Edges of the tables of one partition. `size` is the number of edges per block, "auto", or None to run the stages
-    one after the other."""
+    one after another."""
 
     def __init__(self, memory: Memory, size: int | str | None = "auto"):
         self.memory, self.block = memory, size
@@ -59,7 +59,7 @@ class EdgeBlocks:
             run({}, first, first + len(ends) - 1)
             return
         blocks = [Block(a + first, b + first, e) for a, b, e in self._cut(kernel, edges, ends, prepare)]
-        self.memory.wait()  # because stages use streams of their own
+        self.memory.wait()  # because stages use separate streams
         passage = BlockTransfer(self, kernel, edges, ends, first, run)
         if self.block is None or len(blocks) == 1:
             run_sequentially(passage, blocks)

@@ -33,15 +33,15 @@ class GpuMemory(Memory):
         self.xp = cupy
         self.failures = cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError
         super().__init__()
-        self._pins: dict[int, bool] = {}  # by the id of an array of the host
+        self._pins: dict[int, bool] = {}  # by the id of a host array
         self._external: dict[int, Any] = {}  # the compiler's stream objects, by address
         self._in_flight: dict[int, list[np.ndarray]] = {}  # by stream: arrays that the GPU may still be reading
         self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
         self.begin(None)
 
     def begin(self, budget: int | None) -> None:
-        """If cuDF has been imported meanwhile, use RMM's pool, because it takes most of the GPU. Without such a pool,
-        keep CuPy's own: RMM would allocate each array from the driver."""
+        """If cuDF has been imported by now, use RMM's pool, because it takes most of the GPU. Without such a pool, keep
+        CuPy's own, because RMM would allocate each array from the driver."""
         super().begin(budget)
         if "rmm" in sys.modules:
             from rmm import mr

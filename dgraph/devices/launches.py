@@ -1,8 +1,8 @@
 """Launches kernels: the only module that knows the compiler, numba-cuda.
 
 The compiler's own launch lays out every array again and looks up the stream, the context and the kernel: 0.1 ms for a
-dozen arrays, as long as a whole superstep should take. Here this is done once, by functions of numba-cuda that are not
-public. With a release in which they are missing or different, kernels are launched by the compiler itself.
+dozen arrays, as long as a whole superstep should take. This module does so only once, with functions of numba-cuda that
+are not public. If a release lacks these functions or has changed them, the compiler itself launches kernels.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dgraph.errors import DeviceError
 
 
 class CompilerLaunch:
-    """Launches a kernel by the compiler's public interface."""
+    """Launches a kernel through the compiler's public interface."""
 
     def __init__(self, dispatcher: Any):
         self.dispatcher = dispatcher
@@ -36,7 +36,7 @@ class CompilerLaunch:
 
 
 class FixedLaunch:
-    """Launches a kernel by the compiler's internal functions. The kernel is compiled for the declared types of its
+    """Launches a kernel through the compiler's internal functions. The kernel is compiled for the declared types of its
     arguments; other types are an error and never cause a second compilation."""
 
     def __init__(self, dispatcher: Any, arguments: Sequence[Argument]):
@@ -73,8 +73,8 @@ class FixedLaunch:
 
 
 class Launcher:
-    """Launches a kernel with arguments laid out in advance if this release of the compiler allows it, which the first
-    launch shows."""
+    """Launches a kernel with arguments laid out in advance if this release of the compiler allows it. The first launch
+    finds out."""
 
     def __init__(self, dispatcher: Any, arguments: Sequence[Argument]):
         self.dispatcher, self.has_launched = dispatcher, False
@@ -85,7 +85,7 @@ class Launcher:
             self.launcher.launch(blocks, threads, stream, arguments)
         except DeviceError:
             raise  # our own error
-        except Exception:  # nothing has been launched; a defective GPU fails the other way, too
+        except Exception:  # nothing has been launched; with a defective GPU, the other launch fails, too
             if self.has_launched:
                 raise
             self.launcher = self._by_compiler()

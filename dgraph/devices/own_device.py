@@ -57,7 +57,7 @@ class Device:
                 self.kernels[name].launch(max(blocks, self.fewest), self.block, self.memory.stream(), arguments)
             except NumbaError as error:
                 raise translate_compiler_error(self.source, name, error) from error
-            except Exception as error:  # the driver and the compiler's libraries have classes of their own
+            except Exception as error:  # the driver and the compiler's libraries define their own error classes
                 raise DeviceError(f"kernel {name} failed: {type(error).__name__}: {error}") from error
 
 
@@ -75,7 +75,7 @@ def _own_memory() -> Memory:
         return GpuMemory()
     except DeviceError:
         raise
-    except Exception as error:  # CuPy, and a driver that is too old for it, have classes of their own
+    except Exception as error:  # CuPy, and a driver that is too old for it, raise errors of their own classes
         raise DeviceError(
             f'the GPU cannot be used: {type(error).__name__}: {error}; fix its installation or use device="cpu"'
         ) from error

@@ -22,14 +22,14 @@ def simulate(module: ModuleType) -> None:
 
 @cache
 def share_arrays() -> None:
-    """Make the threads of a block share one array. If two threads ask at once, the simulator gives each its own and one
-    of them loses its values."""
+    """Make the threads of a block share one array. If two threads ask at the same time, the simulator gives each of
+    them a separate array, and the values in one of these are lost."""
     from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
     lock = threading.Lock()
 
     def array(self: Any, shape: Any, dtype: Any) -> np.ndarray:
-        line = sys._getframe(1)  # the simulator, too, identifies arrays by their line
+        line = sys._getframe(1)  # like this function, the simulator identifies arrays by their line
         with lock:
             return self._allocations.setdefault((line.f_code.co_filename, line.f_lineno), np.empty(shape, dtype))
 

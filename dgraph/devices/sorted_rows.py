@@ -18,12 +18,12 @@ from dgraph.errors import DeviceError
 from dgraph.partition import adjacency
 from dgraph.partition.adjacency import Adjacency, EdgeSlice
 
-BYTES_PER_ARC = 64  # per arc while arcs are sorted
-MOST_ROWS = 2**32 - 1  # rows: their numbers, and the end, must fit in 32 bits
+BYTES_PER_ARC = 64  # bytes per arc while arcs are sorted
+MOST_ROWS = 2**32 - 1  # row numbers, and the end, must fit in 32 bits
 
 
 def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency:
-    """The same as `adjacency.build`, which takes over if this process has no GPU or not enough memory on it."""
+    """Like `adjacency.build`, which takes over if this process has no GPU or not enough memory on it."""
     arcs = sum(len(one.keys) for one in edges)
     if arcs and num_rows < MOST_ROWS and not probe.missing_requirements():
         memory = own_device.own_memory()
@@ -73,17 +73,17 @@ def concatenate(xp: Any, pieces: list[Any]) -> Any:
 
 
 def to_gpu(memory: Memory, array: np.ndarray) -> Any:
-    """An array of the host on the GPU; it may be there already."""
+    """The GPU copy of a host array, which may already exist."""
     return (memory.resident_copy(array) if memory.has(array) else memory.to_device(array)).raw
 
 
 def to_host(memory: Memory, raw: Any) -> np.ndarray:
-    """A copy on the host of an array of the GPU."""
+    """A host copy of a GPU array."""
     return memory.get(DeviceArray(memory, raw))
 
 
 def _copy_of_resident(memory: Memory, raw: Any) -> np.ndarray:
-    """A copy on the host of an array of the GPU, which stays there as that array's device copy."""
+    """A host copy of a GPU array, which stays on the GPU as the device copy of the result."""
     array = to_host(memory, raw)
     memory.adopt(array, raw)
     return array

@@ -27,7 +27,7 @@ class DeviceCounters:
         self._read = {name: self._host[place].view(dtype) for name, (place, dtype) in places.items()}
 
     def clear(self, first: str, last: str) -> None:
-        """Set the numbers from `first` to `last` to 0, in the host's copy too, so that no old number is read again."""
+        """Set the numbers from `first` to `last` to 0, also in the host's copy, so that no old number is read again."""
         places = slice(self._places[first].start, self._places[last].stop)
         self.memory.fill(self._device[places], 0)
         self._host[places] = 0

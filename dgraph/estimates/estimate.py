@@ -28,7 +28,7 @@ from dgraph.phrases.phrases import format_count
 if TYPE_CHECKING:
     from dgraph.building.partitioned_graph import PartitionedGraph
 
-POLICIES = [name for name, one in policies.POLICIES.items() if one.by_rule]  # other cuts are known once they are made
+POLICIES = [name for name, one in policies.POLICIES.items() if one.by_rule]  # other cuts are known only once they exist
 SAMPLE = 1 << 16  # vertices to follow
 MERGING = 48  # bytes per edge while repeated edges are merged, before partitions are built
 
@@ -51,7 +51,7 @@ class Estimate:
 
     @property
     def policy(self) -> str | None:
-        """The policy that exchanges least among those that fit; None if none fits."""
+        """The policy that exchanges the least among those that fit; None if none fits."""
         fitting = self.frame[self.frame["fits"]]
         return None if fitting.empty else str(fitting["exchange"].idxmin())
 

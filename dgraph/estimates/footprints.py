@@ -1,7 +1,7 @@
-"""What each operation needs besides the graph's ids: edge orders, and bytes per vertex, edge and message.
+"""What each operation needs in addition to the graph's ids: edge orders, and bytes per vertex, edge and message.
 
 The numbers are measured peaks of array sizes; `tests/estimates/test_estimate.py` checks them. If an operation copies
-edges, for partitions of its own or to remove repeated edges, the bytes per edge include the copy.
+edges, for separate partitions or to remove repeated edges, the bytes per edge include the copy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class MemoryNeed:
     orders: tuple[str, ...] = ("out",)  # orders in which a partition holds its edges
     vertex_bytes: float = 0  # per local vertex
     edge_bytes: float = 0  # per edge, in addition to the orders
-    directed_bytes: float = 0  # per edge of a directed graph, in addition to those
+    directed_bytes: float = 0  # per edge of a directed graph, in addition to `edge_bytes`
     everywhere: float = 0  # per vertex of the whole graph, on every worker
 
 
@@ -35,7 +35,7 @@ class Footprint:
     gathers: bool = False  # whether its solver reads the values of all in-neighbours in every round
     simple: bool = False  # whether, with several partitions, it builds a graph without repeated edges
     both_ends: bool = False  # whether, with several partitions, these hold each directed edge at both ends
-    gathered: MemoryNeed | None = None  # for all vertices and edges, on the worker that gathers, besides its partition
+    gathered: MemoryNeed | None = None  # extra, on the worker that gathers, for all vertices and edges
 
 
 def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 SETTING = "dgraph.memory-check"  # in Dask's configuration; False disables the check
 PROCESS_BYTES = 240 << 20  # bytes of a worker without any graph: Python, libraries, kernels
-EDGE_BYTES, VERTEX_BYTES = 6, 16  # at the peak of a build of one order in this process, measured
+EDGE_BYTES, VERTEX_BYTES = 6, 16  # measured at the peak of a build of one order in this process
 SAFE_FACTOR = 16  # no estimate is made if the bound is less than 1/16 of the limit
 
 
 def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint) -> None:
     """Refuse to build partitions if a worker cannot hold one and what the operation computes from it. (Other partitions
-    may be on disk meanwhile.)"""
+    may be on disk at that time.)"""
     limit, workers = _limit(graph)
     if graph.client is None:
         _refuse_here(graph, what)
@@ -50,7 +50,7 @@ def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint) -> N
 
 
 def _refuse_here(graph: PartitionedGraph, what: str) -> None:
-    """Refuse in this process what cannot be held in any case."""
+    """Refuse a graph that does not fit in this process in any case."""
     arcs, vertices = graph.input_edges.num_arcs, graph.num_vertices
     need = EDGE_BYTES * arcs + VERTEX_BYTES * vertices
     refuse_beyond_memory(f"{what}: a graph of {vertices:,} vertices and {arcs:,} edges in this process", need)

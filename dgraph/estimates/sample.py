@@ -25,7 +25,7 @@ class Sample:
     """Sampled edges by vertex number."""
 
     chunk: NumberedChunk
-    vertices: int  # of the whole graph
+    vertices: int  # vertices of the whole graph
     edges: int
     share: float  # fraction of all edges that the chunk holds
     exact: bool
@@ -73,7 +73,7 @@ def sample(graph: PartitionedGraph) -> Sample:
     listed = len(graph.input_edges.vertices.id_range)
     size = max(listed, int(estimate_distinct(seen, share)) if share < 1 else len(seen))
     half = len(ends[0])
-    if listed:  # numbers over the whole range, so that the owners' ranges fall where they will in the graph
+    if listed:  # use numbers of the whole range, so that owners' ranges fall where they will in the graph
         numbers = np.concatenate(ends) - graph.input_edges.vertices.id_range.start
     chunk = NumberedChunk(numbers[:half].astype(np.uint32), numbers[half:].astype(np.uint32), {}, IDENTITY)
     return Sample(chunk, size, int(half / share), share, share == 1)

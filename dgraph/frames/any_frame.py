@@ -18,7 +18,7 @@ from dgraph.errors import ColumnError, WeightError
 @dataclass(frozen=True, eq=False)
 class LazyPieces:
     """A lazy frame without Dask's dataframes: a function for the frame without rows, and one for the tasks that make
-    its pieces. The names are Dask's."""
+    its pieces. Its attributes are named like Dask's."""
 
     empty: Callable[[], pd.DataFrame]
     to_delayed: Callable[[], list[Any]]
@@ -113,13 +113,13 @@ def frame_column(frame: Any, name: str) -> Any:
 
 
 _FILL_WEIGHTS = "fill or drop such rows, or make the graph with weight=None"
-# What `pandas.api.types.infer_dtype` calls columns of objects that are numbers.
+# The names that `pandas.api.types.infer_dtype` gives to object columns of numbers.
 _NUMERIC_KINDS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
 
 
 def is_numeric(frame: Any, name: str) -> bool:
-    """Whether the type of a column says that it holds real numbers, some of which may be missing; booleans are none.
-    Only a column of objects in memory is looked at."""
+    """Whether the type of a column holds real numbers, some of which may be missing; booleans do not count. Values are
+    inspected only in a column of objects in memory."""
     column = frame_column(frame._meta if is_lazy(frame) else frame, name)
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return is_numeric_type(column.type)
@@ -134,7 +134,7 @@ def is_numeric(frame: Any, name: str) -> bool:
 
 
 def is_numeric_type(kind: pa.DataType) -> bool:
-    """The same for an Arrow type. One without values (all are missing) counts as numbers."""
+    """Like `is_numeric`, for an Arrow type. The null type (all values are missing) counts as numeric."""
     types = pa.types
     return any(fits(kind) for fits in (types.is_integer, types.is_floating, types.is_decimal, types.is_null))
 

@@ -41,7 +41,7 @@ class EdgeSource:
     destination: str
     weight: str | None = None
     of_cudf: bool = False  # whether the user's frame is a cuDF frame; then results are too
-    unweighted: NoWeight = UNWEIGHTED_BY_CHOICE  # what is known if there is no weight
+    unweighted: NoWeight = UNWEIGHTED_BY_CHOICE  # if there is no weight: the columns that may have been meant
 
     @property
     def on_device(self) -> bool:
@@ -74,13 +74,13 @@ class EdgeSource:
         return f"{which}: make the graph with weight={columns[0]!r}{', say,' if several else ''} to use it"
 
     def warn_without_weight(self, operation: str) -> None:
-        """Warn if an operation that uses weights runs without, although columns may have been meant."""
+        """Warn if an operation that uses weights runs without them, although columns may have been meant as weights."""
         if self.possible_weights:
             remedy = f"{self.weight_remedy}, or with weight=None to count edges on purpose"
             warn(f"{operation} counts edges, because the graph has no weights; {remedy}", UnweightedWarning)
 
     def no_weight(self, needed: str) -> ColumnError:
-        """The error that an operation needs weights that the graph does not have."""
+        """The error for an operation that needs weights that the graph does not have."""
         return ColumnError(f"{needed}, but the graph has none; {self.weight_remedy}")
 
 

@@ -1,6 +1,6 @@
 """Readers and writers of graphs, one format per file, and generators. Building partitions is up to `building/`.
 
-`read_edge_list` and `write_edge_list` are in front of all formats: text in `text/`, columns in `columnar/`, graphs of
+`read_edge_list` and `write_edge_list` dispatch to all formats: text in `text/`, columns in `columnar/`, graphs of
 other libraries in `libraries/`, generators in `generate/`.
 
 Names are imported on first use, so that a module that needs one of them does not load every reader.

@@ -29,7 +29,7 @@ from dgraph.io.text.dialect import BLANKS
 
 
 class CudfFrames:
-    """Makes a lazy frame from blocks with cuDF, in place of `lazy.PandasFrames`."""
+    """Makes a lazy frame from blocks with cuDF, in place of `lazy_edges.PandasFrames`."""
 
     def __init__(self, workers: Workers):
         self.workers = workers
@@ -55,7 +55,7 @@ class CudfFrames:
 def _on_gpu(read: Callable, block: Any, *how: Any) -> pd.DataFrame | DeviceFrame:
     if lacks := missing_requirements(CUDF_PACKAGES):
         raise LostError(f"a GPU task was placed on a worker that lacks {' and '.join(lacks)}; run again")
-    own_device.own_memory().give_back()  # memory that our runs hold and cuDF cannot use
+    own_device.own_memory().give_back()  # cuDF cannot use memory that our runs hold
     return read(block, *how)
 
 
@@ -78,7 +78,7 @@ def parquet_block(
 
 
 def text_block(block: tuple, spec: Any, id_type: str, schema: pa.Schema, stays: bool) -> pd.DataFrame | DeviceFrame:
-    """Some lines. Anything unusual is left to the CPU reader, which reports the line of an error."""
+    """Read some lines of text. Anything unusual is left to the CPU reader, which reports the line of an error."""
     import cudf
 
     name, dialect, span = block
@@ -112,7 +112,7 @@ def _separator(delimiter: str, lines: bytes) -> str:
 
 
 def _on_device(columns: dict[str, Any], schema: pa.Schema) -> DeviceFrame | None:
-    """The columns of cuDF unchanged, if they are numbers with the types of the schema."""
+    """cuDF's columns unchanged, if they are numbers with the types of the schema."""
     fits = all(columns[field.name].dtype == np.dtype(field.type.to_pandas_dtype()) for field in schema)
     return DeviceFrame.from_cudf(columns) if fits else None
 

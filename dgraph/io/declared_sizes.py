@@ -1,4 +1,4 @@
-"""Sizes that files declare, or grow to when they are decompressed: checked before memory is allocated for them.
+"""Checks of the sizes that files declare, or grow to when decompressed, before memory is allocated for them.
 
 A header of a few bytes can declare billions of vertices, and a small compressed file can hold terabytes. A count is
 checked against the length of the file itself (a FileError if it cannot be true) and against free memory (a RoomError).
@@ -13,7 +13,7 @@ from dgraph.frames.sources import id_range
 from dgraph.native.free_memory import REMEDY, free_memory, refuse_beyond_memory, size_in_words
 
 VERTEX = 8  # bytes that a graph needs for each vertex, at least
-LOOK = 16 << 20  # bytes of content between two looks at the memory
+LOOK = 16 << 20  # bytes of content between two checks of free memory
 RESERVE = 64 << 20  # bytes that a reader leaves free
 RATIO, LARGE = 250, 256 << 20  # content beyond this multiple of its compressed bytes, and this size, is a bomb
 
@@ -21,7 +21,7 @@ RATIO, LARGE = 250, 256 << 20  # content beyond this multiple of its compressed 
 def items(path: Any, count: int, what: str, content: int | None, *, each: int = 1, line: int | None = None) -> None:
     """Refuse a header that declares more items than `content` bytes (None: unknown) can hold at `each` or more bytes
     per item."""
-    if content is not None and count * each > content + 1:  # the last line may have no end
+    if content is not None and count * each > content + 1:  # the last line may lack its line break
         problem = f"the header declares {count} {what}, but the file has only {content:,} bytes"
         raise FileError(problem, path=path, line=line, remedy="the file is truncated or its header is wrong")
 
@@ -46,10 +46,10 @@ def vertex_range(path: Any, start: int, stop: int, step: int = 1) -> range:
 
 
 class Growth:
-    """Watches what a stream has given so far, and stops it before memory runs out.
+    """Counts what a stream has returned so far, and stops reading before memory runs out.
 
     `packed` is the compressed stream that it decompresses, if any. `each` is the number of bytes that a reader needs
-    for each byte, if it reads the whole content before it parses.
+    for each byte of content, if it reads the whole content before it parses.
     """
 
     def __init__(self, path: Any, packed: Any = None, each: int = 0):
@@ -57,7 +57,7 @@ class Growth:
         self.content, self.next, self.free = 0, LOOK, 0
 
     def add(self, read: int) -> None:
-        """Count bytes that were read; now and then, look at the memory."""
+        """Count bytes that were read, and check free memory from time to time."""
         self.content += read
         if self.content >= self.next:
             self.next = self.content + LOOK

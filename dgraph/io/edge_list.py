@@ -1,4 +1,4 @@
-"""What a reader hands to `Graph.from_edges`: an edge table, and what the file says about it."""
+"""What a reader passes to `Graph.from_edges`: an edge table, and the file's metadata."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class EdgeList:
     weight: str | None = None
     directed: bool | None = None  # None: the file does not say
     vertices: Any = None  # a range of ids, or a table whose first column lists ids; may include isolated vertices
-    unweighted: NoWeight = UNWEIGHTED_BY_CHOICE  # what is known if there is no weight
+    unweighted: NoWeight = UNWEIGHTED_BY_CHOICE  # if there is no weight: the columns that may have been meant
 
     def graph(self, directed: bool | None = None, vertices: Any = None, **options: Any) -> Graph:
-        """The graph of these edges, as `Graph.from_edges` makes it with further options."""
+        """Build the graph of these edges with `Graph.from_edges`, which gets the further options."""
         return Graph.from_edges(
             self.edges,
             source=self.source,
@@ -68,8 +68,8 @@ def choose_columns(
     columns: Any,
     numeric: Callable[[str], bool] = lambda name: False,
 ) -> tuple[list[str], str | None, NoWeight]:
-    """(the columns to read, the weight, what may have been meant if there is none), where the source, the destination
-    and the weight come first.
+    """(The columns to read, the weight, the columns that may have been meant if there is none); the source, the
+    destination and the weight come first.
 
     `find` maps an option and its value to a column. By default, the ends are the first two columns. `numeric` says
     whether a column holds numbers: weight="auto" takes such a column if it is called `weight`.

@@ -137,7 +137,7 @@ def open_bytes(path: str | os.PathLike, each: int = 0) -> BinaryIO:
 
 
 def length(path: str | os.PathLike) -> int | None:
-    """The bytes that a file holds; None if it is compressed, or if its file system does not say."""
+    """The number of bytes in a file; None if it is compressed, or if its file system does not report it."""
     fs, inner = filesystem(path)
     try:
         return None if split_suffix(path)[2] else fs.size(inner)
@@ -146,8 +146,8 @@ def length(path: str | os.PathLike) -> int | None:
 
 
 def read_bytes(path: str | os.PathLike, each: int = 1, most: int | None = None) -> bytes:
-    """All decompressed bytes of one file, of which the reader needs `each` bytes of memory for each. Refuses a file of
-    more than `most`."""
+    """All decompressed bytes of one file, for a reader that needs `each` bytes of memory per byte. Refuses a file of
+    more than `most` bytes."""
     with open_bytes(path, each) as stream:
         if most is None:
             data = stream.read()

@@ -97,11 +97,11 @@ def _fields(format: str) -> list[str]:
     return [one.name for one in fields(FORMAT_VALUES[format])] if format in FORMAT_VALUES else []
 
 
-OPTIONS = tuple(_fields("text"))  # Parquet has some of them
+OPTIONS = tuple(_fields("text"))  # Parquet has a subset of these
 
 
 def name_of_format(given: Any) -> str | None:
-    """The option `format=` as a name, for which a value may stand."""
+    """The name of a format, given the option `format=` as a name or as a value with options."""
     if given is None or isinstance(given, str):
         return given
     for name, made in FORMAT_VALUES.items():
@@ -113,7 +113,8 @@ def name_of_format(given: Any) -> str | None:
 
 
 def format_with(path: str | os.PathLike, name: str, options: Mapping[str, Any]) -> Any:
-    """The value of a format with these options, as the command line and suites of benchmarks give them one by one."""
+    """The value of a format with these options, for the command line and benchmark suites, which pass them one by
+    one."""
     for option, given in options.items():
         if option not in _fields(name):
             others = " and ".join(other for other in FORMAT_VALUES if option in _fields(other))

@@ -36,7 +36,7 @@ _SUFFIXES = {suffix: name for name, module in FORMATS.items() for suffix in modu
 ALIASES = {suffix[1:]: name for suffix, name in _SUFFIXES.items()}
 ALIASES |= {"ldbc": "graphalytics", "matrixmarket": "matrix_market"}
 _KNOWN = " ".join(_SUFFIXES)
-# what a format module may say beside SUFFIXES, read and write
+# what a format module may define in addition to SUFFIXES, read and write
 _ONE_BASED = tuple(name for name, module in FORMATS.items() if getattr(module, "COUNTS_FROM_ONE", False))
 _COMPRESSED = tuple(name for name, module in FORMATS.items() if getattr(module, "COMPRESSED", False))
 _MAGIC = {name: module.MAGIC for name, module in FORMATS.items() if hasattr(module, "MAGIC")}
@@ -137,13 +137,14 @@ def usual_weight(format: Any, weight: Any) -> Any:
 
 
 def type_of_ids(path: str | os.PathLike, name: str, id_type: str | None) -> dict[str, str]:
-    """The option `id_type` for the reader of a format; an OptionError if the format itself says what ids are."""
+    """The option `id_type` for the reader of a format; an OptionError if the format itself determines the type of
+    ids."""
     if id_type is None:
         return {}
     if "id_type" in inspect.signature(FORMATS[name].read).parameters:
         return {"id_type": id_type}
     if id_type == "int64" and name in _ONE_BASED:
-        return {}  # as always
+        return {}  # ids are always integers here
     raise OptionError(
         f"{path}: {name} has no option id_type={id_type!r}: the file says what its ids are (leave it out)"
     )

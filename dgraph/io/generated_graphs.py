@@ -19,7 +19,7 @@ from dgraph.io.declared_sizes import VERTEX
 from dgraph.native.free_memory import refuse_beyond_memory
 
 BLOCK = 1 << 21  # edges per task
-PARTITIONED = 4  # bytes of an edge in a partition, at least
+PARTITIONED = 4  # the least number of bytes per edge in a partition
 
 
 @known_options(Graph.from_edges)
@@ -304,8 +304,8 @@ def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
 
 
 def _check_memory(generator: generate.Generator, workers: Workers) -> None:
-    """Refuse, before anything is drawn, what cannot be held: the columns of all edges in this process; on a cluster,
-    where edges may be on disk while partitions are built, the partitions."""
+    """Refuse a graph that does not fit in memory, before anything is drawn. In this process, the columns of all edges
+    must fit; on a cluster, where edges may be on disk while partitions are built, only the partitions."""
     rows, vertices = generator.expected_rows, generator.num_vertices
     edge, free = sum(dtype.itemsize for dtype in generator.columns.values()), None
     if workers.client is not None:

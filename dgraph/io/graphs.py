@@ -218,7 +218,7 @@ def write_edges(
 
 
 def _as_range(vertices: pd.DataFrame) -> Any:
-    """Consecutive integers without attributes as a range, which formats without a list of vertices can hold, too."""
+    """Consecutive integers without attributes as a range, which even formats without a list of vertices can hold."""
     ids = vertices.iloc[:, 0]
     if len(vertices.columns) > 1 or ids.dtype.kind not in "iu" or ids.empty or ids.max() >= 2**63:
         return vertices

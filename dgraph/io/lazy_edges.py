@@ -48,7 +48,7 @@ def lazy_edge_list(
 ) -> EdgeList:
     """Like `read_edge_list`, but reads only the heads of files at first. Quoted values must not contain line breaks.
 
-    `by` makes frames from blocks, by default with pandas. `block_size` is that of text whose format leaves it open.
+    `by` makes frames from blocks, by default with pandas. `block_size` is for text whose format does not set it.
     """
     by = by or PandasFrames()
     name = format_of(path, format)
@@ -117,7 +117,7 @@ def _plain(schema: pa.Schema, chosen: Sequence[str], weight: str | None) -> pa.S
     fields = []
     for field in (schema.field(name) for name in chosen if name in schema.names):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if field.name == weight and pa.types.is_decimal(kind):  # pandas has objects, which Dask turns into text
+        if field.name == weight and pa.types.is_decimal(kind):  # pandas would hold objects, which Dask turns into text
             kind = pa.float64()
         elif field.name in chosen[:2] and is_integer_type(kind) and not pa.types.is_integer(kind):
             kind = pa.int64()

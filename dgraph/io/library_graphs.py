@@ -209,7 +209,7 @@ def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
 
 
 def _without_ends(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of `Graph.from_edges`, except for those that the other library's graph says itself."""
+    """Check options for `Graph.from_edges`. They must not name the ends, which the other library's graph determines."""
     for name in ("source", "destination"):
         if name in options:
             raise OptionError(

@@ -35,7 +35,7 @@ def _split_chain(url: str) -> tuple[str, str, str]:
 
 
 def absolute_path(path: str | os.PathLike) -> str:
-    """The path in a form that also holds for workers, which may run in another folder."""
+    """The path in a form that is also valid on workers, which may run in another folder."""
     chain, colons, last = os.fspath(path).rpartition("::")
     if not last or "://" in last:
         return os.fspath(path)
@@ -54,8 +54,9 @@ def filesystem(path: str | os.PathLike) -> tuple[Any, str]:
 
 
 def expand(path: str | os.PathLike, suffixes: tuple[str, ...] = ()) -> list[str]:
-    """The files that a path, a glob or a folder stands for, sorted. From a folder come the files with one of the
-    suffixes, or, if there are none, those without a suffix. A glob that matches only folders stands for their files."""
+    """A sorted list of the files that a path, a glob or a folder stands for. A folder stands for its files with one of
+    the suffixes or, if there are none, those without a suffix. A glob that matches only folders stands for their
+    files."""
     fs, inner = filesystem(path)
     try:
         if fs.isfile(inner):

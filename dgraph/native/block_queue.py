@@ -6,7 +6,7 @@ team share its arrays:
     place    the position of each block in the heap; below zero, its status
     keys     the key of each block
     live     for each block, the L1 norm of the changes since it was last taken
-    board    counters, each on a cache line of its own
+    board    counters, each on a separate cache line
     limits   the options of the call
 """
 
@@ -35,9 +35,10 @@ STARTED = 10 * LINE  # by rank: how many blocks were done when it took its curre
 SHIFT, BLOCKS, OWNED, BUDGET, SWEEP, CYCLIC, TOGETHER, BOUND, FIRST = range(9)
 NEVER = np.int64(1 << 62)
 ALL = np.int64(1 << 56)  # edges: more than any call reads
-# Statuses in `place`. A block at work that is put again enters the heap once it is done, so no block has two writers.
+# Statuses in `place`. A block that is put again while a thread works on it enters the heap only when that thread is
+# done, so no block has two writers.
 ABSENT, AT_WORK, AGAIN = -1, -2, -3
-NONE, LATER = -1, -2  # instead of a block: this call is over; nothing to do at the moment
+NONE, LATER = -1, -2  # returned instead of a block: this call is over; there is nothing to do at the moment
 SPINS = 200
 FURTHER = 4.0  # see `last_key`; with 1, a sixth fewer edges are read, but blocks take 2.6 times as many turns
 PATIENCE = 50_000.0  # nanoseconds: a slowed-down thread sleeps once it owes more than this
@@ -61,7 +62,7 @@ def new_queue(blocks: int, threads: int) -> dict[str, np.ndarray]:
 
 @part
 def lock(board):
-    """Wait for the lock. It is only ever held for a few stores."""
+    """Wait for the lock. Threads hold it only for a few stores."""
     spins = 0
     while not compare_and_swap(board, LOCK, 0, 1):
         spins += 1
@@ -96,7 +97,7 @@ def waits(here):
 
 @part
 def insert(b, heap, place, keys, board):
-    """Put block b on the heap, or move it up. Hold the lock."""
+    """Put block b on the heap, or move it up. The caller must hold the lock."""
     i, key = place[b], keys[b]
     if i < 0:
         i = board[COUNT]
@@ -113,7 +114,7 @@ def insert(b, heap, place, keys, board):
 
 @part
 def pop(heap, place, keys, board):
-    """Take the block with the smallest key off the heap, which must not be empty. Hold the lock."""
+    """Take the block with the smallest key off the heap, which must not be empty. The caller must hold the lock."""
     first = heap[0]
     count = board[COUNT] - 1
     board[COUNT] = count
@@ -138,7 +139,8 @@ def pop(heap, place, keys, board):
 
 @kernel
 def take(rank, heap, place, keys, board, limits):
-    """The next block. If no block waits: LATER while others are at work, since they may add some, else NONE."""
+    """The next block. If no block waits: LATER while other threads are at work, since they may add blocks; else
+    NONE."""
     lock(board)
     if limits[SWEEP]:
         b = board[CURSOR] if board[CURSOR] < limits[BLOCKS] else NONE
@@ -158,8 +160,9 @@ def take(rank, heap, place, keys, board, limits):
 
 @kernel
 def next_block(rank, size, signals, heap, place, keys, board, limits):
-    """The next block for this thread. With `TOGETHER`, threads meet before each block. Otherwise, threads only wait
-    while one is still at a block since when more than `BOUND` others were done: no value is older than that."""
+    """The next block for this thread. With `TOGETHER`, threads meet before each block. Otherwise, threads wait only
+    while one of them is still at a block and more than `BOUND` others have been done since it took that block. So no
+    value is older than that."""
     if limits[TOGETHER]:
         barrier(size, signals)
         over = board[EDGES] >= limits[BUDGET] or (board[COUNT] == 0 and not limits[SWEEP])
@@ -190,8 +193,8 @@ def oldest(size, board):
 
 @kernel
 def finish(b, rank, fired, edges, pace, owed, heap, place, keys, board):
-    """Block b is done. `pace` slows threads down for tests: nanoseconds per edge. Returns how many nanoseconds this
-    thread now owes."""
+    """Mark block b as done. `pace` slows threads down for tests: nanoseconds per edge. Returns how many nanoseconds
+    this thread now owes."""
     owed += pace[rank] * edges
     if owed > PATIENCE:
         _sleep(np.uint32(owed / 1000))
@@ -231,7 +234,7 @@ def last_key(b, heap, keys, board, limits):
 
 @kernel
 def changed(b, change, size, heap, place, keys, live, board, limits):
-    """The input of block b has changed by `change`. The block moves up when its changes have doubled."""
+    """Record that the input of block b has changed by `change`. The block moves up when its changes have doubled."""
     if size > 1:
         now = atomic_add(live, b, change) + change
     else:
@@ -247,7 +250,7 @@ def changed(b, change, size, heap, place, keys, live, board, limits):
 
 @kernel
 def improved(b, key, heap, place, keys, board, limits):
-    """A message waits in block b; the smaller its key, the better."""
+    """Record that a message waits in block b; the smaller its key, the better."""
     known = waits(atomic_load(place, b))
     if limits[CYCLIC]:
         if not known:

@@ -12,7 +12,7 @@ from typing import Any
 
 from dgraph.errors import OptionError, RoomError
 
-LIMIT = "DGRAPH_MEMORY"  # a variable of the environment: bytes that each process may use, such as "4 GiB"
+LIMIT = "DGRAPH_MEMORY"  # an environment variable: bytes that each process may use, such as "4 GiB"
 MEMBERSHIP = Path("/proc/self/cgroup")  # the control groups of this process
 GROUPS = Path("/sys/fs/cgroup")  # where their limits are
 UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
@@ -35,7 +35,7 @@ def _machine() -> int:
 
 
 def _control_groups() -> int:
-    """What the process's control group leaves, and those around it."""
+    """The bytes that the process's control group and the groups around it leave."""
     left = sys.maxsize
     with suppress(OSError):
         for line in MEMBERSHIP.read_text().splitlines():
@@ -55,7 +55,7 @@ def _control_groups() -> int:
 
 
 def _left_in(group: Path, limit: str, usage: str, cache: str) -> int:
-    """What a control group leaves; files that it only caches make room."""
+    """The bytes that a control group leaves; files that it only caches count as free."""
     with suppress(OSError, ValueError):  # there is no such group, or no limit: "max"
         most, used = (int((group / name).read_text()) for name in (limit, usage))
         found = re.search(rf"^{cache} (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE)
@@ -92,13 +92,13 @@ def parse_bytes(text: str) -> int | None:
 
 
 def size_in_words(size: int) -> str:
-    """A number of bytes as people read it: "1.50 GiB"."""
+    """A number of bytes in readable form: "1.50 GiB"."""
     units = ("TiB", 40), ("GiB", 30), ("MiB", 20), ("kiB", 10)
     return next((f"{size / (1 << bits):,.2f} {unit}" for unit, bits in units if size >= 1 << bits), f"{size} bytes")
 
 
 def refuse_beyond_memory(what: str, need: int, free: int | None = None) -> None:
-    """Raise a RoomError if `what` needs more bytes than there are."""
+    """Raise a RoomError if `what` needs more bytes than are free."""
     if need > (free := free_memory() if free is None else free):
         raise RoomError(
             f"{what} need about {size_in_words(need)} of memory, but only {size_in_words(free)} are free ({REMEDY})"
@@ -107,7 +107,7 @@ def refuse_beyond_memory(what: str, need: int, free: int | None = None) -> None:
 
 @contextmanager
 def explain_lack_of_memory(what: Any, doing: str = "read it") -> Iterator[None]:
-    """In the block, a lack of memory raises a RoomError with the sizes. `what` is a file, or what is made."""
+    """Turn a lack of memory in the block into a RoomError with the sizes. `what` is a file, or what is being made."""
     try:
         yield
     except MemoryError as error:

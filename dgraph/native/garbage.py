@@ -14,7 +14,8 @@ _inside, _was_on = 0, False  # how many threads are in the body, and whether col
 
 @contextmanager
 def defer_collection() -> Iterator[None]:
-    """Disable garbage collection in the body. Of several threads, the first turns it off and the last turns it on."""
+    """Disable garbage collection in the body. Of several threads, the first turns it off and the last turns it on
+    again."""
     global _inside, _was_on
     with _lock:
         if not _inside:

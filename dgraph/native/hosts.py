@@ -31,8 +31,8 @@ def share_of_cores(workers: Sequence[str], worker: int, cores: Sequence[int]) ->
 
 
 def own_cores(workers: Sequence[str], worker: int) -> set[int]:
-    """The same for the worker of this process. Empty if the system has no CPU affinity, or if this process may not use
-    all cores, because its affinity has already been set."""
+    """Like `share_of_cores`, for the worker of this process. Empty if the system has no CPU affinity, or if this
+    process may not use all cores, because its affinity has already been set."""
     usable = all_cores()
     return share_of_cores(workers, worker, sorted(usable)) if len(usable) == os.cpu_count() else set()
 

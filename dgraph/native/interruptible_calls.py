@@ -1,5 +1,5 @@
 """Calls that Ctrl-C can end. Python handles signals only in its main thread, and only between bytecodes, but a kernel
-may run for long. So another thread makes the call, and the main thread waits."""
+may run for a long time. So another thread makes the call, and the main thread waits."""
 
 from __future__ import annotations
 

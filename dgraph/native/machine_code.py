@@ -26,8 +26,8 @@ REMEDY = (
     "own, on a disk with free space"
 )
 
-problems: list[str] = []  # holds the first one, which is the only one to be warned of
-_compiler: Any = njit  # its annotations lack half of its options
+problems: list[str] = []  # holds the first problem, the only one that causes a warning
+_compiler: Any = njit  # its type annotations lack half of its options
 
 
 def _without_linear_algebra() -> None:
@@ -69,10 +69,10 @@ def part_of_kernels(**options: Any) -> Callable[[Callable], Any]:
 
 
 # For parts that return no array. An undocumented option of Numba turns reference counting off: the threads of a team
-# pass the same arrays around, and would all write to the same counters.
+# pass the same arrays around, and would otherwise all write to the same counters.
 scalar_part = part_of_kernels(_nrt=False)
-# The same for parts that run for every edge, or for every few waiting vertices: LLVM inlines them. A call passes all
-# fields of each array; for tables of ten arrays that takes longer than many a step on a path. (Numba's own
+# For parts that run for every edge, or for every few waiting vertices, so that LLVM inlines them. A call passes all
+# fields of each array; for tables of ten arrays, that takes longer than many a step on a path. (Numba's own
 # inline="always" takes four times as long to compile.)
 inlined = part_of_kernels(_nrt=False, forceinline=True)
 
@@ -110,7 +110,7 @@ class LazyKernelCache(NullCache):
             warn_uncached(error)
             return NullCache()
         folder = Path(files.cache_path)
-        with_source = folder.parent == Path(self._function.__code__.co_filename).parent  # then it is as safe as that
+        with_source = folder.parent == Path(self._function.__code__.co_filename).parent  # then as safe as the source
         if not with_source and (why := distrusted(folder, stat.S_IWOTH)):
             warn_uncached(OSError(f"{folder} {why}"))
             return NullCache()
@@ -119,7 +119,8 @@ class LazyKernelCache(NullCache):
         called = sorted({part.__code__.co_filename for part in parts})
         stamps = [(Path(name).name, *(_stamp_of(name) or ())) for name in called]
         numbers = sorted(set().union(*map(_numbers_in, parts)))
-        # Part of the version, which is compared before types are unpickled, whose classes may no longer exist.
+        # The stamps become part of the version, which Numba compares before it unpickles types, whose classes may no
+        # longer exist.
         files._cache_file._version = (files._cache_file._version, *stamps, *numbers)
         return files
 

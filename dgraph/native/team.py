@@ -1,6 +1,6 @@
 """A team: threads that run one compiled kernel in parallel, from the first round of an algorithm to the last.
 
-They meet at barriers inside the kernel. A barrier costs a microsecond, a hand-over between Python threads fifty. The
+They meet at barriers inside the kernel. A barrier costs a microsecond, a handover between Python threads fifty. The
 kernels of a team must never raise: a thread that leaves early would keep the others waiting forever. Kernels of many
 rounds check `stopped` after a barrier, where all threads see the same value.
 """
@@ -25,16 +25,16 @@ from dgraph.native.machine_code import cached_njit, part_of_kernels
 STOP = 8  # in `signals`: set once the result is no longer wanted
 ARRIVED, ROUND, STOPPED = 0, 16, 17  # in `signals`: the threads waiting; the number of meetings; STOP at the last one
 SPINS = 2000  # a thread checks the round this often before it yields its core
-# The edges that make a thread worth starting and waiting for: measured on two cores, where most operations break even
-# at twice as many. On many cores, no more threads are started than have this many edges each.
+# The number of edges that makes a thread worth starting and waiting for. On two cores, most operations were measured to
+# break even at twice as many. On many cores, only so many threads are started that each has this many edges.
 LOOKS = 1 << 19
-LINE = 16  # words apart, so that counters are on cache lines of their own
+LINE = 16  # words between two counters, so that each is on a separate cache line
 ONE = uint64(1)  # for uint64 indices: adding a signed 1 would make them floats
 _larger = 1  # see `scale_threads`
 
 kernel = cached_njit()
 part = part_of_kernels()
-summed = part_of_kernels(fastmath={"reassoc"})  # several partial sums at a time: additions need not wait
+summed = part_of_kernels(fastmath={"reassoc"})  # several partial sums, so that additions need not wait for each other
 _intrinsic: Any = intrinsic
 pass_on = types.ExternalFunction("SwitchToThread" if os.name == "nt" else "sched_yield", types.int32())
 
@@ -46,7 +46,8 @@ def worthwhile_threads(threads: int, looks: int) -> int:
 
 @contextmanager
 def scale_threads(times: int) -> Iterator[None]:
-    """In the body, a graph is a sample of one `times` as large, and gets as many threads as the large one."""
+    """In the body, treat each graph as a sample of one `times` as large, and give it as many threads as the large
+    one."""
     global _larger
     before, _larger = _larger, times
     try:
@@ -69,7 +70,7 @@ def signals_here() -> np.ndarray:
 def team(kernel: Any, threads: int, *arrays: Any, beside: Sequence[Callable[..., Any]] = ()) -> Any:
     """Run `kernel(rank, size, signals, *arrays)` on `threads` threads at once, and return what rank 0 returns. The
     functions in `beside` get the ranks after these; they are called with rank, size and signals, and must not raise
-    either. Threads are new each time, because those of a pool could wait behind another team's."""
+    either. Each call starts new threads, because those of a pool could wait behind another team's."""
     signals, size = signals_here(), threads + len(beside)
     if threads == size == 1:
         return _unless_stopped(kernel(0, 1, signals, *arrays), signals)
@@ -107,7 +108,7 @@ def _unless_stopped(result: Any, signals: np.ndarray) -> Any:
 
 @part
 def barrier(size, signals):
-    """Wait until all threads of the team are here. Afterwards, all can read what any of them wrote before."""
+    """Wait until all threads of the team have arrived. Afterwards, all can read what any of them wrote before."""
     if size == 1:
         signals[STOPPED] = atomic_load(signals, STOP)
         return

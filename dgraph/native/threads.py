@@ -48,7 +48,8 @@ def slices(size: int, threads: int) -> list[slice]:
 
 def parallel_map(function: Callable[..., Any], items: Iterable[Any], entries: int = FEWEST_ENTRIES) -> list[Any]:
     """Call `function` on every item and return the results; the first error is raised. It uses threads if there are
-    several items with enough entries in total, unless this is one of those threads: all might be waiting for one."""
+    several items with enough entries in total, unless it is called on one of those threads, since all of them might
+    then wait for a free one."""
     items = list(items)
     if len(items) < 2 or entries < FEWEST_ENTRIES or current_thread().name.startswith(THREAD_NAME):
         return [function(item) for item in items]

@@ -51,8 +51,8 @@ class Adjacency:
     def transposed(
         self, workers: int = 1, sort: SortFunction | None = None, columns: Sequence[str] | None = None
     ) -> Adjacency:
-        """The same edges by their other end, with the neighbours of each row in ascending order. `columns` names the
-        columns to keep; by default all."""
+        """Transpose: the same edges by their other end, with the neighbours of each row in ascending order. `columns`
+        names the columns to keep (all by default)."""
         kept = {name: self.columns[name] for name in (self.columns if columns is None else columns)}
         if sort is None or sort is build:
             return _sorted(TableSlice(self.indptr, self.neighbours, kept).cut(workers), len(self.indptr) - 1, workers)
@@ -77,7 +77,7 @@ class Adjacency:
         return Adjacency(indptr, join(self.neighbours, other.neighbours), joined)
 
     def in_order_of(self, numbers: np.ndarray, workers: int = 1) -> Adjacency:
-        """The same rows, each sorted by its neighbours' numbers, and repeated edges by their columns."""
+        """The same rows, each sorted by the numbers of its neighbours; repeated edges are sorted by their columns."""
         rank = np.empty(len(numbers), np.uint32)
         rank[np.argsort(numbers)] = np.arange(len(numbers), dtype=np.uint32)
         keys, rows, columns = rank[self.neighbours], self.rows(), self.columns
@@ -169,8 +169,8 @@ def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adj
 
 
 def common_type(name: str, arrays: Sequence[np.ndarray]) -> np.dtype:
-    """The type of a column in all pieces of a frame. Those in which values are missing have floats; refuse whole
-    numbers of the others that floats cannot represent."""
+    """The common type of a column over all pieces of a frame. Pieces with missing values hold floats; refuse integers
+    in other pieces that floats cannot represent exactly."""
     common = np.result_type(*arrays)
     for whole in (values for values in arrays if values.dtype.kind in "iu" and common.kind == "f"):
         largest = max(int(whole.max(initial=0)), -int(whole.min(initial=0)))

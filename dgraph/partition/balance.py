@@ -18,8 +18,8 @@ MEASURED_SECONDS = 0.05  # seconds that a calibration measures
 
 
 def measure_rate(work: Callable[[], Any], edges: int, *, seconds: float = MEASURED_SECONDS) -> float:
-    """Edges per second when one call of `work` processes `edges` edges. The first call compiles and warms up, and is
-    not timed; the fastest of the calls that fit in `seconds` (at least one) counts."""
+    """Measure edges per second, where one call of `work` processes `edges` edges. The first call compiles and warms up,
+    so it is not timed. The fastest of the calls that fit in `seconds` (at least one) counts."""
     work()
     best, begun, times = math.inf, time.perf_counter(), 0
     while not times or time.perf_counter() - begun < seconds:
@@ -84,9 +84,9 @@ class WorkerLoad(NamedTuple):
 
 
 def better_split(loads: Sequence[WorkerLoad]) -> tuple[list[float], float]:
-    """Each worker's share by its measured speed, and how many of the slowest worker's busy seconds that would have
-    saved. If all workers are equally fast it saves nothing, however unequal their work: then the frontier is the cause,
-    and another split does not help."""
+    """Return each worker's share by its measured speed, and how many busy seconds this split would have saved the
+    slowest worker. If all workers are equally fast, it saves nothing, however unequal their work: the frontier causes
+    the imbalance, and another split does not help."""
     shares = split_for(1.0, [load.edges / load.seconds for load in loads])
     total = sum(load.size for load in loads)
     expected = [load.seconds * share * total / load.size for load, share in zip(loads, shares, strict=True)]

@@ -14,7 +14,7 @@ from dgraph.partition.ids.id_kernels import kernel, number_of
 
 @kernel
 def count_degrees(keys, others, first, words, before, skip_loops, degree):
-    """degree[number of keys[i]] += 1. One thread writes to an array."""
+    """degree[number of keys[i]] += 1. Only one thread may write to an array."""
     for i in range(uint64(keys.size)):
         if not (skip_loops and keys[i] == others[i]):
             degree[number_of(keys[i], first, words, before)] += 1
@@ -61,7 +61,7 @@ def split_ids(places, sources, destinations, skip_loops, offsets, ids, first, wo
 
 @kernel
 def split_values(places, sources, destinations, skip_loops, offsets, values, out):
-    """The same for the values of a column."""
+    """Like `split_ids`, for the values of a column."""
     for i in range(uint64(places.size)):
         p = places[i]
         if p < offsets.size and not (skip_loops and sources[i] == destinations[i]):
@@ -131,7 +131,7 @@ def scatter_edges(keys, others, first, words, before, skip_loops, shift, offsets
 
 @kernel
 def scatter_rows(indptr, neighbours, start, shift, offsets, low_out, rows_out):
-    """The same for the edges of a table from edge `start` on: the key is the neighbour, the other end is the row."""
+    """Like `scatter_edges`, for a table's edges from `start` on: the key is the neighbour, the other end is the row."""
     s = np.uint64(shift)
     below = (np.uint64(1) << s) - np.uint64(1)
     i, row = uint64(0), np.searchsorted(indptr, start, side="right") - 1

@@ -1,4 +1,4 @@
-"""Manifests of folders of blocks: JSON with a version, a checksum of its own, and the fields that its reader expects.
+"""Manifests of folders of blocks: JSON with a version, a checksum of the content, and the fields that a reader expects.
 
 A checksum detects damage, not malice, so every value is checked before it is used, and block names must not be paths.
 """
@@ -85,8 +85,8 @@ def manifest_text(kind: str, version: int, content: Any) -> str:
 def read_manifest(
     text: bytes, kind: str, version: int, shape: Mapping[str, Test], *, path: Any, remedy: str, oldest: int = 0
 ) -> dict[str, Any]:
-    """The content of a manifest, after checking its kind, version, checksum and fields. With `oldest`, its version may
-    be that or any up to `version`."""
+    """The content of a manifest, after checking its kind, version, checksum and fields. With `oldest`, any version from
+    `oldest` to `version` is accepted."""
     try:
         manifest = json.loads(text)
         content, written, checksum = manifest["content"], manifest["version"], manifest["checksum"]
@@ -110,7 +110,7 @@ def read_manifest(
 
 @contextmanager
 def refuse_mismatch(path: Any, remedy: str) -> Iterator[None]:
-    """Turn the errors of blocks that do not match the manifest or each other into a StorageError."""
+    """Turn errors from blocks that do not match the manifest or each other into a StorageError."""
     try:
         with explain_lack_of_memory(path):
             yield

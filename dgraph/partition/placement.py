@@ -119,7 +119,7 @@ def ranges(policy: Policy, degree: DegreeTable, size: int, shares: Sequence[floa
 
 
 def find_hubs(policy: Policy, degree: DegreeTable | None) -> np.ndarray:
-    """Whether each vertex has many in-edges, by number; empty if the policy does not ask."""
+    """A mask, by number, of the vertices with many in-edges; empty if the policy does not distinguish hubs."""
     if not policy.finds_hubs:
         return np.empty(0, bool)
     assert degree is not None and degree.into is not None
@@ -194,7 +194,7 @@ def split(
     chunk: NumberedChunk, where: Placement, ids: Numbering, listing: Listing, skip_loops: bool
 ) -> list[NumberedChunk]:
     """The edges of a chunk (or their reverses) placed on each partition, in separate arrays, so that each can be freed
-    alone. A self loop has no reverse."""
+    separately. A self loop has no reverse."""
     find, flip = listing
     chunk = chunk.reversed() if flip else chunk
     rule = find(chunk, where, ids), chunk.sources, chunk.destinations, skip_loops or flip

@@ -23,7 +23,7 @@ from dgraph.errors import OptionError
 from dgraph.phrases.phrases import format_option
 
 RULES = OUTGOING, INCOMING, CARTESIAN, HYBRID = range(4)  # the `rule` of kernels.place
-FEW_PARTS = 8  # beyond this, a grid wins over an edge cut by its fewer peers (Gluon, section 5)
+FEW_PARTS = 8  # with more partitions, a grid beats an edge cut because it has fewer peers (Gluon, section 5)
 HIGH_DEGREE = 100  # PowerLyra's threshold: in-edges of a vertex with more of them are placed with their sources
 
 
@@ -183,7 +183,7 @@ def unless_auto(chosen: str, parts: int) -> str:
 
 
 def saved_policy(name: str) -> Policy:
-    """The policy of a saved graph. Functions are not saved, so a user's policy cannot place anything anew."""
+    """The policy of a saved graph. Functions are not saved, so a user's policy cannot place anything after loading."""
     return POLICIES.get(name) or Policy(name, edges=partial(_not_saved, name))
 
 
@@ -193,7 +193,7 @@ def _not_saved(name: str, *given: Any) -> Any:
 
 
 def _checked(policy: Policy) -> Policy:
-    """A user's policy, whose name must not be that of another: reports and saved graphs refer to it."""
+    """Check a user's policy. Its name must not be taken by another, since reports and saved graphs refer to it."""
     name, owners, edges = policy.name, policy.owners, policy.edges
     if not isinstance(name, str):
         raise OptionError(f"{format_option('name', name)} of a policy must be a string")

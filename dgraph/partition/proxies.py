@@ -58,7 +58,7 @@ class Proxies:
         return self.groups.nbytes + sum(array.nbytes for array in self.masters.values())
 
     def reversed(self) -> Proxies:
-        """The proxies of the reversed edges. They must have in-edges only, and then have out-edges only."""
+        """The proxies of the reversed edges. The originals must have in-edges only; the result has out-edges only."""
         assert (self.groups[:, 1:] == self.groups[:, 3:]).all(), "expected the proxies of an outgoing cut"
         groups = np.repeat(self.groups[:, :1], 4, axis=1)
         groups[:, 3] = self.groups[:, 3]

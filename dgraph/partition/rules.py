@@ -99,7 +99,7 @@ def merge_repeats(
 
 
 def _sum_error(name: str, source: int, destination: int, ids: Numbering | None) -> WeightError:
-    """The error that the sum of a column over the repeats of an edge is too large."""
+    """The error for a column whose sum over the repeats of an edge is too large."""
     ends = np.array([source, destination])
     u, v = (ends if ids is None else np.asarray(ids.id_type.restore(ids.take(ends)))).tolist()
     remedy = "convert the column to float64, or choose another repeats="

@@ -38,7 +38,7 @@ def write_array(folder: Path, name: str, array: np.ndarray) -> Entry:
     with path.open("wb") as file:
         array = np.ascontiguousarray(array)
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-        file.write(array.reshape(-1).view(np.uint8))  # unlike NumPy's own writer, says why it failed
+        file.write(array.reshape(-1).view(np.uint8))  # unlike NumPy's own writer, this reports why it failed
         flush(file)
     return {"bytes": path.stat().st_size, "checksum": checksum(array)}
 
@@ -58,8 +58,8 @@ def read_array(folder: Path, name: str, entry: Entry) -> np.ndarray:
 
 
 def _mapped(path: Path, mapped: bool) -> np.ndarray:
-    """The array in a file, mapped into memory or read. NumPy's own reader lets Python parse the header, which fails now
-    and then where several threads do so at the same time."""
+    """The array in a file, mapped into memory or read. NumPy's own reader parses the header with Python's parser, which
+    occasionally fails when several threads use it at the same time."""
     with path.open("rb") as file:
         head = file.read(LONGEST_HEADER)
         found = HEADER.match(head)
@@ -190,8 +190,8 @@ def read_partition(
 
 
 def check_partition(partition: Partition, vertices: int) -> None:
-    """Refuse a partition with invalid indices. Kernels check no bounds, and the files could have been written by
-    anything. Call it within `fitting`."""
+    """Refuse a partition with invalid indices. Kernels check no bounds, and any program could have written the files.
+    Call this within `refuse_mismatch`."""
     size, owned = partition.num_local, partition.num_owned
     require(owned <= size and _within(partition.numbers, vertices), "numbers beyond the vertices")
     groups, parts = partition.proxies.groups, partition.parts

@@ -22,9 +22,9 @@ def may_exceed(values: np.ndarray, count: int) -> bool:
 
 
 def first_excess(values: np.ndarray, starts: np.ndarray) -> int | None:
-    """The first group of values whose sum exceeds 64 bits; a group reaches from its start to the next one.
+    """The first group of values whose sum exceeds 64 bits, if any; a group extends from its start to the next one.
 
-    Both halves of the numbers are added apart, so that neither sum can exceed."""
+    The low and high halves of the numbers are summed separately, so that neither sum can overflow."""
     if not may_exceed(values, int(np.diff(starts, append=len(values)).max(initial=0))):
         return None
     wide = np.uint64 if values.dtype.kind == "u" else np.int64

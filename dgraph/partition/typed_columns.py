@@ -1,7 +1,7 @@
 """Columns of any pandas type as Arrow tables that restore them exactly: text, categories, times, booleans, numbers.
 
 A *description* is the JSON form of a column's dtype. Table columns are named by position; a column of Python objects
-whose missing values are not all None has a second one, which says what each of them is.
+whose missing values are not all None has a second table column, which holds the kind of each missing value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dgraph.partition.manifest import require
 
 Description = dict[str, Any]
 
-MISSING = [None, float("nan"), pd.NA, pd.NaT]  # in columns of Python objects, by code
+MISSING = [None, float("nan"), pd.NA, pd.NaT]  # missing values in columns of Python objects, by code
 ARROW_KINDS = "iufbMm"  # kinds of NumPy types that Arrow has
 IS_TEXT = ("is_string", "is_large_string")  # Arrow's tests of types
 IS_OBJECT = ("is_null", "is_boolean", "is_integer", "is_floating", "is_decimal", "is_date", "is_time", "is_binary")
@@ -56,7 +56,7 @@ def is_description(value: Any) -> bool:
 
 
 def _dtype(description: Description) -> Any:
-    """The dtype of a description that needs no table: neither of categories nor Arrow's."""
+    """The dtype of a description that needs no table: neither categories nor an Arrow type."""
     if "numpy" in description:
         dtype = np.dtype(str(description["numpy"]))
         require(dtype.kind in ARROW_KINDS + "O" and dtype.names is None, "a type that is not saved")
@@ -140,7 +140,7 @@ def _code(missing: Any) -> int:
 
 
 def frame_of(table: pa.Table, descriptions: Mapping[str, Description]) -> pd.DataFrame:
-    """The frame that `table_of` was given."""
+    """Restore the frame that `table_of` converted."""
     restored = {
         name: _restored(table, str(place), description)
         for place, (name, description) in enumerate(descriptions.items())
@@ -178,7 +178,7 @@ def _restored(table: pa.Table, name: str, description: Description) -> Any:
 
 
 def cast_to_description(values: np.ndarray, description: Description) -> Any:
-    """Numbers of a kernel's type in the type of the user's column."""
+    """Convert numbers of a kernel's type to the type of the user's column."""
     dtype: Any = (
         pd.ArrowDtype(pa.type_for_alias(description["arrow"])) if "arrow" in description else _dtype(description)
     )
@@ -193,14 +193,14 @@ def is_of_numbers(dtype: Any) -> bool:
 
 
 def is_wide_nullable(dtype: Any) -> bool:
-    """Whether columns of this type have integers of 64 bits and may have missing values."""
+    """Whether columns of this type hold 64-bit integers and may have missing values."""
     return (
         not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "O") in "iu" and getattr(dtype, "itemsize", 0) == 8
     )
 
 
 def common_dtype(name: str, dtypes: Sequence[Any]) -> Any:
-    """The dtype of a column of which each piece has its own; categories are joined, unless they are ordered."""
+    """The common dtype of a column whose pieces each have a dtype; categories are joined, unless they are ordered."""
     first = dtypes[0]
     if all(one == first for one in dtypes):
         return first

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 RECENT_BLOCKS = 256  # blocks to which the coefficients are fitted
-KEPT_CHANGES = 16  # further blocks, each of which differs in length from the next
+KEPT_CHANGES = 16  # further blocks that are kept, each of which differs in length from the next
 FEWEST_BLOCKS = 6  # blocks needed for a fit
 FIRST_SIZE = 1 << 16  # edges per block until there is a fit
 FEWEST_EDGES, MOST_EDGES = 1 << 10, 1 << 24  # bounds of the edges per block that the model may choose
-MIN_GAIN = 0.05  # least gain of a pipeline, as a share of the time of a single block
+MIN_GAIN = 0.05  # the least gain of a pipeline, as a share of the time of a single block
 BLOCKS_PER_DAEMON = 4  # blocks per daemon if several share them
 
 
@@ -42,7 +42,7 @@ class Cost:
         return down + max(down, compute) + (blocks - 2) * slowest + max(compute, up) + up
 
     def sequential_time(self, edges: int, blocks: int) -> float:
-        """Seconds without a pipeline, one stage after the other."""
+        """Seconds without a pipeline, one stage after another."""
         return (self.k1 + self.k2 + self.k3) * edges + (self.a1 + self.a + self.a3) * blocks
 
 
@@ -51,8 +51,8 @@ def best_blocks(cost: Cost, edges: int) -> int:
 
     For two or more blocks, T is a sum of maxima of convex functions of b, so it decreases up to the best number of
     blocks and increases from there. Bisection finds the first step that does not decrease. In the published model this
-    is at b = sqrt(a d / (k1 + k3)), or earlier if a transfer becomes the slowest stage. A single block has a formula of
-    its own.
+    is at b = sqrt(a d / (k1 + k3)), or earlier if a transfer becomes the slowest stage. A single block has a separate
+    formula.
     """
     if edges < 2:
         return 1
@@ -74,8 +74,8 @@ def size_for(
     fewest: int = FEWEST_EDGES,
 ) -> int:
     """Edges per block for daemons with these costs: the user's number, all edges (None), or the model's choice
-    ("auto"). The model avoids a pipeline that gains next to nothing. Several daemons share the blocks; a fast one takes
-    more."""
+    ("auto"). The model avoids a pipeline that gains next to nothing. Several daemons share the blocks, and a fast one
+    takes more."""
     if block is None:
         return max(1, edges)
     if isinstance(block, int):
@@ -116,7 +116,7 @@ class CostFit:
 
 def fit_line(edges: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
     """The best fitting seconds per edge and seconds per call: least squares of relative errors, so that short blocks
-    count."""
+    count as much as long ones."""
     weight = 1 / np.maximum(seconds, 1e-9) ** 2
     mean, time = np.average(edges, weights=weight), np.average(seconds, weights=weight)
     deviation = edges - mean

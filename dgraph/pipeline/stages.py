@@ -1,5 +1,5 @@
-"""The pipeline: while one block is computed, the next is downloaded and the previous one uploaded, in three buffers
-whose numbers the stages pass on. Several daemons take blocks from one queue, so a fast one takes more."""
+"""The pipeline: while one block is computed, the next is downloaded and the previous one uploaded. The stages pass on
+the numbers of three buffers. Several daemons take blocks from one queue, so a fast one takes more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from dgraph.pipeline.blocks import Block
 
-BUFFERS = 3  # for the blocks that are being downloaded, computed and uploaded
+BUFFERS = 3  # one each for the blocks that are being downloaded, computed and uploaded
 
 
 class Stages(Protocol):
@@ -29,7 +29,7 @@ class Stages(Protocol):
 
 
 def run_sequentially(stages: Stages, blocks: Sequence[Block]) -> None:
-    """Run one stage after the other on this thread."""
+    """Run one stage after another on this thread."""
     for block in blocks:
         work, down = timed(stages.download, block, 0)
         if work is not None:

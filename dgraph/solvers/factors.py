@@ -1,6 +1,6 @@
-"""Matrix factorisation: vertices get factors whose inner products approximate the ratings on edges. By gradient descent
-or alternating least squares, block by block, from the newest factors of the other vertices (collaborative filtering of
-GraphABCD; Koren, Bell and Volinsky 2009)."""
+"""Matrix factorisation: vertices get factors whose inner products approximate the ratings on edges. Gradient descent or
+alternating least squares update the factors block by block, from the newest factors of the other vertices
+(collaborative filtering of GraphABCD; Koren, Bell and Volinsky 2009)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, share, te
 from dgraph.solvers.union_find import flatten, link
 
 DIAGONAL_SHARE = 1e-9  # a share of the trace, added to the diagonal: with few ratings, the shortest factors are found
-MIN_LENGTH = 1e-7  # a share of the longest component: the minimum length of components when factors are balanced
-MIN_CURVATURE = 1e-6  # a share of a vertex's largest curvature: the minimum, for components without information
-MANY_RATINGS = 16  # with as many ratings per factor, the best step length is known in advance
+MIN_LENGTH = 1e-7  # the minimum length of components when factors are balanced, as a share of the longest component
+MIN_CURVATURE = 1e-6  # the minimum curvature of components without information, as a share of the vertex's largest one
+MANY_RATINGS = 16  # with this many ratings per factor, the best step length is known in advance
 DESCEND, SEARCH, SOLVE = range(3)  # a step of fixed length, a step of the best length, or least squares
 
 
@@ -44,7 +44,7 @@ class RatingRows:
         """Update every vertex once, by a step of length `step`, or by that share of the best step. Results are
         deterministic with one thread."""
         n, width = factors.shape
-        whole = block >= n  # then all read the values of the previous epoch, and blocks only serve threads
+        whole = block >= n  # then all vertices read the values of the previous epoch, and blocks only serve threads
         size = max(1, -(-n // (4 * threads))) if whole else block
         cuts = np.append(np.arange(0, n, size), n)
         scratch = np.zeros((threads, max(2, width), width + 1))
@@ -55,7 +55,8 @@ class RatingRows:
 
 def orient_by_side(u: np.ndarray, v: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """The ends of undirected edges on the first and on the second side of a bipartite graph. The smallest vertex of
-    each component is on the first side. Components with a cycle of odd length have no sides, and stay as they are."""
+    each component is on the first side. Components with a cycle of odd length have no sides, so their edges keep their
+    order."""
     above = np.arange(2 * n)
     _find_sides(u, v, n, above)
     reverse = above[u] > above[n:][u]
@@ -63,22 +64,22 @@ def orient_by_side(u: np.ndarray, v: np.ndarray, n: int) -> tuple[np.ndarray, np
 
 
 def objective(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray, penalty: float) -> float:
-    """The sum of squared errors and of the penalty for large factors, which every update of a vertex lowers."""
+    """The sum of squared errors plus the penalty for large factors. Every update of a vertex lowers it."""
     return float(_squares(u, v, values, factors)) + penalty * float(np.einsum("ij,ij", factors, factors))
 
 
 def rmse(u: np.ndarray, v: np.ndarray, values: np.ndarray, factors: np.ndarray) -> float:
-    """The root mean squared error of the products; NaN without ratings."""
+    """The root mean squared error of the inner products; NaN without ratings."""
     return float(np.sqrt(_squares(u, v, values, factors) / len(u))) if len(u) else float("nan")
 
 
 def balance(factors: np.ndarray, users: np.ndarray, items: np.ndarray) -> None:
     """Transform factors to the smallest ones with the same products: components are orthogonal, and equally long on
-    both sides. Then each component has a curvature of its own, and a step by it is nearly Newton's (Tong, Ma and Chi,
+    both sides. Then each component has its own curvature, and a step scaled by it is nearly Newton's (Tong, Ma and Chi,
     2021)."""
     lengths, turns = zip(*(np.linalg.eigh(_products(factors, side)) for side in (users, items)), strict=True)
     one, other = (np.sqrt(np.maximum(squares, 0)) for squares in lengths)
-    # The minimum keeps every component.
+    # The minimum keeps every component from vanishing.
     one, other = (np.maximum(each, MIN_LENGTH * each.max() or 1.0) for each in (one, other))
     turn, both, _ = np.linalg.svd((turns[0] * one).T @ (turns[1] * other))
     _turn(factors, users, turns[0] / one @ turn * np.sqrt(both))
@@ -122,7 +123,7 @@ def _find_sides(u, v, n, above):
 
 @kernel
 def _rows(u, v, values, places, others, ratings):
-    """Copy every rating to the rows of both its ends, in order. `places` are the starts of rows, and are changed."""
+    """Copy every rating to the rows of both its ends, in order. `places` are the starts of rows, and are modified."""
     for i in range(uint64(u.size)):
         for end, other in ((u[i], v[i]), (v[i], u[i])):
             place = places[end]
@@ -168,7 +169,7 @@ def _epoch(
 
 @part
 def _descend(v, indptr, others, values, factors, fresh, step, penalty):
-    """A step down the gradient of v's squared error and penalty, averaged over its ratings."""
+    """Take a step down the gradient of v's squared error and penalty, averaged over its ratings."""
     first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
     width = factors.shape[1]
     for c in range(width):
@@ -186,8 +187,8 @@ def _descend(v, indptr, others, values, factors, fresh, step, penalty):
 
 @part
 def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
-    """A share of the best step along the gradient, with each component divided by its curvature. With many ratings and
-    balanced factors, the best length is 1; with few ratings, read them again to find it."""
+    """Take a share of the best step along the gradient, with each component divided by its curvature. With many ratings
+    and balanced factors, the best length is 1; with few ratings, read them again to find it."""
     first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
     width = factors.shape[1]
     gradient, curvature, direction = scratch[0, :width], scratch[1, :width], fresh[v]
@@ -220,8 +221,8 @@ def _search(v, indptr, others, values, factors, fresh, scratch, share, penalty):
 
 @part
 def _solve(v, indptr, others, values, factors, fresh, system, penalty):
-    """The best factors of v, given those of the others: solve the normal equations by Cholesky decomposition, with the
-    right-hand side in the last column."""
+    """Compute the best factors of v, given those of the others: solve the normal equations by Cholesky decomposition,
+    with the right-hand side in the last column."""
     width = factors.shape[1]
     system[:] = 0.0
     for c in range(width):

@@ -1,8 +1,8 @@
 """Label propagation: the solver of `cdlp` and `label_propagation`.
 
 A vertex counts its neighbours' labels again only once so many of them have changed that another label could win. Each
-round first determines the label that each vertex wants, and then assigns it, so no vertex reads a label of the same
-round.
+round first determines the label that each vertex wants, and then assigns it, so no vertex reads a label that was
+assigned in the same round.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from dgraph.solvers.solver import Problem
 
 # Taking turns: after PATIENT_ROUNDS, a random eighth of the vertices waits in each round.
 PATIENT_ROUNDS, WAITING_SHARE = 16, 0.125
-SPARSE_SHARE = 16  # if changing vertices have more than 1/16 of the edges, all vertices count again
+SPARSE_SHARE = 16  # if the vertices that change have more than 1/16 of the edges, all vertices count again
 GRAIN = 256  # vertices that a thread takes at a time, fewer in a small graph; idle grains are skipped
-FEW_LABELS = 3  # so few labels are compared with each other, which is faster than counting them
-FIRST, SECOND, MOVING, RESTLESS, EDGES = 0, 8, 16, 32, 48  # in `tally`, on cache lines of their own
+FEW_LABELS = 3  # up to this many labels are compared with each other, which is faster than counting them
+FIRST, SECOND, MOVING, RESTLESS, EDGES = 0, 8, 16, 32, 48  # positions in `tally`, on separate cache lines
 
 
 class VoteEdges(NamedTuple):
-    """The edges of one direction. Each is a vote or, with weights, as many votes as its weight is worth."""
+    """The edges of one direction. Each is one vote or, with weights, as many votes as its weight is worth."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
@@ -39,19 +39,19 @@ class SharedLabels(NamedTuple):
 
     labels: np.ndarray
     wanted: np.ndarray  # the label that the vertex wants, which may be its own
-    slack: np.ndarray  # how many votes may change before the vertex must count again; below 0, it must
+    slack: np.ndarray  # how many votes may change before the vertex must count again; below 0, it must count now
     busy: np.ndarray  # grains in which some vertex must count again
     wanting: np.ndarray  # grains in which some vertex wants another label
 
 
 class VoteCounter(NamedTuple):
     """Scratch in which a thread counts the votes for one vertex. Counts start at `base`, which is above the counts of
-    all vertices before, so they need not be cleared."""
+    all previous vertices, so they need not be cleared."""
 
     slots: np.ndarray  # the labels of neighbours
     loads: np.ndarray  # their votes; empty without weights
     counts: np.ndarray  # the sum of votes for each label
-    base: np.ndarray  # of length 1
+    base: np.ndarray  # an array of length 1
 
 
 class TurnOptions(NamedTuple):
@@ -67,7 +67,7 @@ def spread(
     problem: Problem, labels: np.ndarray, *, takes_turns: bool = False, random_seed: int = 0
 ) -> tuple[int, int, int]:
     """Propagate `labels` in place. Returns the number of rounds, the number of vertices that still want another label,
-    and the number of edges read. With `takes_turns`, which is for `label_propagation`, a vertex also keeps its label if
+    and the number of edges read. With `takes_turns`, which `label_propagation` uses, a vertex also keeps its label if
     no other is more frequent."""
     unit, threads = problem.values.get("unit"), problem.threads
     weighted, n = unit is not None, len(labels)
@@ -94,7 +94,7 @@ def spread(
 
 @kernel
 def _spread(rank, size, signals, first, second, unit, shared, counters, turns, tally):
-    """Take rounds until no vertex wants another label."""
+    """Run rounds until no vertex wants another label."""
     counter = VoteCounter(counters.slots[rank], counters.loads[rank], counters.counts[rank], counters.base[rank])
     edges, grains = first.neighbours.size + second.neighbours.size, shared.busy.size
     seen, number = uint64(0), 0
@@ -151,8 +151,8 @@ def _choose(grain, number, first, second, unit, shared, counter, turns):
 
 @scalar_part
 def _assign_labels(grain, number, everywhere, first, second, unit, shared, turns):
-    """Give the vertices of a grain the labels that they want. Their neighbours count again or, if `everywhere`, all
-    vertices do."""
+    """Give the vertices of a grain the labels that they want. Afterwards their neighbours count again or, if
+    `everywhere`, all vertices do."""
     labels, wanted, slack, busy, wanting = shared
     begin, end = _ends_of(grain, shared, turns)
     if everywhere:
@@ -203,7 +203,7 @@ def _count(u, label, first, second, unit, labels, counter, keeps):
 @inlined
 def _gather(u, edges, unit, counter, votes, labels, label):
     """Append the neighbours' labels other than `label` to the slots after the first `others` and, with weights, their
-    votes to the loads. Returns how many there are now, and the votes for `label` and for other labels."""
+    votes to the loads. Returns the new number of slots, and the votes for `label` and for other labels."""
     slots, loads, (others, own, theirs) = counter.slots, counter.loads, votes
     for e in range(uint64(edges.indptr[u]), uint64(edges.indptr[u + ONE])):
         slots[others] = labels[edges.neighbours[e]]
@@ -243,8 +243,8 @@ def _has_turn(u, number, label, wanted, turns):
 
 @scalar_part
 def _most_frequent(others, own, theirs, label, unit, counter, keeps):
-    """The label with most votes; of several, the smallest or, with `keeps`, the vertex's own. Also returns how many
-    votes may change before another label could win."""
+    """The label with most votes. Ties go to the smallest label or, with `keeps`, to the vertex's own. Also returns how
+    many votes may change before another label could win."""
     slots, loads, counts, base = counter.slots, counter.loads, counter.counts, counter.base[0]
     best, most, few = label, own, unit is None and others <= FEW_LABELS
     if own <= theirs:

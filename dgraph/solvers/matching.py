@@ -1,5 +1,5 @@
-"""Matching in turns: the solver of `matching`. Only right vertices read edges: each computes the lot that its chosen
-left neighbour would draw for it, and stores it there if it is the lowest so far."""
+"""Matching in turns: the solver of `matching`. Only right vertices read edges. Each computes the lot that its chosen
+left neighbour would draw for it, and stores the lot there if it is the lowest so far."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dgraph.solvers.compiled_draws import mix, random_word, unmix, word_of_round
 from dgraph.solvers.solver import CsrArrays, Problem
 
 GRAIN = 256  # vertices that a thread takes at a time, fewer in a small graph
-FIRST, SECOND, ASKED, EDGES, WITHOUT = 0, 8, 16, 32, 40  # positions in `tally`, each on a cache line of its own
-NEVER = uint64(0xFFFF_FFFF_FFFF_FFFF)  # the worst lot, and no vertex: NONE as an unsigned integer
+FIRST, SECOND, ASKED, EDGES, WITHOUT = 0, 8, 16, 32, 40  # positions in `tally`, each on a separate cache line
+NEVER = uint64(0xFFFF_FFFF_FFFF_FFFF)  # the worst lot, which stands for no vertex: NONE as an unsigned integer
 
 
 class Mates(NamedTuple):
-    """For a left vertex without a mate, `mate` has the best lot drawn for it, which also identifies the right vertex. A
-    left vertex that any right vertex chooses gets a mate in the same turn, so lots are never reset."""
+    """For a left vertex without a mate, `mate` has the best lot drawn for it, which also identifies the right vertex.
+    Every left vertex that some right vertex chooses gets a mate in the same turn, so lots are never reset."""
 
     free: np.ndarray  # left vertices without a mate
     open: np.ndarray  # right vertices that may still find a mate
@@ -76,8 +76,8 @@ def _match(rank, size, signals, first, second, mates, tally, size_of_grain, rand
 
 @scalar_part
 def _ask(begin, end, turn, first, second, mates, random_seed):
-    """Each right vertex of a grain chooses a left one, and stores its lot there. Returns how many did, and the number
-    of edges read."""
+    """Each right vertex of a grain chooses a left one, and stores its lot there. Returns how many right vertices did
+    so, and the number of edges read."""
     free, open, mate = mates
     asked, seen, both = int64(0), int64(0), second.indptr.size > 1
     for v in range(begin, end):
@@ -85,7 +85,7 @@ def _ask(begin, end, turn, first, second, mates, random_seed):
             continue
         here = first.indptr[v + ONE] - first.indptr[v]
         there = second.indptr[v + ONE] - second.indptr[v] if both else 0
-        if here + there == 1:  # no choice
+        if here + there == 1:  # there is no choice
             rows = first if here else second
             u = uint64(rows.neighbours[uint64(rows.indptr[v])])
             chosen = u if free[u] else NEVER
@@ -99,7 +99,7 @@ def _ask(begin, end, turn, first, second, mates, random_seed):
         if open[v]:
             asked += 1
             lot = mix(random_word(word_of_round(random_seed, 3 * turn - 1), chosen) ^ v)
-            if lot < mate[chosen]:  # avoids atomics on cache lines of vertices that many choose
+            if lot < mate[chosen]:  # this check avoids atomics on cache lines of vertices that many choose
                 atomic_min(mate, chosen, lot)
     return asked, seen
 

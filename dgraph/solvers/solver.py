@@ -1,6 +1,6 @@
-"""Algorithms that an operation may bring to replace rounds of single steps, with the same results. A *solver* does all
-of the work where the graph is one partition. A *local method* takes each of several partitions as far as it can go on
-its own."""
+"""Algorithms that an operation may provide to replace rounds of single steps, with the same results. A *solver* does
+all the work if the graph is one partition. A *local method* takes each of several partitions as far as it can go on its
+own."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class CsrArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class Solution:
-    """The output of a solver: columns by vertex number. In a column of vertices, a number that no vertex has means
+    """The output of a solver: columns by vertex number. In a column of vertices, a number that is not a vertex means
     none."""
 
     values: dict[str, np.ndarray]
     rounds: int = 1
-    edges: int = 0  # read
+    edges: int = 0  # edges read
     totals: dict[str, Any] = field(default_factory=dict)  # the last values of the program's Globals
 
 
@@ -70,15 +70,15 @@ class SettleProblem:
     companion: np.ndarray  # the state `SettlementMethod.companion` of each local vertex; empty if there is none
     frontier: np.ndarray  # local ids of the vertices whose best message their neighbours here do not know yet
     improved: np.ndarray  # a flag for each local vertex, all False before the call
-    has_not_sent: bool  # this partition has not sent anything yet, so others may have nothing to do until it does
+    has_not_sent: bool  # whether this partition has not sent anything yet: until it does, others may have nothing to do
     scratch: dict[Any, Any]  # memory that is kept from one call to the next
 
 
 @dataclass(frozen=True)
 class Solver:
-    """A program's own algorithm. `solve` runs where the graph is one partition, `local_method` on each of several."""
+    """A program's own algorithm. `solve` runs if the graph is one partition, `local_method` on each of several."""
 
     solve: Callable[[Problem], Solution]
-    orders: tuple[str, ...] = ("out",)  # of a directed graph's edges; rows of an undirected one have both directions
+    orders: tuple[str, ...] = ("out",)  # needed for a directed graph; rows of an undirected one have both directions
     local_method: LocalMethod | None = None
-    reads_per_edge: int = 1  # about how often each vertex and edge is read: only much work is worth starting threads
+    reads_per_edge: int = 1  # about how often each vertex and edge is read: threads pay off only for much work

@@ -24,7 +24,7 @@ def link(u, v, above):
 
 @part
 def flatten(first, last, above):
-    """Make its root the parent of every vertex in a range. Other threads may do the same to vertices on the way."""
+    """Make the root of every vertex in a range its parent. Other threads may do the same to vertices on the way."""
     for u in range(uint64(first), uint64(last)):
         if u + AHEAD < uint64(last):
             prefetch(above, above[u + AHEAD])

@@ -1,6 +1,6 @@
 """Computes for how many rounds a partition need not synchronise: the number of edges that its messages must cross
-before they reach a vertex that another partition knows. A generalisation of GX-Plug's synchronisation skipping (Zou et
-al. 2022), which looks one edge ahead."""
+before they reach a vertex that another partition knows. This generalises GX-Plug's synchronisation skipping (Zou et al.
+2022), which looks one edge ahead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numba import uint64
 from dgraph.native.machine_code import cached_njit
 from dgraph.tables.edge_tables import EdgeTables, cached_on
 
-MOST_HOPS = 65535  # this many edges or more
+MOST_HOPS = 65535  # stands for this many edges or more
 
 kernel = cached_njit()
 

@@ -1,8 +1,8 @@
 """A partition's edges as kernels read them: the tables for pushing and pulling in each direction, columns in the
 program's dtypes, and degrees.
 
-Everything computed here (tables with edges of both directions, cast columns, degrees) is cached as long as the edges
-exist.
+Everything computed here (tables with edges of both directions, cast columns, degrees) is cached for as long as the
+edges exist.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _of_proxies(rows: Adjacency, owned: int) -> Adjacency:
 
 def _cast(name: str, values: np.ndarray, dtype: str) -> np.ndarray:
     """A column in the dtype that the program declares; its values must not change."""
-    with np.errstate(invalid="ignore"):  # NaN cast to an integer differs, which is checked below
+    with np.errstate(invalid="ignore"):  # NaN cast to an integer differs, which the check below detects
         cast = values.astype(dtype)
     if cast.dtype.kind != "f" and (changed := np.flatnonzero(cast != values)).size:
         value = values[changed[0]]

@@ -16,9 +16,9 @@ one = uint64(1)
 
 
 def places_among_repeats(table: Adjacency, columns: Sequence[np.ndarray], workers: int = 1) -> np.ndarray:
-    """For each edge, how many of the edges between the same two vertices come before it: those with smaller values in
-    the first column, of equal ones those with smaller values in the next, and so on. Edges with equal values are
-    interchangeable, so they may be in any order. NaN is the largest value."""
+    """For each edge, how many of the edges between the same two vertices come before it. Edges are ordered by their
+    values in the first column, then in the next, and so on. Edges with equal values are interchangeable, so they may be
+    in any order. NaN is the largest value."""
     rows, size = len(table.indptr) - 1, table.num_edges
     places, repeated = np.empty(size, np.uint32), np.empty(size, bool)
 
@@ -33,7 +33,7 @@ def places_among_repeats(table: Adjacency, columns: Sequence[np.ndarray], worker
 
 
 def _order(table: Adjacency, columns: Sequence[np.ndarray], edges: np.ndarray, places: np.ndarray) -> None:
-    """Set the places of some edges, all repeats of an edge among them, by their columns."""
+    """Set the places of some edges, which include all repeats of each edge, by their columns."""
     rows = np.searchsorted(table.indptr, edges, side="right") - 1
     ends = table.neighbours[edges]
     order = np.lexsort([*(values[edges] for values in reversed(columns)), ends, rows])

@@ -1,5 +1,5 @@
-"""Operations on arrays over vertices besides the program's kernels: flags, lists, and copies for other partitions. This
-module handles arrays in this process's memory; `devices/device_vertex_arrays.py` does the same on a device."""
+"""Operations on arrays over vertices other than the program's kernels: flags, lists, and copies for other partitions.
+This module handles arrays in this process's memory; `devices/device_vertex_arrays.py` does the same on a device."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class VertexArrays:
         return queue[:count]
 
     def join_ranges(self, queue: Any, ranges: Sequence[tuple[int, Any]]) -> Any:
-        """Joins what a kernel has written to a queue: (start in the queue, length) for each range of its rows."""
+        """Join what a kernel has written to a queue: (start in the queue, length) for each range of its rows."""
         lists = [queue[begin : begin + int(length or 0)] for begin, length in ranges]
         return lists[0] if len(lists) == 1 else np.concatenate(lists)
 

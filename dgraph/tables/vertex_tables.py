@@ -42,7 +42,7 @@ def vertex_table(recipe: Recipe, edges: EdgeTables, columns: Mapping[str, np.nda
 
 def bytes_per_vertex(recipe: Recipe) -> int:
     """Bytes that a run needs per local vertex: its row in the table and its place in two lists; if the run counts the
-    slack of vertices, also the slack, what they last sent, and where rows of proxies begin."""
+    slack of vertices, also the slack, what each vertex last sent, and where rows of proxies begin."""
     arguments = _arguments(recipe)
     columns = {field_name(column.name) for column in recipe.analysis.vertex_columns}
     fields = [one for name, one in arguments.items() if name in {*_initial_values(recipe.analysis), *columns}]
@@ -76,7 +76,7 @@ def empty_results(analysis: Analysis, n: int) -> dict[str, np.ndarray]:
 
 
 def states_as_columns(analysis: Analysis, table: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
-    """The answer of a program that declares no results: its states. A state that no function reads or writes has no
+    """The result of a program that declares no results: its states. A state that no function reads or writes has no
     array and keeps its initial value."""
 
     def column(state: State) -> np.ndarray:

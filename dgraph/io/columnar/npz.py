@@ -24,8 +24,8 @@ from dgraph.io.columnar.arrow_tables import edge_table, plain_vertex_ids
 from dgraph.io.edge_list import EdgeList, choose_columns, find_column
 
 SUFFIXES = (".npz",)
-_EACH = 2  # bytes of memory for a byte of an array: the array, and its columns in Arrow
-_TEXTS = 1 << 16  # strings that become Python objects at a time
+_EACH = 2  # bytes of memory per byte of an array: the array itself, and its columns in Arrow
+_TEXTS = 1 << 16  # strings that are converted to Python objects at a time
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 MAGIC = (b"pk\x03\x04",)
 COMPRESSED = True
@@ -86,7 +86,7 @@ def _load(path: str) -> dict[str, np.ndarray]:
 
 
 def _array_of(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
-    """An array, once the shape that its header declares is that of the bytes that follow."""
+    """Read an array, after checking that the shape in its header matches the bytes that follow."""
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"array {entry.filename!r} is compressed in a way that NumPy does not use")
     with archive.open(entry) as stream:
@@ -106,7 +106,7 @@ def _column(path: str, name: str, array: np.ndarray) -> pa.Array | pa.ChunkedArr
             return pa.array(array)
         some = (array[start : start + _TEXTS].tolist() for start in range(0, len(array), _TEXTS))
         return pa.chunked_array([pa.array(texts, pa.string()) for texts in some], pa.string())
-    except (pa.ArrowException, UnicodeError, TypeError, ValueError, SystemError) as error:  # the last for odd letters
+    except (pa.ArrowException, UnicodeError, TypeError, ValueError, SystemError) as error:  # the last: odd characters
         raise ColumnError(f"{path}: array {name!r} of type {array.dtype} has no Arrow type ({error})") from error
 
 
@@ -161,7 +161,7 @@ def _matrix(path: str, arrays: dict[str, np.ndarray], weight: Any) -> EdgeList:
 
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
-    """All edge columns, and the ids of the vertices but not their attributes."""
+    """Write all edge columns, and the ids of the vertices but not their attributes."""
     table, (source, destination, weight) = edge_table(edge_list)
     names = {source: "source", destination: "destination"}
     table = table.rename_columns([names.get(name, name) for name in table.column_names])

@@ -33,9 +33,9 @@ MAGIC = (b"par1",)
 COMPRESSED = True
 _NOTE = b"dgraph"
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 8}  # bytes of a value
-_OFFSET = 4  # bytes that a text needs besides its letters
-_WHOLE = 2  # bytes of memory for each byte of a table that is read at once: decoded, then put in one piece
-_SMALL = 16 << 20  # bytes of a file; the texts of larger ones are read as they are
+_OFFSET = 4  # bytes per string in addition to its characters
+_WHOLE = 2  # bytes of memory per byte of a table that is read at once: decoded, then concatenated
+_SMALL = 16 << 20  # bytes of a file; the strings of larger files are never read as categories
 _BROKEN = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
 
 
@@ -47,8 +47,9 @@ def read(
     weight: str | int | bool | None = "auto",
     columns: Sequence[str | int] | str | None = None,
 ) -> EdgeList:
-    """The edges; by default, source and destination are the first two columns. `weight="auto"` takes what dgraph noted
-    when it wrote the file, or else a numeric column called `weight`. `columns` names others, or is "all"."""
+    """The edges; by default, source and destination are the first two columns. `weight="auto"` takes the column that
+    dgraph recorded when it wrote the file, or else a numeric column called `weight`. `columns` names further columns,
+    or is "all"."""
     choice: Any = {"source": source, "destination": destination, "weight": weight, "columns": columns}
     names, chosen, label, unweighted, note = describe(path, **choice)
     pieces = []
@@ -75,7 +76,7 @@ def read(
 
 
 def _read_file(name: str, chosen: Sequence[str] | None = None) -> pa.Table:
-    """Some columns of a file, by default all, once its footer is checked."""
+    """Some columns of a file (all by default), after checking its footer."""
     metadata = metadata_of(name)
     known = metadata.schema.to_arrow_schema().names
     _check_columns(known, chosen or (), name)
@@ -87,17 +88,17 @@ def _read_file(name: str, chosen: Sequence[str] | None = None) -> pa.Table:
 
 
 def read_frame(path: Any) -> pd.DataFrame:
-    """All columns of a file, a folder or a glob, as pandas wrote them: its index is one again."""
+    """All columns of a file, a folder or a glob, as pandas wrote them, with the index restored."""
     return pa.concat_tables([_read_file(name) for name in paths.expand(path, SUFFIXES)]).to_pandas()
 
 
 def noted_vertices(path: Any, note: Mapping[str, Any]) -> range | None:
-    """The vertices that a file which dgraph wrote notes as a range."""
+    """The range of vertices that dgraph recorded in a file, if any."""
     return declared_sizes.vertex_range(path, *note["vertices"]) if "vertices" in note else None
 
 
 def mixes_signs(kinds: Sequence[pa.DataType]) -> bool:
-    """Whether there are signed and unsigned 64-bit ids: then all become unsigned, if none is negative."""
+    """Whether signed ids are mixed with unsigned 64-bit ids; then all become unsigned, if none is negative."""
     return pa.uint64() in kinds and any(map(pa.types.is_signed_integer, kinds))
 
 
@@ -125,8 +126,8 @@ def _with_common_types(pieces: list[pa.Table], ends: Sequence[str]) -> list[pa.T
 def describe(
     path: Any, *, source, destination, weight, columns
 ) -> tuple[list[str], list[str], str | None, NoWeight, dict[str, Any]]:
-    """The files, the columns to read from them, the weight, what may have been meant if there is none, and what a file
-    that dgraph wrote notes about itself."""
+    """Return the files, the columns to read from them, the weight, the columns that may have been meant if there is no
+    weight, and what dgraph recorded in the first file if it wrote it."""
     names = paths.expand(path, SUFFIXES)
     schema = schema_of(names[0])
     note, known = _note(schema), schema.names
@@ -185,8 +186,8 @@ def schema_of(name: str) -> pa.Schema:
 
 
 def metadata_of(name: str) -> pyarrow.parquet.FileMetaData:
-    """The footer of a file, after a check that its row groups add up to its rows. What it says of column chunks is not
-    touched, because corrupt statistics there crash the process."""
+    """The footer of a file, after a check that its row groups add up to its rows. The metadata of column chunks is not
+    read, because corrupt statistics there crash the process."""
     fs, inner = paths.filesystem(name)
     with fs.open(inner, "rb") as stream:
         metadata = pyarrow.parquet.read_metadata(stream)
@@ -199,10 +200,10 @@ def metadata_of(name: str) -> pyarrow.parquet.FileMetaData:
 def check_memory(
     name: str, metadata: pyarrow.parquet.FileMetaData, columns: Sequence[str], groups: Sequence[int] | None = None
 ) -> list[str]:
-    """Refuse columns of some row groups (by default all) for which the footer declares more values than fit in memory:
-    Arrow allocates by these numbers before it reads.
+    """Refuse columns of some row groups (by default all) for which the footer declares more values than fit in memory,
+    because Arrow allocates by these numbers before it reads.
 
-    Returns columns of text that must be read as categories: a small file can name a long text in very many rows.
+    Returns columns of text that must be read as categories: a small file can refer to a long string in very many rows.
     """
     wanted, leaves = set(columns), range(metadata.num_columns)
     kinds = [metadata.schema.column(place) for place in leaves]
@@ -220,7 +221,7 @@ def check_memory(
     if whole:
         need *= _WHOLE
     declared_sizes.memory(name, need, f"the {rows:,} rows that its footer declares")
-    most = sum(rows * size for rows, size in sizes)  # if all names the longest text
+    most = sum(rows * size for rows, size in sizes)  # the size if every row refers to the longest string
     if all(widths) or most < _SMALL or (files.length(name) or _SMALL) >= _SMALL or most < free_memory():
         return []
     plain = {field.name for field in metadata.schema.to_arrow_schema() if id_types.is_text(field.type)}
@@ -228,7 +229,7 @@ def check_memory(
 
 
 def decoded(name: str, table: pa.Table, texts: Sequence[str]) -> pa.Table:
-    """The table with categories as text again, if there is memory for them."""
+    """Convert categories in a table back to text, if there is memory for them."""
     if not texts:
         return table
     places = [place for place, column in enumerate(table.column_names) if column in set(texts)]
@@ -296,7 +297,7 @@ def check_block(table: pa.Table, weight: str | None, where: str) -> None:
 
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
-    """One file with all edge columns. Vertices are noted if they are a range; other isolated vertices are refused."""
+    """Write one file with all edge columns. A range of vertices is recorded; other isolated vertices are refused."""
     table, (source, destination, weight) = edge_table(edge_list)
     ends: dict[str, Any] = {"source": source, "destination": destination}
     note = ends | {"weight": weight, "directed": edge_list.directed}

@@ -50,7 +50,7 @@ class Generator(ABC):
 
     @property
     def expected_rows(self) -> int:
-        """About how many rows there are, known without drawing them."""
+        """An estimate of the number of rows, made without drawing them."""
         return self.num_indices
 
     def count(self, start: int, stop: int) -> int:

@@ -72,7 +72,7 @@ def to_scipy(
 
 
 def _wide(values: np.ndarray) -> np.ndarray:
-    """Whole numbers with 64 bits, in which they are summed."""
+    """Integers widened to 64 bits, in which they are summed."""
     kind = {"b": np.int64, "i": np.int64, "u": np.uint64}.get(values.dtype.kind)
     return values if kind is None else values.astype(kind, copy=False)
 

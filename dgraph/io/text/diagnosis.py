@@ -16,7 +16,7 @@ from dgraph.phrases.phrases import format_count
 
 ARROWS = ("->", "-->", "=>", "==>", "--", "<-", "<--", "<->", "\N{RIGHTWARDS ARROW}")
 EXAMINED, EXAMINED_LINES = 64 << 20, 1 << 24  # bytes and lines of compressed content that are searched for a fault
-_FEW = 100  # columns, of which `_sound_line` makes a pattern
+_FEW = 100  # with more columns than this, `_sound_line` makes no pattern
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _DIGITS = re.compile(r"-?[0-9]+")
 _SMALLEST, _LARGEST_SIGNED, _LARGEST = -(2**63), 2**63 - 1, 2**64 - 1
@@ -114,7 +114,8 @@ _KIND_TEXTS = {"integer": "a 64-bit integer", "unsigned": "an unsigned 64-bit in
 
 
 def _sound_line(dialect: Dialect, kinds: Mapping[str, str], gaps: bool) -> re.Pattern[str] | None:
-    """A pattern of most lines that have no fault, by which a long file is searched quickly."""
+    """A pattern that matches most lines without a fault, to search a long file quickly; None if there are many
+    columns."""
     if len(dialect.names) > _FEW:
         return None
     blanks, delimiter = dialect.delimiter == BLANKS, re.escape(dialect.delimiter)

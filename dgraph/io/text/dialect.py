@@ -19,7 +19,7 @@ SAMPLE = 100  # rows
 BLANKS = " "  # this delimiter stands for any run of blanks and tabs
 COMMENTS = ("#", "%")
 MISSING = ("", "\\N")  # how text files denote missing values
-GAPS = (*MISSING, "NA", "N/A", "nan", "NaN", "null", "NULL", "None")  # and how they do among numbers
+GAPS = (*MISSING, "NA", "N/A", "nan", "NaN", "null", "NULL", "None")  # and how they do so among numbers
 _CHOICES = (",", "\t", ";", "|", BLANKS)
 _FIRST_CHOICE = {".csv": (",",), ".tsv": ("\t",), ".tab": ("\t",), ".el": (BLANKS,), ".wel": (BLANKS,)}
 _NAMES = {"source", "src", "from", "target", "dst", "dest", "destination", "to", "id1", "id2", "id_1", "id_2"}
@@ -46,11 +46,11 @@ class Dialect:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The position of each column, also where there are very many."""
+        """The position of each column; fast even if there are very many columns."""
         return {name: place for place, name in enumerate(self.names)}
 
     def looks_numeric(self, name: str) -> bool:
-        """Whether the values of a column at the head of the file are numbers; some may be missing."""
+        """Whether the values of a column are numbers, judging by the head of the file; some may be missing."""
         place = self.places[name]
         fields = (row[place].strip() for row in self.sample if place < len(row))
         return all(looks_like_number(field) or field in GAPS for field in fields)

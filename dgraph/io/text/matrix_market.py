@@ -32,9 +32,9 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 _TYPES = {"bool": (0, 1), "float": None, "double": None, "int64_t": (-(2**63), 2**63 - 1), "uint64_t": (0, 2**64 - 1)}
 _TYPES |= {f"int{bits}_t": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32)}
 _TYPES |= {f"uint{bits}_t": (0, 2**bits - 1) for bits in (8, 16, 32)}
-_COMMENT_LIMIT, _HEAD = 1 << 24, 1 << 10  # bytes of comments, and of a line, that are looked at
+_COMMENT_LIMIT, _HEAD = 1 << 24, 1 << 10  # the most bytes of comments, and of a line, that are read
 _MOST_COMMENTS = 1 << 20  # lines
-_EACH = 16  # bytes of memory for a number of an entry: parsed, then as an array
+_EACH = 16  # bytes of memory per number of an entry: parsed, then as an array
 
 
 class MatrixHeader(NamedTuple):
@@ -43,7 +43,7 @@ class MatrixHeader(NamedTuple):
     layout: str
     field: str
     symmetry: str
-    type: str | None  # of a %%GraphBLAS line
+    type: str | None  # from a %%GraphBLAS line
     rows: int
     columns: int
     entries: int
@@ -171,7 +171,7 @@ def _dense(path: str, header: MatrixHeader) -> tuple[np.ndarray, np.ndarray, np.
     diagonal = {"symmetric": 0, "skew-symmetric": 1}.get(header.symmetry)
     count = n * header.columns if diagonal is None else n * (n + 1) // 2 - diagonal * n
     require_rows(table, path, count, "values")
-    if not count:  # whatever the number of rows of a matrix without columns
+    if not count:  # a matrix without columns may have any number of rows
         i = j = np.empty(0, np.int64)
     elif diagonal is None:
         i = np.tile(np.arange(1, n + 1), header.columns)

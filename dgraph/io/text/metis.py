@@ -23,7 +23,7 @@ from dgraph.io.edge_list import EdgeList, keep_weight
 SUFFIXES = (".graph", ".metis")
 COUNTS_FROM_ONE = True
 _LINES = 1 << 16  # lines per write
-_HEADER, _MOST_WEIGHTS = 200, 1 << 12  # bytes of a header that are looked at; weights of a vertex, each one a column
+_HEADER, _MOST_WEIGHTS = 200, 1 << 12  # the most bytes of a header that are read; the most weights (columns) per vertex
 _EACH, _EACH_NUMBER, _EACH_ROW = 4, 40, 24  # bytes of memory for a byte of the file, a number and a row
 _COMMENT = re.compile(rb"(?m)^[ \t]*%[^\n]*\n?")
 _HEADER_LINE = re.compile(rb"(?m)^[ \t\r\v\f]*+[^%\s][^\n]*")

@@ -96,7 +96,7 @@ class ColumnSpec:
             refuse_arrows(path, dialect, (names.index(chosen[0]), names.index(chosen[1])))
             if dialect.header:
                 warn_of_other_ends(names, (chosen[0], chosen[1]))
-        self.complete = 2 if label is None else 3  # the first columns, in which no value is missing: ids and weight
+        self.complete = 2 if label is None else 3  # how many columns must have no missing values: ids and weight
         kinds = ["id", "id", "weight"][: self.complete] + ["other"] * (len(chosen) - self.complete)
         self.kinds = dict(zip(chosen, kinds, strict=True))
         self.labels = chosen if dialect.header else [*defaults[: self.complete], *chosen[self.complete :]]

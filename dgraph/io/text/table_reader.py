@@ -58,7 +58,7 @@ def read_table(
         except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError) as error:
             failure: Exception = error
             continue
-        if lines.hexadecimal and fixed:  # which Arrow takes for integers
+        if lines.hexadecimal and fixed:  # Arrow reads hexadecimal numbers as integers
             check_lines(path, dialect, kinds)
         elif lines.odd_integers and not fixed and ids == pa.int64():
             failure = ValueError("an integer is written with a leading zero or in hexadecimal")
@@ -179,8 +179,8 @@ def _settle_ids(
 
 
 def _refuse_numbers(path: str, dialect: Dialect, kinds: Mapping[str, str], table: pa.Table, names: list[str]) -> None:
-    """Refuse ids that are all numbers or `nan` and the like, and numbers with a decimal point. These are weights, or
-    pandas wrote 1.0 in a column with missing values for the vertex that another column calls 1."""
+    """Refuse id columns of numbers if some ids are words like `nan` or have a decimal point. Such columns are weights,
+    or pandas wrote 1.0, in a column with missing values, for the vertex that another column calls 1."""
     places = [dialect.names.index(name) for name in names]
     sample = [row[place] for row in dialect.sample for place in places if place < len(row)]
     if not all(looks_like_number(field) or field in GAPS for field in sample):

@@ -51,9 +51,9 @@ class NumberedChunk:
         return NumberedChunk(self.sources[rows], self.destinations[rows], columns, self.ranks)
 
     def take_slices(self, rows: int) -> Iterator[NumberedChunk]:
-        """All edges in slices of `rows`, from last to first; at least one slice. If the chunk is `ours`, numbers are
-        freed when the next slice is requested, so a slice must not be used after that. Ids may be the user's, and are
-        kept."""
+        """All edges in slices of `rows`, from last to first; at least one slice. If the chunk is `exclusive`, numbers
+        are freed when the next slice is requested, so a slice must not be used after that. Ids are kept, because the
+        arrays may be the user's."""
         owned = self.exclusive and not self.ranks.size and self.sources.base is None and self.destinations.base is None
         for start in reversed(range(0, max(1, len(self)), rows)):
             yield self[start : start + rows]

@@ -1,7 +1,7 @@
 """The distinct ids of some columns, and the id of each row as a code, by hash tables.
 
 An id is hashed as bytes: those of a string, sixteen of a UUID, eight of an integer. Each thread reads all ids and keeps
-those whose hash belongs to it. So no id is in two tables, each is looked up in one, and no thread waits for another.
+those whose hash falls into its share, so each id is in exactly one table, and no thread waits for another.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dgraph.native import threads
 from dgraph.native.machine_code import cached_njit, inlined
 
 BLOCK = 64  # ids looked up together, so that their memory accesses overlap
-MOST_THREADS = 8  # threads, since each reads everything
+MOST_THREADS = 8  # few threads, since each of them reads every id
 
 kernel = cached_njit()
 
@@ -45,8 +45,8 @@ class Column:
 
 @dataclass
 class IdTable:
-    """Distinct ids in order of first occurrence. A slot is 0 if empty; else it has half a hash, and the place of an id
-    counted from 1."""
+    """Distinct ids in order of first occurrence. A slot is 0 if empty; otherwise it holds half a hash, and the place of
+    an id counted from 1."""
 
     slots: np.ndarray = field(default_factory=lambda: np.zeros(1 << 10, np.uint64))
     data: np.ndarray = field(default_factory=lambda: np.empty(1 << 13, np.uint8))
@@ -175,9 +175,9 @@ def _same(data, at, length, others, start, stop):
 
 @kernel
 def _find(data, ends, width, size, start, slots, names, bounds, found, mine, of, codes):
-    """Write the codes of those of the ids start..size that belong to table `mine`. Returns the first id for which the
-    table has no room (or `size`), and the number of ids in the table. A block of ids is hashed, then their slots are
-    read, then compared, so that each step waits for memory once."""
+    """Write the codes of the ids in start..size that belong to table `mine`. Returns the first id for which the table
+    has no room (or `size`), and the number of ids in the table. A block of ids is first hashed, then their slots are
+    read, then the ids are compared, so that each step waits for memory only once per block."""
     mask = uint64(slots.size - 1)
     rows, hashes, heads = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     by_width = uint64(width) if ends.size == 0 else uint64(0)

@@ -47,7 +47,7 @@ def bounds(ids):
 
 @kernel
 def mark(ids, first, words):
-    """Set the bit of each id. One thread writes to a bitmap."""
+    """Set the bit of each id. Only one thread may write to a bitmap."""
     for i in range(uint64(ids.size)):
         x = np.uint64(np.int64(ids[i]) - first)
         words[x >> np.uint64(6)] |= np.uint64(1) << (x & np.uint64(63))

@@ -51,7 +51,7 @@ def encode(chunk: Chunk, id_type: IdType) -> EncodedChunk:
 
 
 def _arrow_ids(ids: Ids, kind: pa.DataType, id_type: IdType) -> tuple[list[pa.Array], np.ndarray | None]:
-    """A column as Arrow arrays of ids. For categories: those that occur, and the place of each row's category."""
+    """A column as Arrow arrays of ids. For categories: those that occur, and the position of each row's category."""
     if isinstance(ids, np.ndarray):
         return ([pa.array(id_type.fit(ids))] if len(ids) else []), None
     if not pa.types.is_dictionary(ids.type):

@@ -60,7 +60,7 @@ class IdType:
         return np.array([uuid.UUID(bytes=b.as_py()) for b in ids], dtype=object)
 
     def scalar(self, value: Any) -> Any:
-        """An id that the user names, in the form used here."""
+        """Convert an id from the user to the internal form."""
         value = to_python(value)
         if self.kind == "integer" and isinstance(value, int | np.integer) and not isinstance(value, bool):
             return int(value)

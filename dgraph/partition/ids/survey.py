@@ -77,7 +77,7 @@ def bitmap_of_chunks(chunks: Sequence[Chunk], low: int, high: int) -> np.ndarray
 
 
 def bitmap_of_range(ids: range, low: int, high: int) -> np.ndarray:
-    """The same for ids that are listed as a range, which may be far longer than the edges."""
+    """A bitmap of ids that are listed as a range, which may be far longer than the edges."""
     first, end = ids.start - low, ids.stop - low
     words = np.zeros((high - low) // 64 + 1, np.uint64)
     words[first >> 6 : end >> 6] = ~np.uint64(0)

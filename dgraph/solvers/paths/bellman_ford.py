@@ -15,8 +15,8 @@ from dgraph.programs.monoid import NONE, UNREACHED
 
 def by_steps(indptr, neighbours, weights, dist, parent, roots):
     """Give a parent to each vertex that has none (UNREACHED) and is not a root: the smallest one that is one tight edge
-    nearer to the roots, or to a vertex that had a parent before. So paths end even where edges of length 0 form
-    cycles."""
+    nearer to the roots, or to a vertex that had a parent before. This keeps paths finite even where edges of length 0
+    form cycles."""
     first = np.union1d(roots, np.flatnonzero(parent != UNREACHED)).astype(np.uint32)
     _by_steps(indptr, neighbours, weights, dist, parent, first)
 
@@ -66,7 +66,7 @@ def cycle_of(parent):
 @kernel
 def _relax_first_in_first_out(indptr, neighbours, weights, dist, parent, frontier):
     """Relax vertices in the order in which they are lowered. The parent of a vertex is the one that lowered it last, so
-    a cycle of parents is negative; look for one now and then. Returns the number of edges read."""
+    a cycle of parents is negative; look for one from time to time. Returns the number of edges read."""
     n, m = dist.size, neighbours.size
     queue, waits, mark = np.empty(n, np.uint32), np.zeros(n, np.bool_), np.zeros(n, np.uint32)
     length, head, edges_read, due = 0, 0, 0, n + m

@@ -27,16 +27,16 @@ from dgraph.solvers.solver import CsrArrays, Problem, Solution
 
 
 class SearchThresholds(NamedTuple):
-    """Thresholds, which do not affect the result. The paper has alpha 14, beta 24."""
+    """Thresholds, which do not affect the result. The paper uses alpha 14, beta 24."""
 
     alpha: int = 15  # pull once the frontier has 1/alpha of the edges that have not been pushed along,
-    beta: int = 18  # and until it has less than 1/beta of the vertices
+    beta: int = 18  # and until the frontier has less than 1/beta of the vertices
     alone: int = 1024  # with fewer edges out of a frontier, one thread is faster than several
     taken: int = 128  # vertices of a frontier, or words of a bitmap, that a thread takes at a time
 
 
 class SearchGoal(NamedTuple):
-    """Where the search ends: at a depth, or at the level of a vertex unless that is NONE."""
+    """Where the search ends: at a depth, or at the level of a vertex unless `target` is NONE."""
 
     depth: int
     target: int
@@ -75,7 +75,7 @@ def _search(
     best, distance, queues, marks, bits, counts,
 ):  # fmt: skip
     """Write distance[v], and the predecessor to best[v]. All threads of the team take the same turns, because every
-    choice depends on values that all can read. Returns the number of levels, and of edges pushed along."""
+    choice depends on values that all of them can read. Returns the number of levels, and of edges pushed along."""
     first, last = share(rank, size, best.size)
     for v in range(uint64(first), uint64(last)):
         best[v] = UNREACHED
@@ -133,14 +133,14 @@ def _start(sources, out, best, queue, mark):
 
 @part
 def _hand_over(mark, begin, end, ahead):
-    """Make the vertices that a thread has reached its queue of the next level."""
+    """Turn the vertices that a thread has reached into its queue of the next level."""
     mark[BEGIN], mark[TAKEN], mark[END], mark[AHEAD] = begin, begin, end, ahead
 
 
 @part
 def _push(frontier, begin, end, level, out, best, queue, at):
-    """Visit the neighbours of frontier[begin:end]; new ones go to queue[at:]. Returns the end of the queue, and the
-    number of edges out of the new vertices."""
+    """Visit the neighbours of frontier[begin:end], and append new ones to queue[at:]. Returns the end of the queue, and
+    the number of edges out of the new vertices."""
     ahead = np.int64(0)
     word, later = np.int64(level + 1) << BITS, np.int64(level + 2) << BITS
     for i in range(uint64(begin), uint64(end)):
@@ -161,7 +161,7 @@ def _push(frontier, begin, end, level, out, best, queue, at):
 
 @part
 def _push_together(rank, size, level, out, thresholds, best, queues, now, next_):
-    """Each thread first pushes its own queue, which is still in its cache, then what is left of the others' queues."""
+    """Each thread first pushes its own queue, which is still in its cache, then what remains of the others' queues."""
     begin = at = now[rank, END]
     ahead = np.int64(0)
     for k in range(size):

@@ -36,11 +36,11 @@ from dgraph.solvers.paths.distance_slots import (
 from dgraph.solvers.paths.edge_relaxation import BEYOND, EDGES, FLAT, UNSET_HALF, PathTables, PathWords, relax_chunk
 from dgraph.solvers.paths.vertex_numbers import VertexNumbers
 
-SAMPLE_EDGES = 4096  # edges, to choose the width of slots
-ALL = 1 << 62  # edges
+SAMPLE_EDGES = 4096  # edges that are sampled to choose the width of slots
+ALL = 1 << 62  # edges: no limit
 NARROWEST, WIDEST = 1e-300, 1e300  # bounds of the width of a slot: it and its inverse must be finite
 
-# positions in `shared`, after those of `edge_relaxation.py`; there is one of each for even and for odd turns
+# Positions in `shared`, after those of `edge_relaxation.py`. Each exists twice, for even and for odd turns.
 LISTED, TAKEN, NEXT, WINDOW, TURN = 24, 32, 40, 48, 32
 
 
@@ -51,7 +51,7 @@ class RelaxResult(NamedTuple):
 
 
 class StopLimits(NamedTuple):
-    """Where a call may stop: beyond the distance of the vertex `target`, or, if that is NONE, beyond slot number `far`;
+    """Where a call may stop: beyond the distance of the vertex `target` or, if that is NONE, beyond slot number `far`;
     and after `limit` edges."""
 
     target: int
@@ -87,11 +87,10 @@ def relax(
     lowered.
 
     The result may be incomplete for distances above the `bound` or above that of the `target`, and for paths through
-    vertices that are still `waiting` afterwards, because no slot is started after `limit` edges. `delta` is the width
-    of a slot, and must not change while vertices wait. With `words`, distances are kept in these.
+    of a slot, and must not change while vertices wait. With `words`, distances are kept in the words.
     """
     scale, edges, flat, beyond = 1.0 / max(delta or slot_width(*rows[:3]), NARROWEST), 0, False, False
-    senders = int(np.searchsorted(rows.indptr, rows.indptr[-1]))  # rows from there on are empty
+    senders = int(np.searchsorted(rows.indptr, rows.indptr[-1]))  # rows from here on are empty
     waiting = waiting if waiting is not None else WaitList(len(rows.dist), threads)
     while len(frontier) or not waiting.empty:
         if len(rows.improved):
@@ -114,9 +113,9 @@ def relax(
 
 
 def slot_width(indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray) -> float:
-    """A width of slots such that, at the end of an edge, one edge on average is at most that heavy; from a sample of
-    edges. Then a vertex rarely lowers another of its own slot, and few slots are empty, for any distribution of
-    weights."""
+    """A width of slots, from a sample of edges, such that the vertex at the end of an edge has, on average, one edge
+    that is at most that heavy. Then a vertex rarely lowers another of its own slot, and few slots are empty, for any
+    distribution of weights."""
     step = max(1, len(neighbours) // SAMPLE_EDGES)
     sample, ends = weights[::step].astype(np.float64), neighbours[::step].astype(np.int64)
     sample = sample[(sample > 0) & (sample < np.inf)]
@@ -129,9 +128,9 @@ def slot_width(indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray) 
 
 @kernel
 def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, scale, limits, lists_of_all, work):
-    """Each thread has lists of its own; all threads share the chunks of the nearest slot. If these are few, rank 0
-    processes the lists of all threads, and moves the window, while the others wait. Returns the window and the slot to
-    continue from."""
+    """Relax edges until the limits are reached or nothing waits. Each thread has separate lists; all threads share the
+    chunks of the nearest slot. If these are few, rank 0 processes the lists of all threads, and moves the window, while
+    the others wait. Returns the window and the slot to continue from."""
     dist, lists, tails, shared = rows.dist, of_thread(rank, lists_of_all), lists_of_all.tails, lists_of_all.shared
     first, last = share(rank, size, frontier.size)
     for i in range(first, last):
@@ -170,7 +169,7 @@ def _relax(rank, size, signals, rows, words, frontier, senders, window, slot, sc
             while k < listed:
                 seen += relax_chunk(work[k], slot, alone, rows, words, senders, window, scale, lists)
                 k = atomic_add(shared, now + TAKEN, 1)
-            # A few more vertices may be in this slot by now and, if the others wait, in later ones.
+            # This slot may have received a few more vertices by now, and later slots too if the other threads wait.
             here, bound = slot, LISTS if alone else slot + 1
             while here < bound and edges + seen < limits.limit and _matters(here, window, limits, dist, scale):
                 if atomic_load(signals, STOP) != 0 or (size > 1 and any_long(here, lists_of_all, low, high)):

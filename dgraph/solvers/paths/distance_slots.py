@@ -1,4 +1,4 @@
-"""Vertices that wait, ordered by distance: a list for each slot of a window of distances, in chunks of a pool that all
+"""Waiting vertices, ordered by distance: a list for each slot of a window of distances, in chunks of a pool that all
 threads share.
 
 The *number* of a distance is the distance in units of a slot's width; from 2**53 on it is the position among all
@@ -23,8 +23,8 @@ from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, atomic_add, atomic_load, compare_and_swap, kernel, part
 
-SLOT_BITS, NUMBER_BITS = 12, 62  # the number of bits of a slot, and of any number
-SLOTS = 1 << SLOT_BITS  # in the window
+SLOT_BITS, NUMBER_BITS = 12, 62  # the number of bits of a slot's number, and of any number
+SLOTS = 1 << SLOT_BITS  # slots in the window
 LISTS = SLOTS + NUMBER_BITS - SLOT_BITS  # the bins come after the slots
 NO_NUMBER = 1 << NUMBER_BITS  # larger than any number
 # From 2**MANTISSA_BITS on, all float64 are integers, 2**(MANTISSA_BITS - 1) for each power of two.
@@ -32,11 +32,11 @@ MANTISSA_BITS = 53
 LARGEST_DISTANCE = sys.float_info.max
 CHUNK_SIZE = 64  # vertices in a chunk
 FEW_CHUNKS = 4  # chunks that are not worth sharing
-HOARDED_CHUNKS = 64  # free chunks that a thread keeps for itself; further ones are available to all
+HOARDED_CHUNKS = 64  # free chunks that a thread keeps for itself; it releases further ones to all threads
 USED, OVER, DROPPED = 0, 1, 8  # in `shared`: chunks used so far; the first one free for all; whether none were left
 HALF, LOW = np.int64(32), np.int64((1 << 32) - 1)  # the word at OVER has a counter of changes, and the chunk + 1
 
-WORDS = (LISTS + 63) // 64  # of marks, a bit for each list
+WORDS = (LISTS + 63) // 64  # words of marks, with a bit for each list
 LAST = uint64(63)
 
 _zeros: Any = leading_zeros
@@ -45,8 +45,8 @@ _first: Any = trailing_zeros  # the position of a word's lowest bit
 
 class SlotLists(NamedTuple):
     """A thread's waiting vertices by slot. tails[slot] is one past the last position of its list in the pool, or 0 if
-    it is empty; chained[chunk] is the previous chunk of its list. All threads share the pool; each chunk has one owner.
-    In the lists of all threads together, `tails`, `marks` and `spare` have a row for each thread."""
+    the list is empty; chained[chunk] is the previous chunk of its list. All threads share the pool; each chunk has one
+    owner. In the lists of all threads together, `tails`, `marks` and `spare` have a row for each thread."""
 
     tails: np.ndarray
     marks: np.ndarray  # a bit for each list: if it is not set, the list is empty
@@ -89,7 +89,7 @@ def list_of(number, window):
 def push(slot, u, lists):
     """Add a vertex to a slot's list."""
     place = lists.tails[slot]
-    if place % CHUNK_SIZE == 0:  # empty, or its last chunk is full
+    if place % CHUNK_SIZE == 0:  # the list is empty, or its last chunk is full
         chunk = take_free_chunk(lists)
         if chunk < 0:
             return
@@ -102,7 +102,7 @@ def push(slot, u, lists):
 
 @scalar_part
 def take_free_chunk(lists):
-    """A free chunk, one that was freed or an unused one of the pool; -1 if there is none."""
+    """A free chunk: one that was freed, or an unused one of the pool; -1 if there is none."""
     spare, chained, shared = lists.spare, lists.chained, lists.shared
     chunk = spare[0]
     if chunk >= 0:
@@ -145,7 +145,7 @@ def previous_end(place, lists):
 @inlined
 def next_of(slot, lists, low, high):
     """The first slot or bin from `slot` on in which a thread from `low` to below `high` has vertices; LISTS if there is
-    none. Most lists are empty, so it searches the marks, and clears those of empty lists. `lists` are of all
+    none. Most lists are empty, so it searches the marks, and clears those of empty lists. `lists` are those of all
     threads."""
     tails, marks = lists.tails, lists.marks
     word, before_it = slot >> 6, ONE << (uint64(slot) & LAST)
@@ -234,7 +234,7 @@ def _not_below(number, distances, scale):
 
 
 class WaitList:
-    """The vertices that wait, kept from one call of `relax` to the next if it ends early."""
+    """The waiting vertices, kept from one call of `relax` to the next if a call ends early."""
 
     def __init__(self, size: int, threads: int, room: int | None = None):
         chunks = (4 * size if room is None else room) // CHUNK_SIZE + threads * (LISTS + HOARDED_CHUNKS + 1)
@@ -242,7 +242,7 @@ class WaitList:
         self.spare = np.tile([-1, 0], (threads, 1))
         self.pool, self.chained = np.empty(chunks * CHUNK_SIZE, np.uint32), np.empty(chunks, np.int64)
         self.work, self.shared = np.empty(chunks, np.int64), np.zeros(128, np.int64)
-        self.window, self.slot = 0, LISTS  # where to continue; at LISTS, nothing waits
+        self.window, self.slot = 0, LISTS  # where to continue; LISTS means that nothing waits
         self.far = NO_NUMBER  # vertices with larger numbers do not matter
 
     @property
@@ -255,7 +255,7 @@ class WaitList:
         return self.slot >= LISTS
 
     def any_waiting(self) -> np.ndarray:
-        """One of the waiting vertices that matter; an empty array if there is none."""
+        """One of the waiting vertices that matter, as an array; an empty array if there is none."""
         if self.empty or first_of(self.slot, self.window) > self.far:
             return self.pool[:0]
         place = self.tails[:, self.slot].max()
@@ -272,7 +272,7 @@ class WaitList:
                 members = np.concatenate(list(self._members()))
                 left = members[
                     _not_below(first_of(0, self.window), dist[members], scale)
-                ]  # the others were processed already
+                ]  # the other vertices were processed already
                 frontier = np.unique(np.concatenate([frontier, left]))
             self.tails[:], self.marks[:], self.spare[:], self.shared[: OVER + 1] = 0, 0, (-1, 0), 0
             self.window, self.slot = first, first & (SLOTS - 1)

@@ -2,8 +2,8 @@
 
 In the first form, distances are float64, and predecessors are separate integers, each with a lock. In the second, for
 integer weights and distances below 2**32 - 1, both are one *word*: the distance in its upper half and the predecessor
-in the lower. The smaller word is the shorter path or, of equally long ones, the path with the smaller predecessor. So
-one atomic minimum replaces a lock, and a vertex needs one cache line instead of two.
+in the lower. The smaller word is the shorter path or, if paths are equally long, the one with the smaller predecessor.
+So one atomic minimum replaces a lock, and a vertex needs one cache line instead of two.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dgraph.solvers.paths.distance_slots import CHUNK_SIZE, free_chunk, list_of,
 from dgraph.solvers.paths.vertex_numbers import VertexNumbers, number_of_vertex
 
 AHEAD = 8  # prefetch distance, in vertices
-LOCKED = np.int64(-(2**63))  # the sign bit of a parent
+LOCKED = np.int64(-(2**63))  # the sign bit of a parent, which locks its vertex
 UNSET_HALF = (1 << 32) - 1  # in half a word: no distance, or no predecessor
 BLOCK = 4096  # vertices or weights that are processed at a time
 HALF, LOW = uint64(32), uint64(UNSET_HALF)
@@ -70,8 +70,8 @@ class PathWords(NamedTuple):
         return bool(_set_distances(self.known, ids, dist, parent))
 
     def copy_improvements(self, improved: np.ndarray, owned: int, dist: np.ndarray, parent: np.ndarray) -> None:
-        """Copy improvements to the arrays that are sent. A new predecessor alone matters only to the masters of
-        proxies."""
+        """Copy improvements to the arrays that are sent. If only the predecessor is new, that matters only to the
+        masters of proxies."""
         _copy_improvements(self.known, improved, owned, dist, parent)
 
     def split(self, threads: int) -> tuple[np.ndarray, np.ndarray]:
@@ -147,8 +147,7 @@ def _split(rank, size, signals, known, dist, parent):
 @inlined
 def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
     """Relax the edges of a chunk's vertices, and free the chunk; returns the number of edges. Numba compiles only the
-    form for the type of `words`, which may be None. With words, vertices are skipped from which a distance might not
-    fit."""
+    form for the type of `words`, which may be None. With words, skip vertices from which a distance might not fit."""
     chunk = (place - 1) // CHUNK_SIZE
     begin, end, edges_read = uint64(chunk * CHUNK_SIZE), uint64(place), uint64(0)
     for i in range(begin, end):
@@ -171,7 +170,7 @@ def relax_chunk(place, slot, alone, rows, words, senders, window, scale, lists):
                 lowered, new, old, waited = _lower_word(
                     v, d, rows.weights[e], number, alone, rows, words.known, lists.shared
                 )
-            if not lowered or v >= senders:  # v has no edges
+            if not lowered or v >= senders:  # vertices from `senders` on have no edges
                 continue
             there = list_of(number_of(new, scale), window)
             if there == slot or not waited or list_of(number_of(old, scale), window) != there:
@@ -199,9 +198,9 @@ def _prefetch_ahead(i, end, rows, words, pool):
 
 @inlined
 def _lower(v, d, weight, number, alone, rows, shared):
-    """Update v by a path through the vertex `number`, which is at distance d. Returns whether that is shorter than all
-    before, the new distance, the old one, and whether v was already marked as improved. The thread that sets the sign
-    bit of a parent has locked that vertex."""
+    """Update v by a path through the vertex `number`, which is at distance d. Returns whether that path is shorter than
+    all before, the new distance, the old one, and whether v was already marked as improved. The thread that sets the
+    sign bit of a parent has locked that vertex."""
     dist, parent, tree = rows.dist, rows.parent, rows.parent.size > 0
     new, old = d + weight, dist[v]
     tie = tree and new == old and d < new < np.inf and not 0 <= atomic_load(parent, v) <= number
@@ -232,7 +231,7 @@ def _lower(v, d, weight, number, alone, rows, shared):
 
 @inlined
 def _lower_word(v, d, weight, number, alone, rows, known, shared):
-    """The same as `_lower` with words. Without `improved`, a vertex that had a distance counts as marked."""
+    """Like `_lower`, but with words. Without `improved`, a vertex that had a distance counts as marked."""
     length = uint64(np.int64(weight))
     after, held = ((d + length) << HALF) | uint64(number), known[v]
     if after >= held:
@@ -253,10 +252,10 @@ def _lower_word(v, d, weight, number, alone, rows, known, shared):
 
 @inlined
 def _mark(v, lowered, rows):
-    """Mark v: it has a shorter path or, if not `lowered`, only a new parent. Returns `lowered`."""
+    """Mark v, which has a shorter path or, if not `lowered`, only a new parent. Returns `lowered`."""
     if lowered:
         if rows.improved.size > 0:
-            rows.improved[v] = True  # not for a new parent: a marked vertex must wait in a list, or have waited
+            rows.improved[v] = True  # not for a new parent, as a marked vertex must wait in a list, or have waited
     elif rows.tied.size > 0:
         rows.tied[v] = True
     return lowered

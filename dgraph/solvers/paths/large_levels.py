@@ -13,10 +13,10 @@ from dgraph.programs.monoid import NONE, UNREACHED
 
 _first: Any = trailing_zeros  # the position of a word's lowest bit
 
-BITS = np.int64(32)  # of the predecessor, in words of (level, predecessor): smaller words are better
+BITS = np.int64(32)  # bits of the predecessor in words of (level, predecessor); smaller words are better
 NO_PREDECESSOR = np.int64((1 << 32) - 1)  # the predecessor of a source
 SIX, LOW = uint64(6), uint64(63)  # v >> SIX is the word of v in a bitmap, v & LOW its bit
-NEXT, FOUND, SEEN = 0, 8, 16  # counts of a pulled level, on cache lines of their own
+NEXT, FOUND, SEEN = 0, 8, 16  # positions of the counts of a pulled level, on separate cache lines
 
 
 @part
@@ -27,13 +27,13 @@ def is_last_level(level, goal, best):
 
 @part
 def pull(rank, size, signals, level, length, incoming, ascending, goal, thresholds, best, bits, counts):
-    """Take levels until the frontier is small. Returns the level, its bitmap, and the number of edges read."""
+    """Run levels until the frontier is small. Returns the level, its bitmap, and the number of edges read."""
     front, found, unknown = bits[0], bits[1], bits[2]
     _mark(rank, size, level, incoming, best, front, unknown)
     edges = np.int64(0)
     while True:
         count = counts[level % 2]
-        if rank == 0:  # others may still read the counts of the level before
+        if rank == 0:  # other threads may still read the counts of the previous level
             count[NEXT] = count[FOUND] = 0
         barrier(size, signals)
         reached = np.int64(0)
@@ -91,7 +91,7 @@ def _find_predecessors(first, last, level, incoming, ascending, best, front, fou
                 e += ONE
                 if front[u >> SIX] >> (u & LOW) & ONE:
                     smallest = min(smallest, np.int64(u))
-                    if ascending:  # all others are larger
+                    if ascending:  # all further neighbours are larger
                         break
             edges += np.int64(e)
             if smallest != NO_PREDECESSOR:

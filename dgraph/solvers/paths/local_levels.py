@@ -1,7 +1,7 @@
 """Breadth-first search in one of several partitions. It processes the messages from others by ascending level, so no
-vertex is visited twice in a round. A round ends before a large level, which news from other partitions may make
-unnecessary, and after many small ones, so that others can continue meanwhile. In large levels, unvisited vertices look
-for a predecessor (Beamer, Asanović, Patterson, SC 2012)."""
+vertex is visited twice in a round. A round ends before a large level, which messages from other partitions may make
+unnecessary, and after many small ones, so that others can continue in the meantime. In large levels, unvisited vertices
+look for a predecessor (Beamer, Asanović, Patterson, SC 2012)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dgraph.tables.edge_tables import cached_on
 LARGE_LEVEL = 1 << 17  # a level with more edges costs more than a round of all workers
 ROUND_EDGES = 1 << 20  # edges after which a round ends
 ALPHA = 30  # pull once a level has 1/ALPHA of the edges that have not been pushed along,
-SCAN = 8  # and at least an edge for every SCAN vertices, because a pull scans them all
+SCAN = 8  # and has at least one edge for every SCAN vertices, because a pull scans them all
 NEAR, FAR = uint64(8), uint64(24)  # prefetch distances: of rows, and of the bounds of rows
 
 
@@ -84,7 +84,7 @@ def settle(part: SettleProblem, tight: TightEdges | None = None) -> tuple[int, n
     pulled = _settle(rows, reached, scratch, frontier, levels, tight, LARGE_LEVEL, many)
     order.edges_read += pulled
     edges_read, length, rest, _ = scratch.counts.tolist()
-    waits = part.best[frontier[rest:]] >> bits == levels[rest:]  # not if visited on a lower level, or in `now`
+    waits = part.best[frontier[rest:]] >> bits == levels[rest:]  # false if visited on a lower level, or in `now`
     return edges_read, np.concatenate([scratch.now[:length], frontier[rest:][waits]])
 
 
@@ -96,7 +96,7 @@ def _by_number(indptr: np.ndarray, numbers: np.ndarray) -> bool:
 
 @kernel
 def _settle(rows, reached, scratch, frontier, levels, tight, large, many):
-    """Leaves the unfinished level in scratch.now. Returns the number of edges read by pulls."""
+    """Run the levels of one round. Leaves the unfinished level in scratch.now. Returns the edges read by pulls."""
     indptr, best, bits, now, after = rows.indptr, reached.best, reached.bits, scratch.now, scratch.next
     rest, length, level = uint64(0), uint64(0), np.int64(0)
     ahead, edges_read, pulled, swapped = uint64(0), np.int64(0), np.int64(0), False
@@ -107,7 +107,7 @@ def _settle(rows, reached, scratch, frontier, levels, tight, large, many):
             level = levels[rest]
         while rest < frontier.size and levels[rest] == level:
             v = uint64(frontier[rest])
-            if best[v] >> bits == level:  # else it was visited on a lower level meanwhile
+            if best[v] >> bits == level:  # otherwise it was visited on a lower level in the meantime
                 now[length] = v
                 length += ONE
                 ahead += indptr[v + ONE] - indptr[v]
@@ -166,8 +166,7 @@ def _push(rows, reached, level, tight, now, length, after):
 
 @part
 def _pull(rows, reached, level, front, now, length, after):
-    """The same as `_push`, by a scan of all vertices that are not below that level. Also returns the number of edges
-    read."""
+    """Like `_push`, but scans all vertices that are not below that level. Also returns the number of edges read."""
     indptr, neighbours, best = rows.in_indptr, rows.in_neighbours, reached.best
     front[:] = uint64(0)
     for i in range(length):
@@ -186,7 +185,7 @@ def _pull(rows, reached, level, front, now, length, after):
             e += ONE
             if front[u >> SIX] >> (u & LOW) & ONE:
                 new = min(new, below + number_of_vertex(u, rows.numbers) + 1)
-                if rows.ascending:  # all others are larger
+                if rows.ascending:  # all further neighbours are larger
                     break
         edges_read += e
         if new < old:

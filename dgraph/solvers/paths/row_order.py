@@ -13,12 +13,12 @@ from numba import uint64
 from dgraph.native.team import ONE, atomic_max, kernel, share, team
 from dgraph.partition.adjacency import Adjacency
 
-READS_BEFORE_SORT = 2  # rows are sorted once this many times all edges have been read
+READS_BEFORE_SORT = 2  # rows are sorted once all edges have been read this many times on average
 
 
 @dataclass
 class Order:
-    """Rows, and whether they are sorted; `edges_read` counts the edges that were read while they were not."""
+    """Rows, and whether they are sorted; `edges_read` counts the edges read while they were unsorted."""
 
     rows: Adjacency
     ascending: bool
@@ -36,7 +36,7 @@ def order_of(rows: Adjacency, reverse: Adjacency, threads: int) -> Order:
         if rows not in _orders:
             disorder = np.zeros(1, np.int64)
             team(_find_disorder, threads, rows.indptr, rows.neighbours, disorder)
-            # a new Adjacency: a value that refers to its weak key would keep it alive
+            # This is a new Adjacency, because a value that refers to its weak key would keep the key alive.
             _orders[rows] = Order(Adjacency(rows.indptr, rows.neighbours), not disorder[0])
         order = _orders[rows]
         if not order.ascending and order.edges_read > READS_BEFORE_SORT * rows.num_edges:
@@ -47,7 +47,7 @@ def order_of(rows: Adjacency, reverse: Adjacency, threads: int) -> Order:
 
 @kernel
 def _find_disorder(rank, size, signals, indptr, neighbours, disorder):
-    """Sets disorder[0] if the neighbours of some row are not in ascending order."""
+    """Set disorder[0] if the neighbours of some row are not in ascending order."""
     first, last = share(rank, size, indptr.size - 1)
     for u in range(uint64(first), uint64(last)):
         before = np.uint32(0)

@@ -19,8 +19,8 @@ from dgraph.solvers.paths.vertex_numbers import numbers_of
 from dgraph.solvers.solver import FIRST_SEND_FACTOR, Problem, SettleProblem, Solution
 from dgraph.tables.edge_tables import cached_on
 
-ROUND_EDGES = 1 << 20  # edges after which a round ends, because news from other partitions may save many more
-NOT_CAST = tuple(map(np.dtype, ("int64", "int32", "float64", "float32")))  # weights: kernels are compiled for each
+ROUND_EDGES = 1 << 20  # edges after which a round ends, because messages from other partitions may save many more
+NOT_CAST = tuple(map(np.dtype, ("int64", "int32", "float64", "float32")))  # kernels are compiled for these weight types
 
 
 def shortest_paths(problem: Problem) -> Solution:
@@ -42,7 +42,7 @@ def shortest_path_tree(problem: Problem) -> Solution:
 
 
 def bellman_ford_tree(problem: Problem) -> Solution:
-    """Distances and predecessors for weights that may be negative. The total `cycle` has the vertices of a negative
+    """Distances and predecessors for weights that may be negative. The total `cycle` holds the vertices of a negative
     cycle, if there is one."""
     sources, rows = _sources(problem), _weighted(problem)
     dist, parent = _start(problem, sources), np.full(problem.vertices, UNREACHED)
@@ -66,13 +66,14 @@ class ShortestPathState:
     waiting: WaitList
     words: PathWords | None
     tied: np.ndarray  # flags: a new predecessor at the same distance; empty without predecessors
-    returned: dict[int, float] = field(default_factory=dict)  # the vertex returned for all that wait, and its distance
+    returned: dict[int, float] = field(default_factory=dict)  # one waiting vertex, returned for all, and its distance
 
 
 def settle(part: SettleProblem) -> tuple[int, np.ndarray]:
     """`SettlementMethod.take` by delta-stepping from the frontier, until ROUND_EDGES edges have been read. Vertices
     that still wait are kept, and one of them is returned, so that there is another round. Predecessors, if any, are the
-    companion of distances, and proxies with a new one count as improved. Uses words as long as all distances fit."""
+    companion of distances, and a proxy with a new predecessor counts as improved. Uses words as long as all distances
+    fit."""
     threads, owned = _threads(part), part.edges.partition.num_owned
     if not part.scratch:
         tied = np.zeros(len(part.companion), bool)

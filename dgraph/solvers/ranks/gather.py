@@ -3,8 +3,8 @@
 A vertex has one place, both as a row and as a sender. If degrees are skewed, vertices are grouped by classes of similar
 degree, the highest first, so that the senders that are read most stay in the cache. Within a class they keep their
 order, so that vertices that are close in the graph stay close (Faldu, Diamond and Grot 2019, "degree-based grouping").
-Otherwise, all keep their order. Within a block, rows are sorted by their number of edges, so that the ends of rows are
-predicted well.
+If degrees are not skewed, all vertices keep their order. Within a block, rows are sorted by their number of edges, so
+that the branch at the end of a row is predicted well.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from dgraph.solvers.subgraphs.neighbours import are_skewed
 from dgraph.tables.edge_tables import cached_on
 
 GRAIN = 1 << 15  # edges and rows of a block
-DEGREE_CLASSES = 160  # of degrees: one for each degree below 32, then two for each power of two
-MOST_COUNTERS = 4  # the maximum number of threads that count degrees: each needs a table of its own
+DEGREE_CLASSES = 160  # one class for each degree below 32, then two for each power of two
+MOST_COUNTERS = 4  # the maximum number of threads that count degrees: each needs a separate table
 AHEAD = 512  # prefetch distance, in edges
 PER_LINE = 16  # senders on a cache line
 
 
 class RowEdges(NamedTuple):
     """The edges into some rows, for kernels: those of row i come from senders[indptr[i]:indptr[i + 1]]. Blocks of rows
-    cuts[b]:cuts[b + 1] are of about equal work."""
+    cuts[b]:cuts[b + 1] take about the same work."""
 
     cuts: np.ndarray
     indptr: np.ndarray
@@ -41,7 +41,7 @@ class RowEdges(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Layout:
     """`senders[indptr[i]:indptr[i + 1]]` are the places of the vertices that send to place i, which is that of vertex
-    rows[i]. Blocks of places `cuts[b]:cuts[b + 1]` are of about equal work."""
+    rows[i]. Blocks of places `cuts[b]:cuts[b + 1]` take about the same work."""
 
     rows: np.ndarray  # uint32
     indptr: np.ndarray  # int64
@@ -171,9 +171,9 @@ def _move(rank, size, signals, cursor, cuts, table_indptr, neighbours, weights, 
 
 @part
 def gather(edges, sent, lo, hi, sums):
-    """Set sums[i - lo] to the sum of what row i is sent, for rows lo:hi. Four partial sums, so that an addition need
-    not wait for the previous one. Senders are read once per round and prefetched accordingly, so that the values
-    that they send, which are read again and again, stay in the cache."""
+    """Set sums[i - lo] to the sum of what row i is sent, for rows lo:hi. Four partial sums keep additions from waiting
+    for each other. `senders` is read once per round and prefetched accordingly, so that the values that they send,
+    which are read again and again, stay in the cache."""
     _, indptr, senders, weights = edges
     zero, four = sent.dtype.type(0), uint64(4)
     for i in range(uint64(lo), uint64(hi)):

@@ -1,4 +1,4 @@
-"""Hubs and authorities, all rounds in one compiled call: scores pass along edges, and back."""
+"""Hubs and authorities, all rounds in one compiled call: scores pass along edges and back."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def hubs_and_authorities(problem: Problem) -> Solution:
 
 @kernel
 def _hits(rank, size, signals, turns, incoming, out, sums, came, hub, authority, tolerance, max_iter, found):
-    """A round has two passes: authorities gather from hubs, then hubs from authorities. It also ends if the sum is
-    zero, because there are no edges then."""
+    """A round has two passes: authorities gather from hubs, then hubs from authorities. The rounds also end if the sum
+    is zero, because there are no edges then."""
     hubs, authorities, rounds, change = float(hub.size), 0.0, 0, np.inf
     while rounds < max_iter and hubs > 0 and not (change < tolerance * hubs or stopped(signals)):
         _pass(rank, size, signals, turns, 0, incoming, sums[0], came[rank], hub, hubs, authority)
@@ -48,7 +48,8 @@ def _hits(rank, size, signals, turns, incoming, out, sums, came, hub, authority,
 
 @part
 def _pass(rank, size, signals, turns, turn, edges, sums, came, sent, of_all, scores):
-    """Gather from `sent` and divide by its sum `of_all`. `sums` get the change and the sum of scores of each block."""
+    """Gather from `sent` and divide by its sum `of_all`. `sums` receives the change and the sum of scores of each
+    block."""
     while True:
         b = atomic_add(turns, turn, 1)
         if b >= edges.cuts.size - 1:
@@ -58,7 +59,7 @@ def _pass(rank, size, signals, turns, turn, edges, sums, came, sent, of_all, sco
         sums[b, 0], sums[b, 1] = _rescale(lo, hi, came, 1 / of_all if of_all > 0 else 0.0, scores)
     barrier(size, signals)
     if rank == 0:
-        turns[turn] = 0  # all have left this pass, and none comes back before rank 0 finishes the other one
+        turns[turn] = 0  # all threads have left this pass, and none returns before rank 0 finishes the other one
 
 
 @summed

@@ -41,7 +41,7 @@ def change_within(tol: float, alpha: float) -> float:
 
 
 def dividing(layout: Layout, columns: dict[str, np.ndarray], dtype: Any) -> tuple[Layout, np.ndarray]:
-    """A layout, and for each row the divisor of its score. The layout has other weights if the sum of weights is not
+    """A layout, and the divisor of the score of each row. The layout has other weights if the sum of weights is not
     usable as a divisor."""
     if "strength" not in columns:
         return layout, layout.degree
@@ -97,7 +97,7 @@ def fixed_point(
     spread: np.ndarray | None = None,
 ) -> tuple[np.ndarray, Solution]:
     """Scores by vertex. Repeats score = factors[0] * gathered + factors[1] * restart + factors[2] * dangling * spread
-    until the sum of changes is less than `tolerance`. If None, `restart` and `spread` are 1 everywhere. They and
+    until the sum of changes is less than `tolerance`. `restart` and `spread` default to 1 everywhere. These two and
     `start` are in the order of rows."""
     values = problem.values
     sent = np.empty_like(start), np.empty_like(start)
@@ -118,16 +118,17 @@ class Scores(NamedTuple):
     vertices: np.ndarray
     strength: np.ndarray  # the divisor of the score; 0 without out-edges
     scores: np.ndarray
-    sent: np.ndarray  # a round gathers from these
-    sends: np.ndarray  # and writes these, for the next round
+    sent: np.ndarray  # a round gathers from this array
+    sends: np.ndarray  # and writes this one, for the next round
 
 
 @kernel
 def _fixed_point(
     rank, size, signals, turns, edges, arrays, restart, spread, factors, tolerance, max_iter, sums, came, found
 ):
-    """`sums` are by block, for even and for odd rounds: the change, and the scores of rows without out-edges. The
-    thread that takes a block writes it. Returns 0 if `sent` has the scores by vertex in the end, 1 if `sends`."""
+    """Run all rounds. `sums` has, by block, for even and for odd rounds: the change, and the scores of rows without
+    out-edges. The thread that takes a block writes its sums. Returns 0 if `sent` has the scores by vertex in the end, 1
+    if `sends`."""
     (vertices, strength, scores, sent, sends), cuts, (alpha, jumps, again) = arrays, edges.cuts, factors
     kind, blocks = scores.dtype.type, cuts.size - 1
     first, last = share(rank, size, blocks)

@@ -18,7 +18,7 @@ from dgraph.solvers.ranks.pagerank import dividing, page_rank
 from dgraph.solvers.solver import Problem, Solution
 from dgraph.solvers.subgraphs.neighbours import are_skewed
 
-CACHED_BYTES = 1 << 25  # bytes: larger vectors do not stay in the cache; twice as many do if degrees are skewed
+CACHED_BYTES = 1 << 25  # larger vectors do not stay in the cache; twice as many bytes do if degrees are skewed
 GROUP_SIZE = 4  # components that are summed at a time; vectors are padded to whole groups
 AHEAD = 32  # prefetch distance, in edges
 CHANGE, DANGLING = 0, 1
@@ -82,9 +82,9 @@ class Vectors(NamedTuple):
 
 @kernel
 def _fixed_points(rank, size, signals, turns, edges, vectors, several, factors, tolerance, max_iter, sums, totals, own):
-    """Returns the number of rounds. `sums` are by block, `totals` by thread: the change of each component, and its
-    scores of vertices without out-edges. A component that has converged stays as it is. `own` is scratch of each
-    thread, on cache lines of its own, because it is written for every row."""
+    """Run all rounds; returns their number. `sums` are by block, `totals` by thread: the change of each component, and
+    its scores of vertices without out-edges. A component that has converged stays unchanged. `own` is scratch for each
+    thread on separate cache lines, because it is written for every row."""
     cuts, mine, rounds = edges.cuts, totals[rank], 0
     blocks = cuts.size - 1
     first, last = share(rank, size, blocks)
@@ -126,7 +126,7 @@ def _sum_blocks(sums, what, totals):
 
 @part
 def _send(lo, hi, scores, strength, sent, stuck):
-    """Compute what rows lo:hi send; `stuck` gets the sum of the scores of rows without out-edges."""
+    """Compute what rows lo:hi send; `stuck` receives the sum of the scores of rows without out-edges."""
     stuck[:] = 0
     kind, width = scores.dtype.type, uint64(scores.shape[1])
     for i in range(uint64(lo), uint64(hi)):
@@ -140,7 +140,7 @@ def _send(lo, hi, scores, strength, sent, stuck):
 
 @part
 def _gather(lo, hi, edges, vectors, factors, tolerance, totals, came, moved, change):
-    """Gather, and compute the new scores of rows lo:hi; `change` gets the sum of their changes."""
+    """Gather, and compute the new scores of rows lo:hi; `change` receives the sum of their changes."""
     _, indptr, senders, weights = edges
     (_, restart, spread, scores, sent), (alpha, jumps, again) = vectors, factors
     kind, width = scores.dtype.type, uint64(scores.shape[1])
@@ -180,7 +180,7 @@ def _group(first, end, senders, weights, sent, width, g, came):
 
 @part
 def _two_groups(first, end, senders, weights, sent, width, g, came):
-    """The same for two groups, which are one cache line."""
+    """Like `_group`, for two groups, which fill one cache line."""
     kind, final = sent.dtype.type, uint64(max(senders.size - 1, 0))
     p, q, r, s = kind(0), kind(0), kind(0), kind(0)
     h, i, j, k = kind(0), kind(0), kind(0), kind(0)

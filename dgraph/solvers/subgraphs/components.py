@@ -38,8 +38,8 @@ def local_components(edges: EdgeTables) -> tuple[np.ndarray, int]:
 
 
 def _find(edges: EdgeTables, component: np.ndarray) -> tuple[np.ndarray, int]:
-    """As `local_components`; copies the components to `component` unless that is empty. One order of the edges is
-    enough; with both, many edges can be skipped."""
+    """Like `local_components`; also copies the components to `component` unless that is empty. One order of the edges
+    is enough; with both, many edges can be skipped."""
     partition = edges.partition
     tables = [table for table in (partition.out, partition.incoming) if table is not None]
     listed_twice = partition.num_local if len(tables) == 2 else _listed_twice(edges, tables[0])
@@ -51,7 +51,7 @@ def _find(edges: EdgeTables, component: np.ndarray) -> tuple[np.ndarray, int]:
     more = MORE_EDGES if tables[0].num_edges >= LONG_ROWS * partition.num_local else 0
     counts = np.zeros((2 * (rounds + more) + 4, 8), np.int64)
     threads = worthwhile_threads(edges.threads, tables[0].num_edges)
-    # so many rounds link edges of the second order: a proxy may have no others
+    # This many rounds link edges of the second order, because a proxy may have no others.
     others_first = rounds // 2 if edges.directed and len(tables) == 2 else 0
     how = len(tables), rounds, more, others_first, listed_twice, GRAIN
     team(_unite, threads, *arrays, *how, above, component, counts)
@@ -77,8 +77,9 @@ def _unite(
     rank, size, signals, indptr, neighbours, other_indptr, other_neighbours, tables, rounds, more, others_first,
     listed_twice, grain, above, component, counts,
 ):  # fmt: skip
-    """`above` holds the parent of each vertex. Phases: make each vertex a tree; `rounds` times, and up to `more` times
-    if no component is large yet, link one edge of each vertex and flatten the trees; link the other edges; flatten."""
+    """Find the components; `above` holds the parent of each vertex. Phases: make each vertex a tree; `rounds` times,
+    and up to `more` times if no component is large yet, link one edge of each vertex and flatten the trees; link the
+    other edges; flatten."""
     n, largest, edges_read = above.size, NO_VERTEX, np.int64(0)
     first, last, behind, phase = rounds - others_first, 2 * rounds + 2, 0, 0
     while phase <= last:
@@ -119,7 +120,8 @@ def _unite(
 
 @part
 def _link_one(first, last, nth, indptr, neighbours, above):
-    """Link the nth edge of every vertex, counted from the end of its row if negative; returns how many have one."""
+    """Link the nth edge of every vertex, counted from the end of its row if negative; returns how many vertices have
+    one."""
     edges = np.int64(0)
     for u in range(uint64(first), uint64(last)):
         if u + FAR < uint64(last):

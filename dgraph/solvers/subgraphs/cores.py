@@ -1,6 +1,6 @@
 """Core numbers by peeling (Seidman, 1983): level by level, remove the vertices with at most that many remaining
-neighbours, including those that this brings down to the level. Threads peel in parallel (Kabir and Madduri, PKC,
-2017)."""
+neighbours, including those that earlier removals bring down to the level. Threads peel in parallel (Kabir and Madduri,
+PKC, 2017)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dgraph.native.team import ONE, atomic_add, atomic_min, barrier, kernel, tea
 from dgraph.solvers.solver import Problem, Solution
 from dgraph.solvers.subgraphs.neighbours import OTHERS, distinct, is_simple
 
-MOST_LEVELS = 1 << 31  # more than any graph has
+MOST_LEVELS = 1 << 31  # more levels than any graph has
 GRAIN = 64  # consecutive vertices of one thread: vertices with similar numbers often have the same level
 
 
@@ -29,7 +29,7 @@ def main_core(problem: Problem) -> Solution:
 
 
 def core_of(problem: Problem) -> Solution:
-    """Solver of `k_core`: the column `in_core` for the k-core. It peels no further."""
+    """Solver of `k_core`: the column `in_core` for the k-core. Peeling stops there."""
     k = problem.values["k"]
     core, edges = peel(problem, min(k, problem.vertices))
     return Solution({"in_core": core >= k}, 1, edges)
@@ -54,10 +54,10 @@ def peel(problem: Problem, levels: int) -> tuple[np.ndarray, int]:
 
 @kernel
 def _peel(rank, size, signals, begins, ends, others, left, waiting, going, shared, levels):
-    """left[u] counts u's remaining neighbours, and stays at u's core number once u is removed. Each thread owns the
-    vertices in its row of `waiting`. It writes to all of `left`, by atomics, and removes the vertices that it brings
-    down to the level. `shared` holds the number of removed vertices, and the lowest level of any waiting vertex, for
-    even and for odd turns: levels without vertices are skipped."""
+    """Peel up to `levels`. left[u] counts u's remaining neighbours, and stays at u's core number once u is removed.
+    Each thread owns the vertices in its row of `waiting`. It writes to all of `left`, by atomics, and removes the
+    vertices that it brings down to the level. `shared` holds the number of removed vertices, and the lowest level of
+    any waiting vertex, for even and for odd turns, so that levels without vertices are skipped."""
     own, stack = waiting[rank], going[rank]
     n = uint64(left.size)
     count = uint64(0)
@@ -68,7 +68,7 @@ def _peel(rank, size, signals, begins, ends, others, left, waiting, going, share
             count += ONE
     level, turn = 0, 0
     while level < levels:
-        barrier(size, signals)  # no thread lowers a vertex that its owner has yet to look at
+        barrier(size, signals)  # no thread may lower a vertex that its owner has yet to look at
         if shared[0] == left.size:
             break
         deep = still = uint64(0)

@@ -15,8 +15,8 @@ FROM_HIGHER, FROM_LOWER, ANY = 0, 1, 2  # edges to a lower vertex, to a higher o
 
 
 def by_higher_end(edges: Adjacency, names: np.ndarray, shift: int, which: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each of 2**shift blocks, the rows of its edges' higher ends, and the lower ends. Each block has arrays of its
-    own, so that they can be freed one by one. `names` are the numbers of local vertices; row r of block p is vertex
+    """For each of 2**shift blocks, the rows of its edges' higher ends, and the lower ends. Each block has separate
+    arrays, so that they can be freed one by one. `names` are the numbers of local vertices; row r of block p is vertex
     r * 2**shift + p."""
     counts = np.zeros(1 << shift, np.int64)
     _count(edges.indptr, edges.neighbours, names, which, counts)

@@ -21,7 +21,7 @@ CURSOR, REPEATED = 0, 1  # in `tally`: the next row to be taken; and whether som
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """`others[bounds[r, 0]:bounds[r, 1]]` are the neighbours of row r, each once. `ways` tells whether arcs connect a
+    """`others[bounds[r, 0]:bounds[r, 1]]` are the neighbours of row r, each once. `ways` says whether arcs connect a
     neighbour in one direction (1) or in both (2)."""
 
     bounds: np.ndarray  # int64, rows x 2; there are gaps between rows in place of repeated neighbours
@@ -49,7 +49,7 @@ def distinct(
     ways: bool = False,
 ) -> Neighbours:
     """The rows of one table, or of one table for each direction, with every neighbour once. All neighbours are below
-    `size`. `order` is a new number for each vertex, which then identifies rows and neighbours."""
+    `size`. `order` is a new number for each vertex, by which rows and neighbours are then identified."""
     first, second = tables[0], tables[1] if len(tables) > 1 else None
     total = sum(table.num_edges for table in tables)
     result = Neighbours(
@@ -77,8 +77,8 @@ def is_simple(rows: Adjacency, threads: int) -> bool:
 
 @kernel
 def _find_repeats(rank, size, signals, tally, indptr, neighbours, marks):
-    """Sets tally[REPEATED]. A thread marks the neighbours of its current row in `marks[rank]`, unless they ascend, and
-    clears the marks again."""
+    """Set tally[REPEATED] if a row is not simple. A thread marks the neighbours of its current row in `marks[rank]`,
+    unless they ascend, and clears the marks again."""
     mark, n, repeated = marks[rank], indptr.size - 1, False
     while not repeated and atomic_load(tally, REPEATED) == 0:
         begin = atomic_add(tally, CURSOR, GRAIN)
@@ -106,8 +106,9 @@ def _distinct(
     rank, size, signals,
     cursor, indptr, neighbours, more_indptr, more_neighbours, order, kept, bounds, others, ways, marks,
 ):  # fmt: skip
-    """The thread that takes a row writes it at the row's place in the table. It marks the neighbours of its current row
-    in `marks[rank]`, with a bit for each direction, and clears the marks again."""
+    """Write the distinct neighbours of all rows. The thread that takes a row writes it at the row's place in the table.
+    It marks the neighbours of its current row in `marks[rank]`, with a bit for each direction, and clears the marks
+    again."""
     mark = marks[rank]
     n = indptr.size - 1
     while True:
@@ -145,7 +146,7 @@ def _take(row, u, indptr, neighbours, order, kept, mark, bit, others, end):
 
 def by_degree(degree: np.ndarray) -> np.ndarray | None:
     """New numbers by descending degree, if some vertices have far more edges than others. Then no row of lower
-    neighbours is long, and the data that is read most lies together. None if the old numbers are as good."""
+    neighbours is long, and the data that is read most is adjacent. None if the old numbers are as good."""
     if not are_skewed(degree):
         return None
     order = np.empty(len(degree), np.uint32)

@@ -1,6 +1,6 @@
-"""Strongly connected components. The component of a vertex with many edges, in most graphs by far the largest, is found
-by a search from it in each direction (Fleischer, Hendrickson, Pinar, IPDPS 2000), and all others by one depth-first
-search (Tarjan, SIAM J. Comput. 1972)."""
+"""Strongly connected components. A search in each direction from a vertex with many edges finds its component, which is
+by far the largest in most graphs (Fleischer, Hendrickson, Pinar, IPDPS 2000). One depth-first search finds all others
+(Tarjan, SIAM J. Comput. 1972)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def strong_components(problem: Problem) -> Solution:
 
 def _component_of_hub(problem: Problem) -> tuple[np.ndarray, int]:
     """The members of the component of a vertex with many edges, and the number of edges read. Empty if some vertices
-    are far from it: then each of these searches would take as long as the depth-first one, which is still to come."""
+    are far from it: then each of these searches would take as long as the depth-first search that follows."""
     pivot = np.argmax(np.minimum(problem.edges.degrees("out"), problem.edges.degrees("in")))
     reached, edges_read = np.ones(problem.vertices, bool), 0
     for one_way in (problem, _reversed(problem)):
@@ -56,7 +56,7 @@ def _search_depth_first(indptr, neighbours, low, component):
     on the path is its position in the order of visits, until an edge leads back to a vertex with a smaller one."""
     path, places = np.empty(low.size, np.uint32), np.empty(low.size, np.uint32)  # the path from the root to u
     edge = np.empty(low.size, np.uint64)  # the next edge of each vertex on the path
-    waiting = np.empty(low.size, np.uint32)  # vertices that the path has left, of unfinished components
+    waiting = np.empty(low.size, np.uint32)  # vertices of unfinished components that the path has left
     visited, waits, edges_read = uint32(0), uint64(0), uint64(0)
     for root in range(uint64(low.size)):
         if low[root] != NEW:

@@ -41,7 +41,7 @@ def count(
     counts, marks = np.zeros((threads, size), np.int64), np.zeros((threads, size), np.uint8)
     sides = mine.bounds, mine.others, mine.ways, theirs.bounds, theirs.others, theirs.ways
     team(_count, threads, np.zeros(1, np.int64), *sides, part, other, shift, counts, marks)
-    return counts[0].copy() if threads > 1 else counts[0]  # so that the memory of the other threads is freed
+    return counts[0].copy() if threads > 1 else counts[0]  # the copy lets the counts of the other threads be freed
 
 
 def ends(block: Neighbours, part: int, shift: int, size: int) -> np.ndarray:
@@ -65,8 +65,8 @@ def _count(
     rank, size, signals,
     cursor, bounds, others, ways, their_bounds, their_others, their_ways, part, other, shift, counts, marks,
 ):  # fmt: skip
-    """Each thread writes its own `counts[rank]`, which are added to those of rank 0 at the end. While it counts the
-    triangles of u, `marks[rank]` holds the ways of u's lower neighbours; then it clears them."""
+    """Count triangles. Each thread writes its own `counts[rank]`, which are added to those of rank 0 at the end. While
+    it counts the triangles of u, `marks[rank]` holds the ways of u's lower neighbours; it clears them afterwards."""
     mark, worth = marks[rank], counts[rank]
     n = len(bounds)
     shift, part, other = uint64(shift), uint64(part), uint64(other)
@@ -108,7 +108,7 @@ def _count(
     if rank == 0:
         for u in range(uint64(counts.shape[1])):
             for other_rank in range(1, size):
-                if counts[other_rank, u]:  # pages that were never written take no memory: do not write to them
+                if counts[other_rank, u]:  # never-written pages take no memory, so do not write zeros to them
                     counts[0, u] += counts[other_rank, u]
 
 
