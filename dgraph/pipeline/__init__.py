@@ -1,2 +1,1 @@
-"""Blocks of edges on their way through a device: their size, and the stages they pass through. Daemons are in
-`agents/`."""
+"""Blocks of edges on their way through a device: their size, and the stages they pass. Daemons are in `agents/`."""
