@@ -3,15 +3,15 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 CODE := dgraph tests examples benchmarks docs
-# Tests that kill workers or look at the clock want the machine for themselves; the others run side by side, each process
-# of them with a small cluster of its own.
+# Tests that kill workers or depend on timing need the machine to themselves. The others run in parallel processes, each
+# with a small cluster.
 FRAIL := tests/chaos/test_kills.py tests/chaos/test_small_workers.py tests/cluster/test_lost_worker.py \
 	tests/exchange/test_leaving_workers.py tests/agents/test_process_daemon.py tests/agents/test_stand_in.py
-# A process more than there are cores, for tests of clusters wait a third of their time.
+# One more process than cores, because tests of clusters spend a third of their time waiting.
 SIDE_BY_SIDE := --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
-# The tests that find most in three minutes: `make faults` says how many of twenty faults they find.
+# The tests that find the most in three minutes. `make faults` shows how many of twenty faults they find.
 QUICK := @tests/quick.txt
-# What tests and searches share.
+# Code that tests and searches share.
 SUPPORT := PYTHONPATH=$(CURDIR)/tests/support
 INSTALLED := .venv/.installed
 DASK := 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'
@@ -21,7 +21,7 @@ WITH_lowest := $(DASK) 'click==8.2.1' 'cloudpickle==3.1' 'fsspec==2024.6' 'numba
 WITH_cuda := 'numba-cuda[cu13]==0.30.*' 'numpy<2.5'
 SUITES = $(filter-out benchmarks/harness.py benchmarks/readme.py, $(sort $(wildcard benchmarks/*.py)))
 
-# Tests start many processes, which read what the first of them has compiled.
+# Tests start many processes, which reuse the bytecode that the first one compiles.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -32,7 +32,7 @@ help: ## list the commands
 
 install: $(INSTALLED) ## make .venv and install dgraph and its tools into it, when pyproject.toml has changed
 
-# a .venv whose Python is gone is made anew; a failed install leaves no mark, so the next command tries again
+# If the Python of .venv is gone, .venv is recreated. A failed install leaves no mark, so the next command tries again.
 $(INSTALLED): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "dgraph needs Python 3.11 or newer with venv; name one: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "installing dgraph and its tools into .venv: a minute or two, once"
@@ -43,7 +43,7 @@ $(INSTALLED): pyproject.toml
 demo: $(INSTALLED) ## PageRank on a generated graph in this process: top vertices, partitions and reports
 	$(BIN)/python examples/demo.py
 
-test: $(INSTALLED) ## run all tests, in two parts, and say which of them failed
+test: $(INSTALLED) ## run all tests, in two parts, and report which part failed
 	@failed=; \
 	echo '$(BIN)/python -m pytest $(SIDE_BY_SIDE)'; \
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) || failed="$$failed the tests that run side by side;"; \
@@ -54,19 +54,19 @@ test: $(INSTALLED) ## run all tests, in two parts, and say which of them failed
 test-oldest: .venv-oldest/.installed ## run the tests of the exchange with the oldest supported Dask
 	.venv-oldest/bin/python -m pytest tests/exchange tests/supersteps tests/native/test_hosts.py
 
-# what an older Numba compiles is kept apart, for one version forgets what another has compiled
+# Kernels compiled by an older Numba have a separate cache, because each version discards what another has compiled.
 test-lowest: export NUMBA_CACHE_DIR := $(CURDIR)/.venv-lowest/kernels
-test-lowest: .venv-lowest/.installed ## run some tests with the lowest versions of all that dgraph depends on
+test-lowest: .venv-lowest/.installed ## run some tests with the lowest supported versions of all dependencies
 	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) tests/bench tests/building tests/cli tests/codegen tests/exchange \
 		tests/frames tests/io tests/partition tests/programs tests/supersteps
 
-test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU that need not be here, and run the tests of devices
+test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU, which need not be present, and run the tests of devices
 	.venv-cuda/bin/python -m pytest tests/devices tests/agents tests/building/test_build_on_device.py tests/cugraph
 
-registers: .venv-cuda/.installed ## registers, bytes of stack and of spills that every kernel takes on a GPU of capability 9.0
+registers: .venv-cuda/.installed ## print registers, stack bytes and spill bytes of every kernel on a GPU of capability 9.0
 	.venv-cuda/bin/python tests/support/compiled.py 9.0 | sed 's/], /]\n/g'
 
-# other versions in front of all that .venv has
+# Environments with other versions of some packages, which take precedence over those of .venv.
 .venv-%/.installed: $(INSTALLED)
 	$(BIN)/python -m venv --clear --without-pip .venv-$*
 	@$(BIN)/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
@@ -74,16 +74,16 @@ registers: .venv-cuda/.installed ## registers, bytes of stack and of spills that
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check $(WITH_$*)
 	@touch $@
 
-rooms: ## print what lives in each folder of dgraph/, as CONTRIBUTING.md has it
+rooms: ## print what each folder of dgraph/ contains, as listed in CONTRIBUTING.md
 	@$(firstword $(PYTHON) python3) tests/support/rooms.py
 
-errors: ## print every error and warning of dgraph with its place
+errors: ## print every error and warning of dgraph with its location
 	@$(firstword $(PYTHON) python3) tests/support/error_messages.py
 
-tiny: $(INSTALLED) ## run the few tests that say in 5 seconds whether anything works
+tiny: $(INSTALLED) ## run the few tests that show in 5 seconds whether anything works
 	$(BIN)/python -m pytest -m tiny $(wildcard tests/test_*.py)
 
-quick: $(INSTALLED) ## run the tests that find most, in under three minutes on two cores
+quick: $(INSTALLED) ## run the tests that find the most, in under three minutes on two cores
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(QUICK)
 
 lint: $(INSTALLED) ## check style, format and wording
@@ -94,33 +94,33 @@ lint: $(INSTALLED) ## check style, format and wording
 types: $(INSTALLED) ## check types
 	$(BIN)/mypy
 
-format: $(INSTALLED) ## put imports and layout in order
+format: $(INSTALLED) ## sort imports and format the code
 	$(BIN)/ruff check --fix --select I $(CODE)
 	$(BIN)/ruff format $(CODE)
 
-faults: $(INSTALLED) ## put twenty faults in, one after the other: does `make quick` find them? An hour
+faults: $(INSTALLED) ## insert twenty faults, one at a time, to see whether `make quick` finds them; takes an hour
 	$(SUPPORT) $(BIN)/python tests/faults/try_faults.py $(QUICK) --record benchmarks/results/faults.json
 
-fuzz: $(INSTALLED) ## 100,000 hostile inputs for every reader; hours, and INPUTS=1000 for fewer
+fuzz: $(INSTALLED) ## try 100,000 hostile inputs on every reader; takes hours, INPUTS=1000 for fewer
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' || true
 	$(SUPPORT) $(BIN)/python tests/fuzz/search_inputs.py --inputs $(or $(INPUTS),100000) --record benchmarks/results/fuzz.json
 
-fuzz-programs: $(INSTALLED) ## 20,000 random programs: refused, or the same answer on every engine; PROGRAMS=1000 for fewer
+fuzz-programs: $(INSTALLED) ## check that 20,000 random programs are rejected or agree on every engine; PROGRAMS=1000 for fewer
 	$(SUPPORT) $(BIN)/python tests/fuzz/search_programs.py --programs $(or $(PROGRAMS),20000) --record benchmarks/results/fuzz-programs.json
 
-chaos: $(INSTALLED) ## kill 200 workers at random moments of runs of every engine; KILLS=20 for fewer
+chaos: $(INSTALLED) ## kill 200 workers at random moments during runs of every engine; KILLS=20 for fewer
 	$(SUPPORT) $(BIN)/python tests/chaos/search_kills.py --kills $(or $(KILLS),200) --record benchmarks/results/chaos.json
 
-flat: $(INSTALLED) ## memory of scheduler, workers and client over 1,000 runs in one cluster; RUNS=100 for fewer
+flat: $(INSTALLED) ## measure memory of scheduler, workers and client over 1,000 runs on one cluster; RUNS=100 for fewer
 	$(BIN)/python benchmarks/flat_memory.py --trials 1 --runs $(or $(RUNS),1000)
 
-bench: $(INSTALLED) ## measure against peers on this machine and renew the table in README.md
+bench: $(INSTALLED) ## measure against peers on this machine and update the table in README.md
 	@for suite in $(SUITES); do $(BIN)/python $$suite || exit 1; done
 	$(BIN)/python benchmarks/readme.py
 
-termination: $(INSTALLED) ## millions of random schedules of how an asynchronous run finds its end
+termination: $(INSTALLED) ## test termination detection of asynchronous runs on millions of random schedules
 	$(BIN)/python benchmarks/termination.py
 
-clean: ## remove .venv and what the tools have cached
+clean: ## remove .venv and the caches of the tools
 	rm -rf .venv .venv-oldest .venv-lowest .venv-cuda .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

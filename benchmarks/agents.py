@@ -1,4 +1,4 @@
-"""Daemons: the pipeline, its block size, the cache, start-up, balance, and their cost where they bring nothing.
+"""Daemons: the pipeline, its block size, the cache, start-up, balance, and the overhead where daemons cannot help.
 
     python benchmarks/agents.py [--scale 16] [--trials 3] [--plot block_size.png] [--only stand-in,cache]
 
@@ -73,7 +73,7 @@ class Bench:
 
 
 def in_process(bench: Bench) -> None:
-    """A pull through an agent against a direct call of the kernel."""
+    """Compare a pull through an agent with a direct call of the kernel."""
     partition = bench.graph.partitioned(("incoming",)).held[0]
     recipe = recipe_of(PageRank())
     edges = EdgeTables(partition, True, {}, 1)
@@ -93,7 +93,7 @@ def in_process(bench: Bench) -> None:
 
 
 def middleware(bench: Bench) -> None:
-    """The time of a run outside its kernels, on one partition without exchanges."""
+    """Measure the time of a run outside its kernels, on one partition without exchanges."""
     run, took = bench.operations()["PageRank"], 0.0
     bench.checked(run)
 
@@ -119,7 +119,7 @@ def middleware(bench: Bench) -> None:
 
 
 def pipeline(bench: Bench) -> None:
-    """A daemon in its own process: the speed-up by the pipeline, against 90 % of what the model predicts."""
+    """Compare the speed-up by the pipeline of a daemon in its own process with 90 % of what the model predicts."""
     for name, run in bench.operations().items():
         ours, theirs, costs = [], [], {}
         for trial in range(bench.trials + 1):
@@ -143,7 +143,7 @@ def pipeline(bench: Bench) -> None:
 
 
 def stand_in(bench: Bench) -> None:
-    """Three equal stages: the speed-up, and the chosen block size against all others."""
+    """Measure the speed-up of three equal stages, and compare the chosen block size with all others."""
     sweep: dict[Any, list[float]] = {bench.graph.num_edges // blocks: [] for blocks in (4, 8, 16, 24, 32, 48, 64)}
     sweep |= {"auto": [], None: []}
     run = partial(dg.pagerank, bench.graph, max_iter=6, tol=0)
@@ -169,7 +169,7 @@ def stand_in(bench: Bench) -> None:
 
 
 def cache(bench: Bench) -> None:
-    """Bytes of vertices between agent and daemon, with and without a cache and lazy upload."""
+    """Measure bytes of vertices between agent and daemon, with and without a cache and lazy upload."""
     run, block = bench.operations()["SSSP"], 1 << 15
     how = {"daemons": dg.Daemons("own process", block=block)}
     ours = [float(bench.checked(run, **how).report["moved"].sum()) for _ in range(bench.trials)]
@@ -182,7 +182,7 @@ def cache(bench: Bench) -> None:
 
 
 def lazy_upload(bench: Bench) -> None:
-    """Bytes between four partitions if owners update only the copies that will send, and if they update all."""
+    """Measure bytes between four partitions if owners update only the copies that will send, and if they update all."""
     graph = dg.rmat(scale=bench.scale, edge_factor=16, seed=1, weights=(1, 255), parts=4)
     run = partial(dg.sssp, graph, bench.source(), predecessors=False)
     expected = bench.operations()["SSSP"]().compute()
@@ -198,7 +198,7 @@ def lazy_upload(bench: Bench) -> None:
 
 
 def skip(bench: Bench) -> None:
-    """Exchanges of two worker processes on a grid, and the cost of looking for quiet rounds if there are none."""
+    """Count exchanges of two worker processes on a grid, and the cost of looking for quiet rounds if there are none."""
     vertices, on = 1 << (bench.scale + 1), {}
     off = {"engine": dg.Gas(local_rounds=1, optimizations=dg.Optimizations(skip_exchange=False))}
     with local_cluster(2, 1) as client:
@@ -246,7 +246,7 @@ class Restarting:
 
 
 def start_up(bench: Bench) -> None:
-    """Eleven supersteps with a daemon that starts once, and with one that starts for each."""
+    """Time eleven supersteps with a daemon that starts once, and with one that restarts in each."""
     run, times = bench.operations()["PageRank"], ([], [])
     for trial in range(2):
         for kind, seconds in zip(("own process", [Restarting()]), times, strict=True):
@@ -258,7 +258,8 @@ def start_up(bench: Bench) -> None:
 
 
 def balance(bench: Bench) -> None:
-    """Two workers, one three times as fast: edges split by capacity, against equal halves and the optimum."""
+    """Compare edges split by capacity, on two workers of which one is three times as fast, with equal halves and the
+    optimum."""
     kinds = {0: [StandIn(compute=3e-6)], 1: [StandIn(compute=1e-6)]}
     times: dict[str, list[float]] = {"balanced": [], "even": []}
     frame = bench.graph.edges.compute()

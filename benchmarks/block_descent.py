@@ -31,14 +31,14 @@ from dgraph.testing.verify import verify
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "ops"))
 
-SETTING = "priority", None  # for both operations and all graphs: the order, and the default block size
+SETTING = "priority", None  # the order and the default block size, for both operations and all graphs
 SIZES = (8, 64, 512, 4096, 32768)
 RESIDUAL = 1e-9  # for PageRank: the total distance of the ranks from the fixed point
-RANK, NOISE, PENALTY, EPOCHS, NEAR = 4, 0.5, 0.5, 40, 0.02  # of factorize
+RANK, NOISE, PENALTY, EPOCHS, NEAR = 4, 0.5, 0.5, 40, 0.02  # settings of factorize
 
 
 def graph_of(name, scale):
-    """The graph and a source; None if the data are missing."""
+    """The graph and a source, or None if the data are missing."""
     if name == "rmat":
         graph = dg.rmat(scale=scale, seed=1, weights=(1, 255), parts=1)
         return graph, int(dg.degrees(graph).by_number("out_degree").argmax())
@@ -51,7 +51,7 @@ def graph_of(name, scale):
 
 
 class Case:
-    """An operation on a graph, by rounds and by blocks; both are verified against the local solver."""
+    """An operation on a graph, in rounds and by blocks. Both are verified against the local solver."""
 
     def __init__(self, operation, graph, source):
         self.operation, self.graph, self.source = operation, graph, source
@@ -137,7 +137,7 @@ def claims_of_epochs(rows):
 
 
 def times(cases, trials):
-    """Seconds to the same residual with default settings: PageRank, and factors of ratings on the same edges."""
+    """Time PageRank, and factors of ratings on the same edges, to the same residual with default settings."""
     ratios = {"PageRank": [], "factorize": []}
     for name, case in cases:
         if case.operation != "pagerank":
@@ -158,7 +158,7 @@ def times(cases, trials):
 
 
 def orders(cases, trials):
-    """Seconds of pushing blocks, in order of priority and in turn."""
+    """Time pushing blocks, in order of priority and in turn."""
     worst = 0.0
     for name, case in cases:
         sides = [
@@ -187,7 +187,7 @@ def ratings_along(graph):
 
 
 def seconds_of_factors(graph):
-    """The time until the error is near its final value: by blocks, and with all vertices at once."""
+    """The seconds until the error is near its final value, by blocks and with all vertices at once."""
     found = []
     dg.factorize(graph, rank=RANK, epochs=1)  # compiles
     for block in (None, graph.num_vertices):
@@ -222,7 +222,7 @@ def _meet(rank, size, signals, times):
 
 
 def modes(trials):
-    """Two workers that never wait for each other, against two that synchronise after every block."""
+    """Compare two workers that never wait for each other with two that synchronise after every block."""
     times = 20_000
     team(_meet, 2, times)
     begun = time.perf_counter()

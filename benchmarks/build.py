@@ -1,4 +1,4 @@
-"""From edges in memory to partitions ready to run, against SciPy on the same arrays: R-MAT, 16 edges per vertex.
+"""Builds from edges in memory to partitions ready to run, against SciPy on the same arrays: R-MAT, 16 edges per vertex.
 
 `tocsr()` also sums repeated edges, which a graph keeps; the rows without a target are SciPy without that step.
 """

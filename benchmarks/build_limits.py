@@ -1,10 +1,10 @@
-"""Builds with half of the memory that they take: a graph, or a RoomError that says so, and never a killed process.
+"""Builds with half of the memory that they need: each must make a graph or raise a RoomError, and never be killed.
 
     .venv/bin/python benchmarks/build_limits.py [--scale 20] [--formats csv parquet]
 
-Each build runs in a process of its own, or on one Dask worker. First without a limit, which shows what it takes; then
-with a limit of what the process takes before the build and half of the rest. The limit is a control group of Linux,
-which kills whoever exceeds it, or of Dask, which kills the worker. Linux only, as root.
+Each build runs in a separate process, or on one Dask worker: first without a limit, to measure what it needs, then with
+a limit of what the process uses before the build plus half of the rest. The limit is enforced by a Linux control group,
+which kills any process that exceeds it, or by Dask, which kills the worker. Linux only, as root.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def record(form: str, place: str, given: Any, needs: int, limit: int, ended: dic
 
 
 def write(folder: str, form: str, scale: int) -> str:
-    """A file of R-MAT edges; its path. METIS has each edge of a graph without loops and repeats at both ends."""
+    """Write R-MAT edges to a file and return its path. METIS has each edge at both ends, without loops and repeats."""
     import dgraph as dg
 
     path = f"{folder}/{scale}{SUFFIXES[form]}"
@@ -77,7 +77,7 @@ def write(folder: str, form: str, scale: int) -> str:
 
 
 def in_child(case: dict[str, Any]) -> dict[str, Any]:
-    """What a build in a process of its own says; `end` is "killed" if it does not."""
+    """What a build in a separate process reports; `end` is "killed" if it reports nothing."""
     command = [sys.executable, __file__, "--case", json.dumps(case)]
     with control_group(case["limit"] if case["place"] == "this process" else None) as enter:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, preexec_fn=enter)
@@ -89,7 +89,7 @@ def in_child(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def build(files: list[str], place: str, limit: int | None) -> dict[str, Any]:
-    """A small build, which loads and compiles everything, and the large one."""
+    """Run a small build, which loads and compiles everything, and then the large one."""
     import dgraph as dg
 
     small, large = files
@@ -121,7 +121,7 @@ def tried(work: Any) -> dict[str, str]:
 
 @contextmanager
 def control_group(limit: int | None) -> Any:
-    """A function that puts its process into a control group with this limit; None without one."""
+    """A function that puts its process into a control group with this limit, or None without a limit."""
     if limit is None:
         yield None
         return

@@ -86,7 +86,7 @@ def fingerprint(partition: Any) -> int:
 
 
 def expected(source: Rmat) -> int:
-    """The same sum over the generated edges."""
+    """The same sum, computed from the generated edges."""
     total = 0
     for first in range(0, source.num_indices, SLICE):
         block = source.block(first, min(first + SLICE, source.num_indices))

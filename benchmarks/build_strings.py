@@ -1,4 +1,4 @@
-"""From a Parquet file with string ids to partitions ready to run, against pandas and SciPy on the same file.
+"""Builds from a Parquet file with string ids to partitions ready to run, against pandas and SciPy on the same file.
 
 The file is written by pyarrow with default settings. Its ids are `user` and a number; the edges are R-MAT, 16 per
 vertex.

@@ -107,7 +107,7 @@ class Contest:
 
 
 def compare(workload: Workload, client: Client, given: argparse.Namespace, operations: tuple[str, ...]) -> None:
-    """All operations on one graph, in all ways."""
+    """Run all operations on one graph, in all ways."""
     here = graph_of(workload, None, None)
     for parts in given.parts:
         there = graph_of(workload, client, parts)
@@ -153,7 +153,7 @@ def fewer(contest: Contest, where: str, rounds: dict[str, int]) -> None:
 
 
 def beside_gap(contest: Contest, where: str, programs: Path) -> None:
-    """Our ratio to GAP in this run, against the original's ratio to GAP in its own run."""
+    """Compare our ratio to GAP in this run with the original's ratio to GAP in its own run."""
     with tempfile.TemporaryDirectory() as folder:
         gap = Gap(programs, Path(folder), 2, 600)
         try:
@@ -223,7 +223,7 @@ def main() -> None:
 
 
 def draw(workload: Workload, path: Path) -> None:
-    """Keep the last report of each kind: with four partitions."""
+    """Draw the last report of each kind, the one with four partitions."""
     from dgraph.bench.drawing import plot
 
     rows = pd.concat(REPORTS)

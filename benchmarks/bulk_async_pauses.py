@@ -7,8 +7,8 @@ collector or a noisy neighbour, and hit the workers in turn at random times of t
 the same number and length of pauses, few enough that they do not overlap.
 A run in which every pause delays all workers loses the sum of the pauses. A run without waiting loses only the pauses
 of one worker, half the sum, provided that the other does useful work in the meantime. This holds for PageRank on a
-grid, whose partitions are almost independent. On R-MAT half of all edges cross partitions, and in a search the worker
-at the frontier keeps the other waiting: little can be hidden there, and the rows show it. The record contains the sum.
+grid, whose partitions are almost independent. On R-MAT, half of all edges cross partitions, and in a search the worker
+at the frontier keeps the other waiting, so little can be hidden, as the rows show. The record contains the sum.
 A second measurement slows one worker to a third of its speed throughout. Every answer is verified.
 """
 
@@ -65,7 +65,7 @@ def pauses(operation: str, workload: Workload, client: Client, trials: int) -> N
 
 
 def in_turn(pids: list[int], draw: random.Random, seconds: float, number: int) -> AbstractContextManager[None]:
-    """Pauses of alternating workers at random times of a run; all start before the run could end."""
+    """Pauses of alternating workers at random times of a run, all of which start before the run could end."""
     free = sorted(draw.uniform(0, max(seconds - number * PAUSE, 0)) for _ in range(number))
     return stopping((pids[i % len(pids)], at + i * PAUSE, PAUSE) for i, at in enumerate(free))
 

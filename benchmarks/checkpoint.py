@@ -1,4 +1,4 @@
-"""The cost of checkpoints: PageRank in rounds, with one every 10 supersteps to a folder, against none."""
+"""The cost of checkpoints: PageRank in rounds, with a checkpoint to a folder every 10 supersteps, against none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness import Claim, rmat_edges
 import dgraph as dg
 from dgraph.errors import AnswerError
 
-MOST = 1.05  # times the run without checkpoints
+MOST = 1.05  # the maximum time, relative to the run without checkpoints
 
 
 def main() -> None:

@@ -32,9 +32,9 @@ BENCHMARKS = Path(__file__).parent
 LOST = {
     "dangling": "scaled",
     "rounds": 20,
-}  # the ranks of vertices without out-edges
+}  # these libraries lose the ranks of vertices without out-edges
 OPTIONS = {"dgraph": {"rounds": 20}, "NetworKit": LOST, "igraph": {"tol": 1e-9}, "GraphX": {**LOST, "rtol": 1e-6}}
-MEMORY = {"igraph": 0.5}  # at most this fraction of the peer's
+MEMORY = {"igraph": 0.5}  # peak memory may be at most this fraction of the peer's
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def claims_of(peer: str, title: str) -> list[Claim]:
-    """Seconds and peak memory."""
+    """The claims about seconds and peak memory."""
     what = f"dgraph run pagerank, whole process, {title} from Parquet"
     return [
         Claim("end_to_end", what, peer, 1.0),

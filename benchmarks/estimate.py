@@ -1,4 +1,4 @@
-"""What `G.estimate` predicts before any work, against the partitions that are then built, for three kinds of graphs.
+"""Compares what `G.estimate` predicts before any work with the partitions that are then built, for three graphs.
 
 Bytes of the largest partition ("run"), copies per vertex, and the proxies that exchange in a round must each be within
 25 % of the actual number, which is counted from the arrays of the built partitions.

@@ -13,7 +13,7 @@ from dgraph.errors import OptionError
 from dgraph.testing.verify import verify
 
 NOISE, RANK, PENALTY = 0.5, 8, 0.7
-RATES = (None, 0.25, 0.5, 1.0)  # each side uses its best; None: chosen for each vertex
+RATES = (None, 0.25, 0.5, 1.0)  # each side uses its best; None chooses a rate for each vertex
 
 
 def fewest_epochs(graph, limit, **options):

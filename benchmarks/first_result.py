@@ -3,8 +3,8 @@
 It is measured with empty and with filled caches of compiled kernels, from the start of the interpreter to the values.
 Python's bytecode is cached, as after an installation with pip. The limits are fixed.
 
-`--before FOLDER` names a checkout of another version, and adds what a call costs once everything is there: the least of
-1,500 calls of `wcc` on 64 vertices, here and there in turn.
+`--before FOLDER` names a checkout of another version, and adds the cost of a call once everything is loaded: the
+minimum of 1,500 calls of `wcc` on 64 vertices, alternating between both versions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Memory stays flat: the resident size of scheduler, workers and client over supersteps, and over runs. Linux only.
+"""Whether memory stays flat: the resident size of scheduler, workers and client over supersteps, and over runs.
+
+Linux only.
 
 Each runs in its own process. Dask's profiler is off and its logs are short, because these have a bound that they would
 reach within an hour; the scheduler's records of all past work (spans) are part of the measurement.
@@ -25,8 +27,8 @@ from dgraph.bench.peak_memory import resident
 from dgraph.errors import AnswerError
 from dgraph.runs import progress
 
-FLAT = 1.02  # times the earlier size
-OF_DASK = 1.05  # runs submit many task graphs, and the scheduler keeps a record of each
+FLAT = 1.02  # the maximum size, relative to the earlier one
+OF_DASK = 1.05  # the same for runs, which submit many task graphs, each of which the scheduler records
 WARM = 0.1  # fraction of the supersteps or runs after which pools and logs are full
 
 

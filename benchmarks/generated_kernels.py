@@ -64,7 +64,7 @@ class ShortestPaths(VertexProgram):
 
 @njit(nogil=True, error_model="numpy")
 def pagerank_by_hand(indptr, neighbours, degree, rank, word, alpha, dangling):
-    """One round: payload, gather, new rank."""
+    """One round: compute payloads, gather them, and compute new ranks."""
     n = uint64(len(rank))
     for v in range(n):
         if degree[v] > 0:
@@ -122,7 +122,7 @@ def rows(u, v, n):
 
 
 def pagerank(edges, trials):
-    """A number of rounds."""
+    """Compare a fixed number of rounds."""
     n = edges.vertices
     indptr, neighbours, _ = rows(edges.destination, edges.source, n)
     degree = np.bincount(edges.source, minlength=n)
@@ -154,7 +154,7 @@ def pagerank(edges, trials):
 
 
 def shortest_paths(edges, trials):
-    """A whole run from the vertex with the largest degree."""
+    """Compare a whole run from the vertex with the largest degree."""
     n = edges.vertices
     indptr, neighbours, order = rows(edges.source, edges.destination, n)
     weight = edges.weight[order]

@@ -1,9 +1,9 @@
 """How time and memory grow with the graph, from R-MAT scale 14 to 22: the factor for each doubling of the edges.
 
 Each scale runs in its own process. A claim is the factor for one doubling, fitted over all scales (least squares of the
-logarithms), relative to 2, the factor of linear growth: from 0.8 to 1.2. Memory is that of the graph and the rounds,
-beyond a process that holds the caller's edges. Small graphs fit into caches and large ones do not, so the time per edge
-is printed, too.
+logarithms), relative to 2, the factor of linear growth; it must be from 0.8 to 1.2. Memory is what the graph and the
+rounds add to a process that holds the caller's edges. Small graphs fit into caches and large ones do not, so the time
+per edge is printed, too.
 """
 
 from __future__ import annotations

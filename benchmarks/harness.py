@@ -1,5 +1,5 @@
-"""Shared by the benchmarks of this folder: the place of their results, and the edges that they build from. As for
-suites, `dgraph.bench` times, verifies and summarises.
+"""Code that the benchmarks in this folder share: the location of their results, and the edges that they build from. As
+for suites, `dgraph.bench` times, verifies and summarises.
 """
 
 from __future__ import annotations

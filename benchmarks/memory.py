@@ -17,7 +17,7 @@ from peers.workloads import GRAPHS
 
 from dgraph.bench.peak_memory import resident, restart_peak
 
-EDGE, VERTEX = 9, 64  # bytes
+EDGE, VERTEX = 9, 64  # bytes per edge and per vertex
 
 
 def main() -> None:

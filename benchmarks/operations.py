@@ -39,9 +39,9 @@ LIBRARIES = {
     "scikit_network": "scikit-network",
     "rustworkx": "rustworkx",
 }
-OTHERS = ("gap", "gemini", *LIBRARIES)  # GraphX takes as long as all of these, so it runs only if named
+OTHERS = ("gap", "gemini", *LIBRARIES)  # GraphX takes as long as all of these together, so it runs only if named
 NOWHERE = {"GraphFrames": "PyPI has its jar for Spark 2.4 and Java 8 only, newer ones are on Maven"}
-MEANS = {"pagerank": 1.1, "bfs": 1.1, "sssp": 1.1, "triangles": 1.1, "wcc": 1.0}  # mean over graphs, against GAP
+MEANS = {"pagerank": 1.1, "bfs": 1.1, "sssp": 1.1, "triangles": 1.1, "wcc": 1.0}  # targets for means, against GAP
 WORST = "operations {}, the worst of all on graphs of scale {}"
 GAP = "GAP Benchmark Suite"
 
@@ -137,7 +137,7 @@ def main() -> None:
 
 
 def hold(contest: Contest, graph: str, mine: Ours, leaner: Ours | None, spread: Ours | None, peers: list[Peer]) -> None:
-    """Ours in all variants and all peers; the `leaner` variants compute no more than peers do."""
+    """Run ours in all variants, and all peers; the `leaner` variants compute no more than peers do."""
     contest.enter("dgraph", mine)
     contest.enter("dgraph with compute()", mine, mine.with_frame)
     contest.enter("dgraph end to end", mine, mine.whole)
@@ -147,7 +147,7 @@ def hold(contest: Contest, graph: str, mine: Ours, leaner: Ours | None, spread: 
     if spread is not None and contest.operation not in SIMPLE:
         contest.enter(spread.name, spread)
     for peer in peers:
-        if graph == "rmat" or not isinstance(peer, Gemini):  # the targets against Gemini are on that graph
+        if graph == "rmat" or not isinstance(peer, Gemini):  # the targets against Gemini are for that graph
             contest.enter(peer.name, peer)
     print(f"\n{TITLES[contest.operation]}, {contest.workload.title}: {', '.join(contest.runs)}", flush=True)
     contest.hold()
@@ -155,7 +155,7 @@ def hold(contest: Contest, graph: str, mine: Ours, leaner: Ours | None, spread: 
 
 
 def summarise(scale: int) -> None:
-    """The mean claims, from the records of all graphs of one scale, of any run."""
+    """Record the claims about means, from the records of all graphs of one scale, of any run."""
     path = RESULTS / "operations.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     rows = [row for row in rows if row["scale"] == scale and row["ratio"] is not None]
@@ -163,7 +163,7 @@ def summarise(scale: int) -> None:
         return
     for operation, target in MEANS.items():
         found = [row for row in rows if _is(row, GAP, "alone") and row["operation"] == operation]
-        found.sort(key=lambda row: row["graph"])  # a name that is the same in every run
+        found.sort(key=lambda row: row["graph"])  # so that the name is the same in every run
         if found:
             sides = [prod(row[side] for row in found) ** (1 / len(found)) for side in ("ours", "theirs")]
             graphs = ", ".join(row["graph"].split(",")[0] for row in found)

@@ -1,4 +1,4 @@
-"""Eight personalizations of PageRank in one run against a run for each, in this process and on partitions."""
+"""Eight personalizations of PageRank in one run, against one run for each, in this process and on partitions."""
 
 from __future__ import annotations
 

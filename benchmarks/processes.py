@@ -23,7 +23,7 @@ from dgraph.bench.turns import take_turns
 from dgraph.testing.verify import Edges, verify
 
 ROUNDS = 20  # for PageRank
-MORE = 0.04  # seconds that two processes may cost if the work itself takes less
+MORE = 0.04  # the extra seconds that two processes may take if the work itself takes less
 
 
 @dataclass(frozen=True)

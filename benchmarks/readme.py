@@ -13,16 +13,16 @@ ROOT = Path(__file__).parents[1]
 START, END = "<!-- measured -->", "<!-- /measured -->"
 MEASURED = Path(__file__).parent / "MEASURED.md"
 MANY = ("estimate",)  # benchmarks with a row for each graph; the tables show the worst of each kind
-# the rows of that table, where they are measured; MEASURED.md has all
+# the rows of the table in README.md, if they are measured; MEASURED.md has all rows
 LIBRARIES = ("GAP Benchmark Suite", "SuiteSparse GraphBLAS", "SciPy", "NetworKit", "igraph", "GraphX")
 OPERATIONS = ("PageRank, 20 rounds", "BFS", "SSSP", "WCC")  # the columns of the table in README.md
-VARIANTS = {  # columns of a record for other modes than alone in one process
+VARIANTS = {  # columns of a record for modes other than alone in one process
     "workers": "dgraph on two Dask workers",
     "float32": "dgraph in float32",
     "distances only": "dgraph, distances only",
 }
 HEAD = ("what", "compared with", "dgraph", "theirs", "ratio", "target")
-SECTIONS = {  # titles that differ from the names of benchmarks, in the order of MEASURED.md, before all others
+SECTIONS = {  # titles that differ from names of benchmarks; these sections come first in MEASURED.md, in this order
     "summary": "Operations: means over graphs, and the worst graph for each library",
     "end_to_end": "`dgraph run` from one Parquet file to another, whole processes",
     "partitions": "What several partitions cost",

@@ -1,4 +1,4 @@
-"""Recorded rounds replayed on up to 1,024 simulated workers, with and without rounds; and the model against real runs.
+"""Replays recorded rounds on up to 1,024 simulated workers, with and without rounds, and checks the model on real runs.
 
     .venv/bin/python benchmarks/simulate.py
 
@@ -64,14 +64,14 @@ class Recording:
 
 
 def in_rounds(recorded: Recording, cluster: Cluster) -> float:
-    """Every round waits for its slowest worker, and for the one that sends most."""
+    """The seconds in rounds, where every round waits for its slowest worker, and for the one that sends the most."""
     sending = recorded.bytes.max(axis=1) / cluster.bandwidth
     return float((recorded.busy.max(axis=1) + sending + cluster.latency).sum())
 
 
 def without_rounds(recorded: Recording, cluster: Cluster) -> float:
-    """A worker starts its next turn once it has finished the last one and has received a message of that turn from any
-    other: it never waits for all. Detecting the end takes two more exchanges."""
+    """The seconds without rounds. A worker starts its next turn once it has finished the last one and has received a
+    message of that turn from any other, so it never waits for all. Detecting the end takes two more exchanges."""
     free = np.zeros(recorded.busy.shape[1])
     news = 0.0
     for busy, sent in zip(recorded.busy, recorded.bytes, strict=True):
@@ -244,7 +244,7 @@ def waited(client: Any, graph: Any, run: Timed) -> float:
 
 
 def check_waiting(given: argparse.Namespace, workers: int = 4) -> None:
-    """A replay on four workers against processes that share cores; they only wait, so they do not need their own."""
+    """Compare a replay on four workers with processes that share cores, which suffices because they only wait."""
     graph = dg.rmat(scale=given.scale, parts=workers)
     PLANNED["pagerank"](graph)
     recorded = Recording.of(PLANNED["pagerank"](graph).report)

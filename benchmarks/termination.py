@@ -2,8 +2,8 @@
 
     python benchmarks/termination.py [--schedules 2000000]     # `make termination`
 
-Nothing is timed. A schedule is correct if no worker is told of the end while there is work anywhere, and every worker
-is told eventually. Messages, receipts and notes are delayed and reordered at random, and one kind, also chosen at
+Nothing is timed. A schedule is correct if no worker learns of the end while there is work anywhere, and every worker
+learns of it eventually. Messages, receipts and notes are delayed and reordered at random, and one kind, also chosen at
 random, is delayed as long as possible.
 """
 
@@ -39,7 +39,7 @@ def play(first: int) -> int:
 
 
 def other(workers: int, draw: random.Random):
-    """Any other worker."""
+    """A function that maps a worker to a random other one."""
     return lambda worker: (worker + 1 + draw.randrange(workers - 1)) % workers
 
 
@@ -60,7 +60,7 @@ def record(schedules: int, events: int) -> None:
 
 
 def cost() -> None:
-    """The notes and steps if messages, receipts and notes all take one step."""
+    """Measure the notes and steps if messages, receipts and notes all take one step."""
     notes, limits, steps, depths = [], [], [], []
     for workers in SIZES:
         draw = random.Random(workers)

@@ -1,4 +1,4 @@
-"""Checks of the options that users pass, and what all classes of options have in common.
+"""Checks of the options that users pass, and the common base of all classes of options.
 
 NumPy's numbers count as numbers, and each error names the value and what is allowed.
 """
@@ -33,9 +33,9 @@ def known_options(
     by_engine: Mapping[str, Callable[..., Any]] = {},
     old: Callable[[Collection[str], dict[str, Any]], None] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function that also takes the options of the functions `more`: refuse unknown options, and suggest the
-    nearest known name. If the user chooses an engine listed in `by_engine`, call that function instead. `old` refuses
-    options that are written in another way now."""
+    """Decorate a function that also takes the options of the functions `more`, so that it rejects unknown options and
+    suggests the nearest known name. If the user chooses an engine listed in `by_engine`, that function is called
+    instead. `old` rejects options that are now written differently."""
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
         own = list(inspect.signature(function).parameters.values())
@@ -74,17 +74,17 @@ def known_options(
 
 
 def known_fields(cls: type[R]) -> type[R]:
-    """Decorate a class, so that its constructor refuses unknown options in the same way."""
+    """Decorate a class, so that its constructor rejects unknown options in the same way."""
     setattr(cls, "__init__", known_options()(cls.__init__))  # noqa: B010  (mypy allows no assignment to a method)
     return cls
 
 
 def _unknown(function: str, known: list[str], name: str, value: Any) -> str:
-    """What to say about an option that a function does not have."""
+    """The error text about an option that a function does not have."""
     named = [one for one in known if one not in ("self", "cls", "frame", "graph", "program")]
     of_graph = "graph" in known and name in GRAPH_OPTIONS
     near = suggestion(name, named, CLOSE_MATCH if of_graph else ALIKE, said="did you mean {}=?".format)
-    if not near and "daemons" in known:  # it runs a program
+    if not near and "daemons" in known:  # true for functions that run a program
         near = _values_with(name, [one for one in VALUES if one.__module__ == "dgraph.options"])
     if of_graph:
         remedy = near or f"set it when you make the graph: Graph.from_edges(frame, {name}=...)"
@@ -145,7 +145,7 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 def check_choice(name: str, value: Any, known: Iterable[str], *, operations: bool = False) -> str:
-    """Return `value` if it is one of the known ones, which may be names of `operations`."""
+    """Return `value` if it is one of the known values. `operations` says whether these are names of operations."""
     known = list(known)
     if not (isinstance(value, str) and value in known):
         remedy = choices(value if isinstance(value, str) else "", known, operations=operations)
@@ -154,7 +154,7 @@ def check_choice(name: str, value: Any, known: Iterable[str], *, operations: boo
 
 
 def is_default(value: Any, usual: Any) -> bool:
-    """Whether a value is the usual one. Frames, arrays and pandas' NA never are: their == returns no boolean."""
+    """Whether a value is the default. Frames, arrays and pandas' NA never are, because their == returns no boolean."""
     return value is usual or (isinstance(value, str | int | float | np.generic) and bool(value == usual))
 
 
@@ -209,8 +209,8 @@ VALUES: list[Any] = []  # all classes of options
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 def value(cls: type[R]) -> type[R]:
-    """Decorate a class of options: a frozen dataclass whose fields are keywords, whose repr can be pasted, and which
-    answers a wrong call with an OptionError."""
+    """Decorate a class of options. It becomes a frozen dataclass whose fields are keywords, whose repr can be pasted,
+    and which raises an OptionError for a wrong call."""
     made = dataclass(frozen=True, kw_only=True, repr=False)(cls)
     fill = made.__init__
 
@@ -240,7 +240,7 @@ def value(cls: type[R]) -> type[R]:
 
 
 def _call(self: Any) -> str:
-    """The call that makes this value, with what differs from the defaults; to be pasted after `import dgraph as dg`."""
+    """The call that makes this value, with all non-default fields. It can be pasted after `import dgraph as dg`."""
     said = [
         f"{one.name}={held!r}" if one.kw_only else repr(held)
         for one in fields(self)
@@ -250,7 +250,7 @@ def _call(self: Any) -> str:
 
 
 def _signature(cls: Any) -> inspect.Signature:
-    """What `help` shows: the fields by name, and those that need none first."""
+    """The signature that `help` shows: the fields as keywords, preceded by those that are also positional."""
     parameter = inspect.Parameter
     return inspect.Signature(
         [
@@ -266,7 +266,7 @@ def _signature(cls: Any) -> inspect.Signature:
 
 
 def _remedy(cls: Any, name: str) -> str:
-    """What to write instead of an option that a value does not have."""
+    """The suggested replacement for an option that a value does not have."""
     named = [one.name for one in fields(cls)]
     if having := _values_with(name, [one for one in VALUES if one.__module__ == cls.__module__]):
         return having
@@ -274,7 +274,7 @@ def _remedy(cls: Any, name: str) -> str:
 
 
 def _values_with(name: str, values: Iterable[Any]) -> str:
-    """Which of some classes of options have a field of this name, or "" if none has."""
+    """Text that names the classes of options that have a field of this name, or "" if none has."""
     found = [f"dg.{one.__name__}" for one in values if name in [each.name for each in fields(one)]]
     return f"{', '.join(found[:-1])} and {found[-1]} have it" if found[1:] else f"{found[0]} has it" if found else ""
 

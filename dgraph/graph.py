@@ -170,11 +170,11 @@ class Graph(PartitionedGraph):
         graph = cls.of(input_edges, PartitionOptions(policy, parts, capacities))
         if not is_lazy(edges.frame):
             if workers.client is not None:
-                chunk_of_edges(edges.frame, source, destination)  # checks ids here, where an error can name the row
+                chunk_of_edges(edges.frame, source, destination)  # check ids here, where an error can name the row
             if edges.weight is not None:
                 numeric_column(edges.frame, edges.weight, is_weight=True)
             if not is_lazy(input_edges.vertices.frame):
-                input_edges.number()  # checks ids now rather than later
+                input_edges.number()  # check ids now rather than later
         return graph
 
     @known_options()

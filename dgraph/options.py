@@ -1,7 +1,7 @@
-"""The options of a run as values: frozen, checked when they are made, equal to their copies.
+"""The options of a run as values: frozen, checked when they are made, and equal to their copies.
 
-What belongs to one engine, or to one device, is a field of a small value, so that options of different engines cannot
-be mixed. `runs/run_options.py` holds what a call says, and checks options against each other.
+Options of one engine or one device are fields of a small value, so that options of different engines cannot be mixed.
+`runs/run_options.py` holds all options of a call, and checks them against each other.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ USUAL = Optimizations()
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CommonRounds:
-    """What `Gas` and `Bsp` have in common: the same fields. All partitions go on together, round by round."""
+    """The fields that `Gas` and `Bsp` share. All partitions advance together, round by round."""
 
     max_rounds: int | None = None
     local_rounds: Literal[1] | None = None
@@ -302,10 +302,10 @@ class DaemonKind(Protocol):
 
     @property
     def device(self) -> str:
-        """The device whose kernels it runs: "cpu" or "cuda"."""
+        """The device whose kernels the daemon runs: "cpu" or "cuda"."""
 
     def start(self, threads: int) -> Any:
-        """Start a daemon, on a worker."""
+        """Start a daemon on a worker."""
 
 
 @value
@@ -432,7 +432,7 @@ def _check_optimizations(given: Any) -> None:
         )
 
 
-# -- what the keywords of operations take ------------------------------------------------------------------------------
+# -- values of the keywords of operations ------------------------------------------------------------------------------
 
 EngineLike = (
     Literal["auto", "local", "gas", "bsp", "bulk_async", "block_descent", "cugraph"]

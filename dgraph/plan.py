@@ -25,9 +25,9 @@ ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async
 ASYNCHRONOUS = ("bulk_async",)  # engines in which partitions do not wait for each other
 DESCENT = "block_descent"
 WITHOUT_COMMON_ROUNDS = (*ASYNCHRONOUS, DESCENT)  # engines without common rounds, which end when no work is left
-CUGRAPH = "cugraph"  # not an engine of programs: operations are handed to cuGraph instead
+CUGRAPH = "cugraph"  # not an engine of programs; operations are passed to cuGraph instead
 TASK_GRAPH = "graph"  # messages travel as edges of Dask's task graph
-LOCAL = "local"  # not an engine: the program's own solver, if the graph is one partition
+LOCAL = "local"  # not an engine, but the program's own solver, if the graph is one partition
 
 
 def refuse_without_common_rounds(engine: str, why: str) -> NoReturn:
@@ -40,17 +40,17 @@ class Plan:
     """All choices of a run. `runs/choice.py` makes it from the user's options, and it is sent to the workers."""
 
     engine: str
-    device: str  # "auto": some workers use a GPU, the others their CPU
+    device: str  # "auto" means that some workers use a GPU and the others their CPU
     max_rounds: int | None
     drop_weights: bool  # edge columns that the program never reads are neither stored nor sent (Falcon)
     round_options: RoundOptions
-    local_rounds: int | None = None  # steps of a partition before it sends; None: chosen for the program
+    local_rounds: int | None = None  # steps of a partition before it sends; None means chosen to suit the program
     settings: DaemonSettings = NO_DAEMONS  # settings of agents and daemons
     exchange: str = AUTO  # how messages travel on a cluster
     blocks: BlockOptions | None = None  # options of block descent
     checkpoints: CheckpointSeries | None = None
     rebalance: bool = False  # whether edges may move between supersteps
-    local_method: LocalMethod | None = None  # how partitions reach their fixed points; None: single steps
+    local_method: LocalMethod | None = None  # how partitions reach their fixed points; None means single steps
     repartitioned: str = ""  # how partitions differ from the graph's own; empty if they do not
 
     def options(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Plan:
 
     @property
     def free(self) -> bool:
-        """Whether partitions never wait for each other; then all workers must run at once."""
+        """Whether partitions never wait for each other, which requires that all workers run at the same time."""
         return self.engine in ASYNCHRONOUS or (self.blocks is not None and self.blocks.free)
 
     @property
@@ -101,8 +101,8 @@ class Plan:
 
     def orders(self, analysis: Analysis, directed: bool) -> tuple[str, ...]:
         """The orders of edges that the run reads. A pull reads the rows of receiving vertices, a push those of sending
-        vertices. Blocks that gather also notify others, so they read both, or only the first if a vertex sends the same
-        change to all neighbours."""
+        vertices. Blocks that gather also notify others, so they read both; if a vertex sends the same change to all
+        neighbours, they read only the first."""
         operator = self.blocks.operator if self.blocks else ""
         pushes_only = "push" in (operator, self.round_options.direction)
         pulls_only = analysis.synchronous and operator in ("", "pull")

@@ -1,4 +1,4 @@
-"""dgraph in a minute, in this process and with no cluster: a generated graph, its ids, its partitions, their report."""
+"""dgraph in a minute, in this process and without a cluster: a generated graph, ids, partitions and reports."""
 
 from __future__ import annotations
 

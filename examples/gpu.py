@@ -1,6 +1,6 @@
-"""PageRank on whatever is here: an NVIDIA GPU (experimental), the CPU, or workers of both kinds together. It says which
-was taken, and what is missing for a GPU. Without one, `--mixed` has Numba simulate it: right, but thousands of times
-slower.
+"""PageRank on whatever is available: an NVIDIA GPU (experimental), the CPU, or workers of both kinds together. Prints
+which device was used, and what is missing for a GPU. Without a GPU, `--mixed` has Numba simulate one, with correct
+results but thousands of times slower.
 
     python examples/gpu.py [--scale 16] [--mixed | --cluster tcp://scheduler:8786]
 """
@@ -19,8 +19,8 @@ from dgraph.testing import mixed_cluster
 
 
 def main(scale: int, client: Any) -> None:
-    graph = dg.rmat(scale=scale, seed=1, client=client)  # where workers are unlike, by their measured speed
-    ranks = dg.pagerank(graph, max_iter=20, tol=0)  # device="auto": each worker takes the best that it has
+    graph = dg.rmat(scale=scale, seed=1, client=client)  # if workers differ, split by measured speed
+    ranks = dg.pagerank(graph, max_iter=20, tol=0)  # device="auto": each worker uses its best device
     table = graph.partitions.report.frame[["edges"]].assign(device=ranks.report.groupby("partition")["device"].first())
     print(f"\nEdges of each partition, and the device that it ran on:\n{table.to_string()}")
     seconds = ranks.report.groupby("superstep")["busy"].max().sum()

@@ -1,4 +1,4 @@
-# The command line as steps of a pipeline: make rebuilds what is older than what it was made from, and a step that fails
+# The command line as steps of a pipeline: make rebuilds files that are older than their inputs, and a step that fails
 # leaves no half-written file behind. Run with: make -f examples/pipeline.mk -C SOME_FOLDER
 DGRAPH ?= dgraph
 .DELETE_ON_ERROR:

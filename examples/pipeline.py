@@ -1,6 +1,6 @@
 """A pipeline on one client: transactions in Parquet, cleaned by Dask, ranked by dgraph, joined and written again.
 
-Frames stay lazy from end to end: nothing larger than a few rows ever comes to this process.
+Frames stay lazy from end to end; this process never receives more than a few rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import dgraph as dg
 
 
 def make_transactions(folder: Path, files: int = 4, rows: int = 5000) -> None:
-    """What another system would have left there: who paid whom, how much, and whether it went through."""
+    """Write what another system would provide: who paid whom, how much, and whether the payment went through."""
     rng = np.random.default_rng(1)
     names = np.array([f"acct-{number:04d}" for number in range(1000)])
     for file in range(files):
@@ -33,7 +33,7 @@ def make_transactions(folder: Path, files: int = 4, rows: int = 5000) -> None:
 
 
 def rank_accounts(folder: Path, client: Client) -> Path:
-    """Parquet, ETL, PageRank, a join, Parquet."""
+    """Read Parquet, clean the data, compute PageRank, join the ranks with the accounts, and write Parquet."""
     transactions = dd.read_parquet(folder / "*.parquet")
     done = transactions[(transactions["status"] == "done") & (transactions["payer"] != transactions["payee"])]
 

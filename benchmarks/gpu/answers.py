@@ -1,4 +1,4 @@
-"""Whether a GPU's answers are the CPU's: of operations, engines, daemons, mixed clusters, and of packages of RAPIDS."""
+"""Checks that a GPU's answers equal the CPU's, for operations, engines, daemons, mixed clusters and RAPIDS packages."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "label_propagation": lambda graph, **options: dg.label_propagation(graph, max_iter=5, **options),
     "matching": lambda graph, **options: dg.matching(two_sides(graph), **options),
 }
-BY_TOLERANCE = {  # as cuGraph has them: until they change little
+BY_TOLERANCE = {  # operations that cuGraph ends by tolerance, rather than after a number of rounds
     "hits": lambda graph, **options: dg.hits(graph, max_iter=200, tol=1e-12, **options),
     "katz": lambda graph, **options: dg.katz(graph, alpha=1e-4, tol=1e-12, **options),
 }
 VERIFIED = {"pagerank": {"rounds": 20}, "wcc": {}}
-ENGINES = "bsp", "bulk_async", "block_descent"  # beside the usual one; the last shares blocks with the CPU
+ENGINES = "bsp", "bulk_async", "block_descent"  # in addition to the default; the last shares blocks with the CPU
 
 _sources: dict[int, int] = {}
 
 
 def source_of(graph: dg.Graph) -> int:
-    """A vertex from which much can be reached."""
+    """A vertex from which many others can be reached: the one with the most out-edges."""
     if id(graph) not in _sources:
         degrees = dg.degrees(graph, device="cpu").compute()
         _sources[id(graph)] = int(degrees["vertex"][degrees["out_degree"].to_numpy().argmax()])
@@ -50,7 +50,7 @@ def source_of(graph: dg.Graph) -> int:
 
 
 def two_sides(graph: dg.Graph) -> dg.Graph:
-    """Every edge from a vertex of one side to one of the other."""
+    """A bipartite copy of the graph, in which every edge leads from one side to the other."""
     sources, destinations = (graph.edges.compute()[end].to_numpy() for end in graph.edges.columns[:2])
     return dg.Graph.from_edges({"src": sources, "dst": destinations + graph.num_vertices})
 
@@ -64,7 +64,7 @@ def same(there: pd.DataFrame, here: pd.DataFrame, rtol: float = 1e-8) -> None:
 
 
 def of_operation(name: str, graph: dg.Graph) -> str:
-    """By the verifier, and the same as the CPU's."""
+    """Check the answer of an operation with the verifier, and against the CPU's."""
     on_gpu = OPERATIONS[name](graph, device="cuda")
     if name in VERIFIED:
         verify(name, graph, on_gpu, **VERIFIED[name])
@@ -73,7 +73,7 @@ def of_operation(name: str, graph: dg.Graph) -> str:
 
 
 def of_engine(engine: str, graph: dg.Graph) -> str:
-    """Components, and ranks where an engine may go its own way to them."""
+    """Check components exactly, and ranks up to a tolerance, because engines reach them in different ways."""
     found = dg.wcc(graph, engine=engine, device="cuda")
     same(found.compute(), dg.wcc(graph, device="cpu").compute())
     ranks = dg.pagerank(graph, engine=engine, tol=1e-10, device="cuda").compute()["pagerank"]
@@ -83,20 +83,20 @@ def of_engine(engine: str, graph: dg.Graph) -> str:
 
 
 def of_daemon(kind: str, graph: dg.Graph) -> str:
-    """A GPU that takes blocks from a CPU worker."""
+    """Check a GPU that takes blocks from a CPU worker."""
     found = dg.pagerank(graph, max_iter=5, tol=0, daemons=kind)
     same(found.compute(), dg.pagerank(graph, max_iter=5, tol=0, device="cpu").compute())
     return f"{found.report['blocks'].sum():,.0f} blocks on {' and '.join(found.report['device'].unique())}"
 
 
 def of_mixed_cluster(scale: int) -> str:
-    """One scheduler with a worker of each kind."""
+    """Check a scheduler with a worker of each kind."""
     with mixed_cluster(threads=4) as client:
         return _of_cluster(client, scale, {"cpu", "cuda"})
 
 
 def of_dask_cuda(scale: int) -> str:
-    """A worker a GPU, as dask-cuda starts them."""
+    """Check one worker per GPU, as dask-cuda starts them."""
     from dask_cuda import LocalCUDACluster
     from distributed import Client
 
@@ -105,7 +105,7 @@ def of_dask_cuda(scale: int) -> str:
 
 
 def of_direct_mail(scale: int) -> str:
-    """Two partitions on one GPU: what they tell each other does not leave it."""
+    """Check that messages between two partitions on one GPU stay on the GPU."""
     graph = dg.rmat(scale=scale, seed=2, parts=2)
     for name in "pagerank", "sssp", "wcc":
         found = OPERATIONS[name](graph, device="cuda")
@@ -114,12 +114,12 @@ def of_direct_mail(scale: int) -> str:
 
 
 def of_ucxx(scale: int) -> str:
-    """Two workers, with one GPU or two, over UCXX and over TCP."""
+    """Compare two workers, with one or two GPUs, over UCXX and over TCP."""
     told = []
     for protocol in "ucxx", "tcp":
         with mixed_cluster(cpu=0, gpu=2, threads=4, protocol=protocol) as client:
             graph = dg.rmat(scale=scale, seed=2, client=client)
-            for _ in range(2):  # the first compiles, and brings edges
+            for _ in range(2):  # the first run compiles and transfers edges
                 found = dg.pagerank(graph, max_iter=10, tol=0, device="cuda")
             same(found.compute(), dg.pagerank(graph, max_iter=10, tol=0, device="cpu").compute())
             told.append(f"{protocol}: {_direct(found) if protocol == 'ucxx' else _seconds(found)}")
@@ -146,7 +146,7 @@ def _of_cluster(client: Any, scale: int, kinds: set[str]) -> str:
 
 
 def of_cudf(graph: dg.Graph) -> str:
-    """Parquet and CSV read by cuDF, and a result as its frame."""
+    """Check Parquet and CSV read by cuDF, and a result as a cuDF frame."""
     edges, expected = graph.edges.compute(), dg.wcc(graph, device="cpu").compute()
     with tempfile.TemporaryDirectory() as folder:
         for suffix, write in (("parquet", edges.to_parquet), ("csv", edges.to_csv)):
@@ -160,7 +160,7 @@ def of_cudf(graph: dg.Graph) -> str:
 
 
 def of_cugraph(name: str, graph: dg.Graph) -> str:
-    """What is handed to cuGraph, beside our own."""
+    """Compare cuGraph's answer to an operation with our own."""
     run = BY_TOLERANCE.get(name) or OPERATIONS.get(name) or getattr(dg, name)
     found, ours = run(graph, engine="cugraph"), run(graph, device="cpu")
     same(found.compute(), ours.compute(), 1e-5 if name in BY_TOLERANCE else 1e-8)
@@ -168,7 +168,7 @@ def of_cugraph(name: str, graph: dg.Graph) -> str:
 
 
 def lacks(*modules: str) -> str:
-    """Which packages are not here, or the simulator, which they do not know."""
+    """Text that names the missing packages, or says that they do not support the simulator."""
     if probe.simulated():
         return "the simulator has none of it"
     missing = [one for one in modules if find_spec(one) is None]

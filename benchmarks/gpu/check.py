@@ -1,18 +1,19 @@
-"""All that can be checked on a machine with an NVIDIA GPU, in one go: is it found, are answers right, how fast is it.
+"""Runs all checks for a machine with an NVIDIA GPU: whether the GPU is found, whether answers are right, and its speed.
 
     PYTHONPATH=. python benchmarks/gpu/check.py [PART ...] [--scales 22 24] [--seconds 1700] [--write [FILE]] [--quick]
 
-For all of it, where a command may take ten minutes and half an hour is all there is, to install packages too, three of
-them:
+If a command may take at most ten minutes, and half an hour must suffice for everything including the installation of
+packages, split the checks into three commands:
 
     check.py supersteps speed --seconds 500 --write
     check.py streaming answers --seconds 500 --write
     check.py rapids clusters --seconds 500 --write
 
-Parts are supersteps, speed, streaming, answers, rapids and clusters, what says most first, a process each: a check that
-fails, dies or hangs is a line of the table, with its traceback, and the others go on. All ends in time; what found none
-is not run. `--write` adds the table to RESULTS.md or another file, and does so every few seconds. `--quick` takes tiny
-graphs, in this process: it also runs in Numba's simulator (NUMBA_ENABLE_CUDASIM=1), where seconds mean nothing.
+Parts are supersteps, speed, streaming, answers, rapids and clusters, the most informative first. Each part has its own
+process, so a check that fails, crashes or hangs becomes a line of the table, with its traceback, and the others
+continue. Everything ends in time; checks for which no time is left are not run. `--write` adds the table to RESULTS.md
+or another file, and updates it every few seconds. `--quick` uses tiny graphs, in this process. It also runs in Numba's
+simulator (NUMBA_ENABLE_CUDASIM=1), where timings are meaningless.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def of_streaming(findings: Findings, quick: bool) -> None:
 
 
 def of_rapids(findings: Findings, quick: bool) -> None:
-    """What takes packages of RAPIDS beside CuPy and numba-cuda."""
+    """Check what needs RAPIDS packages other than CuPy and numba-cuda."""
     small = dg.rmat(scale=12, seed=2, weights=(1, 9), directed=True)
     checks: dict[str, Any] = {"frames of cuDF": (("cudf", "dask_cudf"), answers.of_cudf, (small,))}
     checks |= {f"{name} by cuGraph": (("pylibcugraph",), answers.of_cugraph, (name, small)) for name in OPERATIONS}
@@ -142,16 +143,16 @@ def of_speed(findings: Findings, scale: int) -> None:
         findings.check(f"building, R-MAT scale {scale}", measures.building, large)
 
 
-PARTS: dict[str, tuple[Callable[[Findings, Any], None], float]] = {  # and its share of the time
+PARTS: dict[str, tuple[Callable[[Findings, Any], None], float]] = {  # checks, and their share of the time
     "supersteps": (of_supersteps, 2),
     "speed": (of_speed, 6),  # for each scale
     "streaming": (of_streaming, 3),
-    "answers": (of_answers, 5),  # a program is compiled four times or so: that is what takes long
+    "answers": (of_answers, 5),  # long, because each program is compiled about four times
     "rapids": (of_rapids, 3),
     "clusters": (of_clusters, 3),
 }
 QUICK = "supersteps", "speed", "streaming", "answers"
-TINY = 3  # the scale
+TINY = 3  # the scale of graphs for --quick
 
 
 def main() -> int:
@@ -161,13 +162,13 @@ def main() -> int:
     options.add_argument("--seconds", type=float, default=1700, help="until all must be over")
     options.add_argument("--write", nargs="?", const=RESULTS, type=Path, help="the file to add the table to")
     options.add_argument("--quick", action="store_true", help="tiny graphs only")
-    options.add_argument("--into", type=Path, help=argparse.SUPPRESS)  # a part in a process of its own
-    options.add_argument("--of", type=int, help=argparse.SUPPRESS)  # that process
+    options.add_argument("--into", type=Path, help=argparse.SUPPRESS)  # for the process of a part: its file of findings
+    options.add_argument("--of", type=int, help=argparse.SUPPRESS)  # for the process of a part: its parent
     given = options.parse_args()
     if unknown := set(given.parts) - {*PARTS}:
         options.error(f"there is no part {', '.join(unknown)}; choose of {', '.join(PARTS)}")
     if probe.simulated():
-        sys.setswitchinterval(1e-4)  # its threads, of Python, meet at barriers
+        sys.setswitchinterval(1e-4)  # the simulator's Python threads meet at barriers
     findings, over = Findings(given.into), time.monotonic() + given.seconds
     if given.into is not None:
         end_with(given.of)
@@ -176,7 +177,7 @@ def main() -> int:
     if missing := probe.missing_requirements():
         options.error(f"there is nothing to check: this process lacks {' and '.join(missing)}. {probe.INSTALL}")
     before = given.write.read_text() if given.write and given.write.exists() else ""
-    _keep(given.write, before, findings)  # what cannot be written is told now
+    _keep(given.write, before, findings)  # fail now if the file is not writable
     parts = given.parts or (QUICK if given.quick else PARTS)
     scales = [TINY] if given.quick else given.scales
     jobs = [(part, scale) for part in parts for scale in (scales if part == "speed" else scales[:1])]
@@ -186,7 +187,7 @@ def main() -> int:
         else:
             command = [sys.executable, __file__, part, "--scales", str(scale), "--of", str(os.getpid()), "--into"]
             left = over - time.monotonic()
-            share = PARTS[part][1] / sum(PARTS[one][1] for one, _ in jobs[number:])  # alone, it has all the time
+            share = PARTS[part][1] / sum(PARTS[one][1] for one, _ in jobs[number:])  # a single part gets all the time
             name = f"speed --scales {scale}" if part == "speed" else part
             findings.run(name, command, left * share, partial(_keep, given.write, before, findings))
         _keep(given.write, before, findings)

@@ -1,6 +1,6 @@
-"""What was seen on a machine with a GPU, a line each. A check that fails does not end the others, nor does a process
-that dies or hangs: each part of the checks has one of its own, which is followed by another for the checks that are
-left. What was found so far is in a file."""
+"""The findings on a machine with a GPU, one line each. A check that fails does not end the others, and neither does a
+process that crashes or hangs: each part of the checks has a separate process, and another process takes over the checks
+that are left. A file holds the findings so far."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from typing import Any
 
 OK, MISSED, FAILED, NOT_RUN = "ok", "missed", "FAILED", "not run"
 BEGUN = "begun"
-LEAST = 15.0  # seconds that are worth while to begin a part
-KEEP = 5.0  # seconds between two looks at what a part has found
-LONGEST, PATIENCE = 0.5, 60.0  # of a part's time may pass in one check, and seconds in any
-GRACE = 10.0  # seconds for a process that was killed to be gone
-LOST = "cannot use it any more", "cudaError", "CUDA_ERROR"  # a process that may have lost its GPU says one of these,
-AGAIN = 3  # and ends with this
+LEAST = 15.0  # the minimum number of seconds left to begin a part
+KEEP = 5.0  # seconds between two looks at the findings of a part
+LONGEST, PATIENCE = 0.5, 60.0  # limits on one check: a share of its part's time, but at least these seconds
+GRACE = 10.0  # seconds that a killed process may take to disappear
+LOST = "cannot use it any more", "cudaError", "CUDA_ERROR"  # the errors of a process that may have lost its GPU
+AGAIN = 3  # the exit code of such a process
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A row of the table. `trace` says where it failed."""
+    """A row of the table. `trace` is the traceback of a failure."""
 
     what: str
     how: str
@@ -39,34 +39,34 @@ class Finding:
 
 
 def goal(what: str, reached: bool, said: str) -> Finding:
-    """Something that must be reached."""
+    """The finding about a goal that must be reached."""
     return Finding(what, OK if reached else MISSED, said)
 
 
 @dataclass
 class Findings:
-    """All rows; `file` has them, too, for whoever waits for this process."""
+    """All findings. `file` holds them, too, for the process that waits for this one."""
 
     file: Path | None = None
     rows: list[Finding] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.known = {one.what for one in read(self.file)}  # to a process before this one, which has ended
+        self.known = {one.what for one in read(self.file)}  # findings of an earlier process, which has ended
 
     def check(self, what: str, do: Callable[..., str | Sequence[Finding]], *arguments: Any) -> None:
-        """A check says what it has found, or several things."""
+        """Run a check, which returns a text or several findings, and record the outcome."""
         if what in self.known:
             return
         self._write(Finding(what, BEGUN, ""))
         try:
             said = do(*arguments)
             found = [Finding(what, OK, said)] if isinstance(said, str) else said
-        except Exception as error:  # whatever it is, it belongs into the table
+        except Exception as error:  # any error belongs in the table
             found = [Finding(what, FAILED, f"{type(error).__name__}: {str(error)[:300]}", traceback.format_exc())]
         for one in found:
             self.note(one)
         if self.file is not None and any(lost in one.said for one in found for lost in LOST):
-            os._exit(AGAIN)  # what else packages do at the end of a process may hang without a GPU
+            os._exit(AGAIN)  # a normal exit may hang without a GPU, because of what packages do then
 
     def left_out(self, what: str, why: str) -> None:
         if what not in self.known:
@@ -80,11 +80,11 @@ class Findings:
     def _write(self, finding: Finding) -> None:
         if self.file is not None:
             with self.file.open("a") as file:
-                file.write(f"\n{json.dumps(asdict(finding))}\n")  # on a line of its own, whatever is before it
+                file.write(f"\n{json.dumps(asdict(finding))}\n")  # on a new line, whatever precedes it
 
     def run(self, part: str, command: Sequence[str], seconds: float, keep: Callable[[], Any] = lambda: None) -> None:
-        """A part in a process of its own, which is told where to write its rows, and in another for what is left if it
-        dies or hangs. What was found is kept every few seconds: this process may be ended, too."""
+        """Run a part in a separate process, which writes its rows to a file; if it crashes or hangs, another process
+        runs the rest. Findings are saved every few seconds, because this process may be ended, too."""
         if seconds < LEAST:
             self.left_out(part, f"no time was left: run it alone, `check.py {part}`")
             return
@@ -93,14 +93,14 @@ class Findings:
         def look() -> list[Finding]:
             rows = read(file)
             self.rows = before + [one for one in rows if one.how != BEGUN]
-            with suppress(OSError):  # all is printed in the end
+            with suppress(OSError):  # everything is printed at the end
                 keep()
             return rows
 
         with tempfile.TemporaryDirectory() as folder:
             file, known = Path(folder) / "rows", -1
             file.touch()
-            while known < (known := begun(read(file))) and time.monotonic() < over:  # it comes further each time
+            while known < (known := begun(read(file))) and time.monotonic() < over:  # while each process gets further
                 fault = attempt([*command, str(file)], look, over, max(PATIENCE, LONGEST * seconds))
                 if not fault:
                     break
@@ -123,7 +123,7 @@ class Findings:
 
 
 def read(file: Path | None) -> list[Finding]:
-    """The rows of a file. One may not be whole: whoever wrote it still does, or died as it did."""
+    """The rows of a file. A row may be incomplete, if its process is still writing or crashed while writing."""
     rows = []
     for line in [] if file is None or not file.exists() else file.read_text().split("\n"):
         with suppress(ValueError, TypeError):
@@ -136,7 +136,7 @@ def begun(rows: Sequence[Finding]) -> int:
 
 
 def end_with(parent: int) -> None:
-    """End this process, and what it has started, when its parent is gone: killed, it cannot see to it itself."""
+    """End this process and its children when its parent is gone, because a killed parent cannot end them itself."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -147,15 +147,15 @@ def end_with(parent: int) -> None:
 
 
 def keep(file: Path, text: str) -> None:
-    """The whole text or what was there before, whenever this process is ended."""
+    """Replace a file atomically: it holds the old or the whole new text, whenever this process is ended."""
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     beside.write_text(text)
     beside.replace(file)
 
 
 def attempt(command: Sequence[str], look: Callable[[], list[Finding]], over: float, longest: float) -> Any:
-    """How a process ended before it came to its end: in words, or AGAIN; nothing if it did."""
-    process = subprocess.Popen(command, start_new_session=True)  # with all that it starts
+    """Run a process; returns how it ended early, as text or AGAIN, or 0 if it completed."""
+    process = subprocess.Popen(command, start_new_session=True)  # one session for all that it starts
     rows, since = look(), time.monotonic()
     try:
         while process.poll() is None and time.monotonic() < min(over, since + longest):
@@ -165,9 +165,9 @@ def attempt(command: Sequence[str], look: Callable[[], list[Finding]], over: flo
                 since = time.monotonic()
         ended = process.poll()
     finally:
-        with suppress(ProcessLookupError, PermissionError):  # it, or what it has left behind
+        with suppress(ProcessLookupError, PermissionError):  # kill the process, or what it has left behind
             os.killpg(process.pid, signal.SIGKILL)
-        with suppress(subprocess.TimeoutExpired):  # one that waits for a driver that is stuck cannot even be killed
+        with suppress(subprocess.TimeoutExpired):  # a process that waits for a stuck driver cannot be killed
             process.wait(GRACE)
     rows = look()
     if ended in (0, AGAIN):

@@ -1,5 +1,5 @@
-"""How fast a GPU is: rates beside the ceilings of an H200, our CPU engine and cuGraph; the cost of a superstep; edges
-that stream through it."""
+"""Measures the speed of a GPU: rates compared with the ceilings of an H200, our CPU engine and cuGraph; the cost of a
+superstep; edges that stream through the GPU."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from dgraph.devices.device_vertex_arrays import COUNTED
 from dgraph.devices.own_device import launchers, own_memory
 from dgraph.ops.wcc import Components
 
-TRIALS, PATIENCE = 5, 10.0  # runs, and seconds after which no other is begun
+TRIALS, PATIENCE = 5, 10.0  # the number of runs, and seconds after which no further run begins
 CEILINGS = {"pagerank": 113e9, "sssp": 95e9, "wcc": 115e9, "bfs": 115e9}  # edges/s of random access on an H200
-SHARE, TIMES_CPU, OVERHEAD = 0.4, 20.0, 100e-6  # of a ceiling, faster than the CPU, seconds a superstep
-PCIE, PIPELINE = 0.7, 1.3  # the share of the measured rate, and times faster than without the pipeline
+SHARE, TIMES_CPU, OVERHEAD = 0.4, 20.0, 100e-6  # goals: share of a ceiling, speed-up over the CPU, s per superstep
+PCIE, PIPELINE = 0.7, 1.3  # goals: share of the measured rate, and speed-up by the pipeline
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    """The last result of some runs, and the median of their seconds; the first, which compiles, is not counted."""
+    """The last result of several runs, and the median of their seconds, after a first run that compiles."""
     result, seconds = run(), []
     while len(seconds) < (1 if probe.simulated() else TRIALS) and sum(seconds) < PATIENCE:
         begun = time.perf_counter()
@@ -37,17 +37,17 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def elapsed(result: Any) -> float:
-    """Seconds of all supersteps of one partition: kernels go on while the host is idle."""
+    """Seconds of all supersteps of one partition, including idle time, in which kernels continue."""
     return float(result.report["busy"].sum() + result.report["idle"].sum())
 
 
 def goal_of_time(what: str, reached: bool, said: str) -> list[Finding]:
-    """In the simulator seconds mean nothing."""
+    """The finding about a goal for time, which is always met in the simulator, where timings are meaningless."""
     return [goal(what, reached or probe.simulated(), said)]
 
 
 class Speed:
-    """Of operations on a graph. They are run when a check first needs it, so that rates can come before all else."""
+    """The speed of operations on a graph. They run when a check first needs them, so that rates can come first."""
 
     def __init__(self, graph: dg.Graph):
         self.graph = graph
@@ -60,7 +60,7 @@ class Speed:
         return self.known[key]
 
     def rate(self, name: str) -> list[Finding]:
-        """Edges a second in supersteps, from the report, beside the ceiling."""
+        """Compare edges per second in supersteps, from the report, with the ceiling."""
         result, _ = self.run(name, device="cuda")
         rate = float(result.report["edges"].sum()) / elapsed(result)
         share = rate / CEILINGS[name]
@@ -68,7 +68,7 @@ class Speed:
         return goal_of_time(f"rate of {name}, {self.graph.num_edges:,} edges", share >= SHARE, said)
 
     def beside_cpu(self, name: str) -> list[Finding]:
-        """The same answer, and seconds in all."""
+        """Check for the same answer as on the CPU, and compare the total seconds."""
         (result, seconds), (on_cpu, cpu_seconds) = self.run(name, device="cuda"), self.run(name, device="cpu")
         same(result.compute(), on_cpu.compute())
         times = cpu_seconds / seconds
@@ -77,7 +77,8 @@ class Speed:
         return goal_of_time(what, times >= TIMES_CPU, said)
 
     def beside_cugraph(self, name: str) -> list[Finding]:
-        """The same answer; seconds there without bringing edges, to be compared with those of our supersteps."""
+        """Check for the same answer as from cuGraph. Its seconds exclude the transfer of edges, so they compare with
+        those of our supersteps."""
         what = f"{name}, {self.graph.num_edges:,} edges, beside cuGraph"
         if missing := lacks("pylibcugraph"):
             return [Finding(what, NOT_RUN, missing)]
@@ -91,10 +92,10 @@ class Speed:
 
 
 def memory_rates(count: int) -> str:
-    """What the machine's own memory gives: so many numbers of 32 bits copied, and read in no order."""
+    """The rates of the GPU's memory when copying `count` 32-bit numbers, and when reading them in random order."""
     memory = own_memory()
     there = memory.xp.arange(count, dtype=np.uint32)
-    places = there * np.uint32(2654435761)  # odd, and the count is a power of two: each place once
+    places = there * np.uint32(2654435761)  # odd, and the count is a power of two, so each place occurs once
     places = (places ^ (places >> np.uint32(15))) & np.uint32(count - 1)
 
     def seconds(do: Callable[[], Any]) -> float:
@@ -111,8 +112,7 @@ def memory_rates(count: int) -> str:
 
 
 def building(graph: dg.Graph, **rules: Any) -> list[Finding]:
-    """Partitions from arrays that lie on the GPU: the same as the CPU's from the same arrays here, and how long both
-    take."""
+    """Check that partitions built from arrays on the GPU equal the CPU's from the same arrays, and time both."""
     here = {name: np.asarray(graph.input_edges.edges.frame[name]) for name in graph.input_edges.edges.frame}
     there = {name: own_memory().xp.asarray(array) for name, array in here.items()}
     source, destination, *others = here
@@ -139,21 +139,21 @@ def building(graph: dg.Graph, **rules: Any) -> list[Finding]:
 
 
 def superstep(length: int) -> list[Finding]:
-    """A superstep with almost no work: a path, one vertex a round."""
+    """Time a superstep with almost no work, on a path with one active vertex per round."""
     path = dg.Graph.from_edges({"src": np.arange(length), "dst": np.arange(1, length + 1)})
 
     def run() -> float:
         result = dg.sssp(path, 0, predecessors=False, device="cuda", engine=dg.Gas(direction="push"))
         return elapsed(result) / result.rounds
 
-    run()  # compiles
+    run()  # this run compiles
     seconds = min(run() for _ in range(1 if probe.simulated() else TRIALS))
     said = f"{1e6 * seconds:.0f} microseconds (wanted: below {1e6 * OVERHEAD:.0f})"
     return goal_of_time("a superstep without work", seconds < OVERHEAD, said)
 
 
 def launches(count: int) -> str:
-    """What the host pays for what supersteps are made of."""
+    """The time that the host spends on the building blocks of supersteps."""
     cuda = CudaDevice(recipe_of(Components(), "cuda").source)
     flags = cuda.memory.to_device(np.zeros(256, np.int32))
     parts = {
@@ -167,7 +167,7 @@ def launches(count: int) -> str:
 
 
 def each(do: Callable[[], Any], count: int) -> float:
-    """Seconds of one, of many."""
+    """The mean seconds per call."""
     do()
     begun = time.perf_counter()
     for _ in range(count):
@@ -176,7 +176,7 @@ def each(do: Callable[[], Any], count: int) -> float:
 
 
 def crossing(rounds: int) -> list[Finding]:
-    """Bytes between host and device in a superstep of one partition."""
+    """Measure bytes between host and device in a superstep of one partition."""
     graph, memory = dg.rmat(scale=5, edge_factor=4), own_memory()
 
     def run(count: int) -> np.ndarray:
@@ -191,7 +191,8 @@ def crossing(rounds: int) -> list[Finding]:
 
 
 def streaming(graph: dg.Graph) -> list[Finding]:
-    """Edges that pass through in every round: the rate beside that of one large pinned copy, and without a pipeline."""
+    """Measure the rate of edges that stream through in every round, against one large pinned copy, and without the
+    pipeline."""
     edges, vertices = 4 * graph.num_edges, 100 * graph.num_vertices + (1 << 14)
     memory, rounds = own_memory(), 3
     room = memory.used + vertices + edges // 2
@@ -216,9 +217,9 @@ def streaming(graph: dg.Graph) -> list[Finding]:
 
 
 def pinned_rate(size: int) -> float:
-    """Bytes a second from pinned memory to the device."""
+    """Bytes per second from pinned memory to the device."""
     memory = own_memory()
-    memory.begin(None)  # runs have left their budgets
+    memory.begin(None)  # clears the budget left by earlier runs
     here, there = memory.pinned(size), memory.empty(size, np.uint8)
     seconds = []
     for _ in range(TRIALS):

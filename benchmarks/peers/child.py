@@ -1,4 +1,4 @@
-"""The process of one Python library: it reads a JSON command a line and answers in kind; arrays travel as files.
+"""The process of one Python library. It reads a JSON command per line and answers in JSON; arrays travel as files.
 
 python -m peers.child networkit
 """
@@ -20,11 +20,11 @@ from dgraph.bench.turns import timed
 from peers.library import Arrays, Library
 from peers.memory import Needs
 
-MEMORY = 12 << 30  # bytes that a library may take, so that one cannot end all others
+MEMORY = 12 << 30  # bytes that a library may use, so that it cannot bring down the others
 
 
 class Bench:
-    """Graphs that are loaded, and what commands do with them."""
+    """The loaded graphs, and the commands that use them."""
 
     def __init__(self, library: Library):
         self.library = library
@@ -64,7 +64,7 @@ class Bench:
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print must not be taken for answers
+    os.dup2(2, 1)  # what libraries print must not be mistaken for answers
     bench = Bench(import_module(f"peers.{sys.argv[1]}").LIBRARY)
     for line in sys.stdin:
         command = json.loads(line)

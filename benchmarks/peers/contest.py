@@ -1,4 +1,4 @@
-"""All who do one operation on one graph, in turn: trials, their verification, and the claims that come of them."""
+"""Contests of all libraries on one operation and one graph: trials in turn, verification, and the resulting claims."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ TITLES = {
     "cdlp": "CDLP, 10 rounds",
     "core_number": "core numbers",
 }
-SAMPLE = 4_000_000  # edges beyond which triangles are verified at a sample of vertices
-ROW = 1.5  # no operation on any graph may take longer than so many times what GAP takes
+SAMPLE = 4_000_000  # the number of edges beyond which triangles are verified for a sample of vertices
+ROW = 1.5  # the maximum time of any operation on any graph, relative to GAP's
 GRAPHX = {"alone": 1 / 50, "workers": 1 / 10, "end to end": 1 / 60}
-FLOAT32, DISTANCES = "dgraph float32", "dgraph, distances only"  # ours where it computes no more than GAP does
-WORKERS = {"pagerank": 5.6, "bfs": 4.7, "wcc": 14.3, "sssp": 3.9}  # Gemini's two processes, over GAP, on R-MAT
+FLOAT32, DISTANCES = "dgraph float32", "dgraph, distances only"  # our variants that compute no more than GAP does
+WORKERS = {"pagerank": 5.6, "bfs": 4.7, "wcc": 14.3, "sssp": 3.9}  # Gemini's two processes, relative to GAP
 
 
 class Contest:
-    """All who do one operation on one graph, in turn."""
+    """The libraries that run one operation on one graph, in turn."""
 
     def __init__(self, operation: str, workload: Workload, scale: int, trials: int, slow: float):
         self.operation, self.workload, self.scale = operation, workload, scale  # the scale of the whole run
         self.trials, self.slow = trials, slow
         self.runs: dict[str, Callable[[], Trial]] = {}
         self.seconds: dict[str, list[float]] = {}
-        self.left: dict[str, int] = {}  # trials that are still to come
+        self.left: dict[str, int] = {}  # how many trials are left
         self.warming: set[str] = set()
-        self.over: set[str] = set()  # who was given up: it takes longer than its seconds say
+        self.over: set[str] = set()  # who was stopped, and so takes longer than the recorded seconds
         self.absent: dict[str, str] = {}
         self.lacking: set[str] = set()
         self.loading: dict[str, float | None] = {}
@@ -61,7 +61,7 @@ class Contest:
             self.absent[label] = str(why)
 
     def hold(self) -> None:
-        """The first trial of each is not counted, unless it is so slow that nothing is gained by a second."""
+        """Run all trials. The first trial of each does not count, unless it is so slow that a second is pointless."""
         while any(self.left.values()):
             for label in [label for label, trials in self.left.items() if trials]:
                 first = self.left[label] == self.trials + 1
@@ -96,7 +96,7 @@ class Contest:
             options["rounds"] = 20
         edges = self.workload.edges
         if self.operation == "triangles" and len(edges.source) > SAMPLE and "triangles" in done.answer:
-            options["sample"] = 1000  # and all others must then agree on the total
+            options["sample"] = 1000  # all others must then agree on the total
             edges.known["triangles in all"] = int(done.answer["triangles"].sum()) // 3
         OPERATIONS[self.operation][0](edges, **done.answer, **{**options, **done.options})
 
@@ -106,7 +106,7 @@ class Contest:
         self.absent[label] = why
 
     def claims(self, peers: list[Peer]) -> None:
-        """Ours against each of theirs."""
+        """Record claims that compare ours with each peer."""
         skewed = self.workload.title.startswith("R-MAT")
         for peer in peers:
             graphx, gap = peer.name == "GraphX" and self.operation != "bfs", peer.name.startswith("GAP")

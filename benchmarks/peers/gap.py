@@ -1,7 +1,7 @@
 """GAP Benchmark Suite (Beamer, Asanović, Patterson, 2015): C++ and OpenMP, the reference of this project's targets.
 
-`--gapbs DIR` names a folder where `make` has built it. Each trial is a process that reads the graph as we hold it, runs
-twice, and has its second run timed; its own serial verifier checks both, and what it prints is compared with ours.
+`--gapbs DIR` names a folder where `make` has built it. Each trial is a process that reads the same graph, runs twice,
+and times its second run. GAP's serial verifier checks both runs, and the printed output is compared with ours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from peers.peer import NotRun, TooLong, Trial, noted
 
-DELTAS = (1, 8, 32, 128, 512, 2048)  # of SSSP's buckets: the best for each graph, as GAP's rules allow
+DELTAS = (1, 8, 32, 128, 512, 2048)  # bucket widths of SSSP; the best one is used for each graph, as GAP's rules allow
 PROGRAMS = {"pagerank": "pr", "bfs": "bfs", "sssp": "sssp", "wcc": "cc", "triangles": "tc"}
 NOTES = {
     "pagerank": "float32, in place; ranks of vertices without out-edges are lost",
@@ -51,7 +51,7 @@ class Gap:
         return noted(NOTES, operation)
 
     def load(self, operation: str, workload: Any) -> None:
-        """Its own loading begins at a file of its own; ours begins at arrays, so they do not compare."""
+        """Write the graph. GAP loads from its own file format and we load from arrays, so load times do not compare."""
         weighted = operation == "sssp"
         if (workload, weighted) not in self.files:
             self.folder.mkdir(exist_ok=True)
@@ -69,7 +69,7 @@ class Gap:
         said, seconds = self._run(program, workload, operation == "sssp", "-n2", *given)
         if operation == "triangles":
             return Trial(seconds[-1], {"total": int(_number(said, r"(\d+) triangles"))})
-        if operation == "pagerank":  # its verifier says FAIL where no tolerance was given
+        if operation == "pagerank":  # GAP's verifier says FAIL if no tolerance was given
             right = all(float(one) < RESIDUAL for one in re.findall(r"Total Error:\s+([\d.e+-]+)", said))
         else:
             right = re.findall(r"Verification:\s+(\w+)", said) == ["PASS", "PASS"]
@@ -110,7 +110,8 @@ def _number(said: str, pattern: str) -> float:
 
 
 def write(path: Path, edges: Any, weighted: bool) -> None:
-    """GAP's serialized graph: flag, arcs, vertices; then offsets and ascending neighbours, out and, if directed, in."""
+    """Write GAP's serialized graph: flag, arcs, vertices; then offsets and ascending neighbours, out and, if directed,
+    in."""
     starts, ends, weight = edges.arcs
     with path.open("wb") as file:
         np.array([edges.directed], np.bool_).tofile(file)

@@ -1,7 +1,7 @@
 """Gemini (Zhu, Chen, Zheng, Ma, 2016): C++, OpenMP and MPI; the reference for two worker processes.
 
-`--gemini DIR` names a folder where `make` has built it, with MPI and libnuma. What its programs print is compared with
-what SciPy finds: they keep their arrays to themselves.
+`--gemini DIR` names a folder where `make` has built it, with MPI and libnuma. Its programs do not output their arrays,
+so their printed figures are compared with those of SciPy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dgraph.testing.verify.ranks import after
 from peers.peer import NotRun, TooLong, Trial, noted
 
 PROGRAMS = {"pagerank": "pagerank", "bfs": "bfs", "sssp": "sssp", "wcc": "cc"}
-KINDS = {"sssp": "weighted arcs", "wcc": "edges"}  # its components turn every edge around by themselves
+KINDS = {"sssp": "weighted arcs", "wcc": "edges"}  # its program for components adds reverse edges itself
 NOTES = {
     "pagerank": "float64; ranks of vertices without out-edges are lost",
     "bfs": "predecessors only",
@@ -68,7 +68,7 @@ class Gemini:
             self.files[workload, kind] = path
 
     def trial(self, operation: str, workload: Any) -> Trial:
-        """Six runs of one process, as its programs do, of which the first warms up; they are all trials at once."""
+        """All trials at once: its programs make six runs in one process, of which the first is a warm-up."""
         if (workload, operation) not in self.done:
             self.done[workload, operation] = Trial(self._median(operation, workload))
         return self.done[workload, operation]
@@ -107,7 +107,7 @@ class Gemini:
 
 
 def facts(operation: str, workload: Any) -> dict[str, float]:
-    """What its programs print, and what that should be."""
+    """The figures that its programs print, with their correct values."""
     edges = workload.edges
     if operation == "bfs":
         rows = edges.cached("rows", edges.matrix)

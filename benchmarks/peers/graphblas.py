@@ -1,4 +1,4 @@
-"""SuiteSparse:GraphBLAS (Davis, 2019) through python-graphblas, in the way of LAGraph's algorithms."""
+"""SuiteSparse:GraphBLAS (Davis, 2019) through python-graphblas, with algorithms modelled on LAGraph's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _matrix(arrays: Arrays, values: Any) -> Any:
 
 
 def counted(arrays: Arrays) -> Any:
-    """Both orders, repeats as their number, and what a vertex's rank is divided by."""
+    """The matrix in both orders, with repeats as counts, and the number by which each vertex's rank is divided."""
     n, ones = arrays.vertices, np.ones(len(arrays.source))
     rows = Matrix.from_coo(arrays.source, arrays.destination, ones, nrows=n, ncols=n, dup_op=binary.plus)
     rows = rows if arrays.directed else rows.ewise_add(rows.T, binary.plus).new()
@@ -58,7 +58,7 @@ def both(arrays: Arrays) -> Any:
 
 
 def bfs(graph: Any, arrays: Arrays) -> Any:
-    """Parents, pushed from a small frontier and pulled by the vertices that are left for a large one."""
+    """Parents, pushed from a small frontier, or pulled by the unvisited vertices if the frontier is large."""
     rows, columns = graph
     n, reached = arrays.vertices, 1
     parent = Vector(np.int64, n)
@@ -84,7 +84,7 @@ def parents(found: Any, arrays: Arrays) -> dict[str, np.ndarray]:
 
 
 def sssp(graph: Any, arrays: Arrays) -> Any:
-    """Bellman and Ford's relaxation of what changed."""
+    """Bellman-Ford relaxation from the vertices that changed."""
     distance = Vector(float, arrays.vertices)
     distance[arrays.start] = 0.0
     frontier = distance.dup()
@@ -106,7 +106,7 @@ def symmetric(arrays: Arrays) -> Any:
 
 
 def wcc(graph: Any, arrays: Arrays) -> np.ndarray:
-    """FastSV (Zhang, Azad, Hu, 2020): vertices hang on to the smallest grandparent around them."""
+    """FastSV (Zhang, Azad, Hu, 2020): vertices hook onto the smallest grandparent among their neighbours."""
     n = arrays.vertices
     parent = np.arange(n)
     grand = parent.copy()
@@ -136,7 +136,7 @@ def triangles(graph: Any, arrays: Arrays) -> int:
     below, above = graph
     found = Matrix(np.int64, *below.shape)
     found(below.S) << below.mxm(above.T, semiring.plus_pair)
-    return int(found.reduce_scalar(monoid.plus).value or 0)  # None if there is none
+    return int(found.reduce_scalar(monoid.plus).value or 0)  # the value is None if there are no triangles
 
 
 LIBRARY = Library(

@@ -1,6 +1,6 @@
-"""GraphX (Gonzalez et al., 2014): Spark on local cores in one process, from PyPI's pyspark and a JDK of the system.
+"""GraphX (Gonzalez et al., 2014): Spark on local cores in one process, with PyPI's pyspark and the system's JDK.
 
-`graphx.scala` is compiled by the compiler among Spark's jars, and runs as one process that stays warm over all trials.
+The compiler among Spark's jars compiles `graphx.scala`, which runs as one process that stays warm over all trials.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOTES = {
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "pagerank": {"dangling": "scaled", "rtol": 1e-6},
-    "label_propagation": {"restless": 1.0},  # labels may swing for ever where all vertices move at once
+    "label_propagation": {"restless": 1.0},  # labels may oscillate forever, because all vertices change at once
 }
 COLUMN = {"pagerank": "pagerank", "wcc": "component", "label_propagation": "label"}
 
@@ -55,7 +55,8 @@ class GraphX:
         return noted(NOTES, operation)
 
     def load(self, operation: str, workload: Any) -> float:
-        """Seconds from arrays in memory, warm; an undirected edge is two, as GraphX has only directed ones."""
+        """Seconds to load from arrays in memory, when warm. An undirected edge becomes two, because GraphX has only
+        directed edges."""
         if self.loaded is None or self.loaded[0] is not workload:
             self.folder.mkdir(exist_ok=True)
             starts, ends, weight = workload.edges.arcs
@@ -104,7 +105,7 @@ class GraphX:
         if self.process is None:
             self._start()
         assert self.process is not None and self.process.stdin is not None
-        with suppress(BrokenPipeError):  # then it has ended, and its last words are in its errors
+        with suppress(BrokenPipeError):  # the process has ended, and its last output is in its errors
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
         return self._answer()
@@ -124,7 +125,7 @@ class GraphX:
 
 
 def home_of(python: str) -> Path:
-    """Where the Spark of a Python's pyspark is."""
+    """The folder of the Spark that comes with a Python's pyspark."""
     code = "import importlib.util as u; print(u.find_spec('pyspark').submodule_search_locations[0])"
     found = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
     if found.returncode:
@@ -137,7 +138,7 @@ def settings(home: Path) -> dict[str, str]:
 
 
 def compiled(home: Path, source: Path, folder: Path) -> Path:
-    """The archive of a Scala program."""
+    """The archive of a compiled Scala program."""
     classes = folder / "classes"
     classes.mkdir(parents=True, exist_ok=True)
     compiler = ["java", "-cp", f"{home}/jars/*", "scala.tools.nsc.Main", "-usejavacp", "-nowarn", "-d", str(classes)]
@@ -148,7 +149,7 @@ def compiled(home: Path, source: Path, folder: Path) -> Path:
 
 
 def submitted(home: Path, program: str, threads: int, memory: str) -> list[str]:
-    """The command to which an archive and its arguments are added."""
+    """The command to which the caller appends an archive and its arguments."""
     options = ["--class", program, "--master", f"local[{threads}]", "--driver-memory", memory]
     serializer = "spark.serializer=org.apache.spark.serializer.KryoSerializer"
     for setting in ("spark.ui.enabled=false", "spark.log.level=ERROR", serializer):

@@ -22,7 +22,7 @@ def bfs(graph: Any, arrays: Arrays) -> np.ndarray:
 
 
 def parents(found: np.ndarray, arrays: Arrays) -> dict[str, np.ndarray]:
-    """igraph names a vertex that is not reached, and the source, as its own parent, or vertex 0."""
+    """Parents in our form. For the source and unreached vertices, igraph returns the vertex itself or vertex 0."""
     own = np.arange(arrays.vertices)
     return {"predecessor": np.where((found == own) | (own == arrays.start), -1, found)}
 
@@ -80,7 +80,7 @@ LIBRARY = Library(
 
 
 def _triangles(graph: Any) -> int:
-    """From the clustering of the whole graph: it has no count of its own."""
+    """The number of triangles, derived from the clustering of the whole graph, because igraph has no count."""
     degree = np.array(graph.degree(), np.float64)
     wedges = (degree * (degree - 1) / 2).sum()
     return round(graph.transitivity_undirected(mode="zero") * wedges / 3)

@@ -1,4 +1,4 @@
-"""A Python library as a peer: the graph as arrays, and what its file tells about each operation."""
+"""A Python library as a peer: the graph as arrays, and what the library's file defines for each operation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Arrays:
-    """Edges in memory, as users hold them; an undirected edge is listed once."""
+    """Edges in memory, as users have them. An undirected edge is listed once."""
 
     source: np.ndarray
     destination: np.ndarray
@@ -30,7 +30,7 @@ class Arrays:
         return cls(source, destination, weight, int(facts["vertices"]), bool(facts["directed"]), int(facts["start"]))
 
     def matrix(self, values: np.ndarray) -> Any:
-        """SciPy's rows of all arcs, for the libraries that begin there."""
+        """All arcs as a SciPy matrix, for the libraries that load from one."""
         from scipy.sparse import coo_matrix
 
         ends = (self.source, self.destination)
@@ -42,24 +42,24 @@ class Arrays:
 
 @dataclass(frozen=True)
 class Operation:
-    load: Callable[[Arrays], Any]  # arrays to the library's graph; operations may share one
-    run: Callable[[Any, Arrays], Any]  # what the clock is on
-    answer: Callable[[Any, Arrays], dict[str, np.ndarray]]  # columns by number, as verifiers want them
-    note: str  # what it computes, and in which precision
-    options: dict[str, Any] = field(default_factory=dict)  # for the verifier
+    load: Callable[[Arrays], Any]  # converts arrays to the library's graph, which operations may share
+    run: Callable[[Any, Arrays], Any]  # the part that is timed
+    answer: Callable[[Any, Arrays], dict[str, np.ndarray]]  # columns by number, as verifiers expect
+    note: str  # what the operation computes, and in which precision
+    options: dict[str, Any] = field(default_factory=dict)  # options for the verifier
 
 
 @dataclass(frozen=True)
 class Library:
-    packages: tuple[str, ...]  # whose versions tell what was measured
+    packages: tuple[str, ...]  # the packages whose versions identify what was measured
     operations: dict[str, Operation]
 
 
-# -- answers of libraries that give Python objects ---------------------------------------------------------------------
+# -- answers of libraries that return Python objects -------------------------------------------------------------------
 
 
 def distances(found: Mapping[int, float], arrays: Arrays) -> dict[str, np.ndarray]:
-    """Of the vertices that were reached; some leave out the one where paths begin."""
+    """Distances from a mapping of the reached vertices; some libraries leave out the source."""
     distance = np.full(arrays.vertices, np.inf)
     distance[arrays.start] = 0
     distance[np.fromiter(found.keys(), np.int64)] = np.fromiter(found.values(), np.float64)
@@ -67,7 +67,7 @@ def distances(found: Mapping[int, float], arrays: Arrays) -> dict[str, np.ndarra
 
 
 def members(found: Iterable[Iterable[int]], arrays: Arrays) -> dict[str, np.ndarray]:
-    """Of sets of vertices."""
+    """Components from sets of vertices."""
     component = np.full(arrays.vertices, -1)
     for label, part in enumerate(found):
         component[list(part)] = label
@@ -75,5 +75,5 @@ def members(found: Iterable[Iterable[int]], arrays: Arrays) -> dict[str, np.ndar
 
 
 def by_number(name: str) -> Callable[[Any, Arrays], dict[str, np.ndarray]]:
-    """Of a mapping from every vertex."""
+    """A function that makes a column from a mapping of every vertex."""
     return lambda found, arrays: {name: np.array([found[v] for v in range(arrays.vertices)])}

@@ -1,4 +1,4 @@
-"""The memory that a step takes, by the kernel's own record of the process that takes it (Linux)."""
+"""The memory that a step takes, as the kernel records it for the process (Linux)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAGE = 4096
 
 
 def grown(run: Callable[[], Any]) -> tuple[Any, int, int]:
-    """What `run` returns, the bytes that the process had more at the most meanwhile, and those that it has kept."""
+    """What `run` returns, the peak growth of the process in bytes, and the bytes that it has kept."""
     before = resident("VmRSS")
     reset()
     result = run()
@@ -19,7 +19,7 @@ def grown(run: Callable[[], Any]) -> tuple[Any, int, int]:
 
 
 class Needs:
-    """The memory of a graph that is loaded once and run many times: while it is loaded, and what a run adds to it."""
+    """The memory of a graph that is loaded once and used many times: the peak during loading, and what a run adds."""
 
     def __init__(self) -> None:
         self.loading, self.kept = 0, 0
@@ -29,6 +29,6 @@ class Needs:
         return result
 
     def trial(self, run: Callable[[], Any]) -> tuple[Any, int]:
-        """What `run` returns, and the bytes that loading and running take at the most, beyond the caller's arrays."""
+        """What `run` returns, and the peak bytes of loading and running, beyond the caller's arrays."""
         result, more, _ = grown(run)
         return result, max(self.loading, self.kept + more)

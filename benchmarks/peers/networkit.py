@@ -77,7 +77,7 @@ LIBRARY = Library(
         "pagerank": Operation(
             plain,
             pagerank,
-            lambda r, _: {"pagerank": r / r.sum()},  # it scales those of directed graphs only
+            lambda r, _: {"pagerank": r / r.sum()},  # NetworKit scales ranks of directed graphs only
             "float64; ranks of vertices without out-edges are lost, and all ranks scaled in the end",
             {"dangling": "scaled"},
         ),

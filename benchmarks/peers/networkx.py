@@ -1,4 +1,4 @@
-"""NetworkX: plain Python, the library whose meaning of words we follow (Hagberg et al., 2008)."""
+"""NetworkX: plain Python, the library whose terminology we follow (Hagberg et al., 2008)."""
 
 from __future__ import annotations
 

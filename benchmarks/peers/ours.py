@@ -50,14 +50,15 @@ NOTES = {
 
 
 class Ours:
-    """The graph is partitioned before the clock starts, which stops when values are arrays where they were computed."""
+    """dgraph as a peer. The graph is partitioned before the clock starts, which stops when the values are arrays on the
+    workers that computed them."""
 
     warms_up = True
 
     def __init__(
         self, name: str = "dgraph", said: str = "", *, client: Any = None, parts: int | None = None, **options: Any
     ):
-        """`said` is what is computed with these options."""
+        """`said` describes what these options compute."""
         self.name, self.said, self.client, self.parts, self.options = name, said, client, parts, options
         self.graphs: dict[Any, dg.Graph] = {}
         self.needs: dict[Any, Needs] = {}
@@ -73,7 +74,7 @@ class Ours:
         return self.said or NOTES[operation]
 
     def load(self, operation: str, workload: Workload) -> None:
-        """One run beforehand builds the orders of the edges that are needed, and compiles."""
+        """Run once, to compile and to build the orders of edges that the operation needs."""
         if workload not in self.graphs:
             self.needs[workload] = Needs()
             self.graphs[workload] = self.needs[workload].load(lambda: self._built(workload))
@@ -84,17 +85,17 @@ class Ours:
         (seconds, result), memory = self.needs[workload].trial(
             lambda: timed(lambda: self._call(graph, operation, workload))
         )
-        if self.client is not None:  # it is on the workers
+        if self.client is not None:  # the memory is used on the workers
             memory = None
         return replace(self._trial(seconds, operation, result), memory=memory)
 
     def build(self, operation: str, workload: Workload) -> Trial:
-        """From edge arrays in memory to partitions with both orders of the edges, and weights where there are any."""
+        """Time from edge arrays in memory to partitions with both orders of the edges, and weights if there are any."""
         seconds, _ = timed(lambda: self._built(workload))
         return Trial(seconds)
 
     def with_frame(self, operation: str, workload: Workload) -> Trial:
-        """Until `compute()` has given the pandas frame with the user's ids."""
+        """Time until `compute()` has returned the pandas frame with the user's ids."""
         graph = self.graphs[workload]
 
         def both() -> Any:
@@ -106,7 +107,7 @@ class Ours:
         return self._trial(seconds, operation, result)
 
     def whole(self, operation: str, workload: Workload) -> Trial:
-        """From edge arrays in memory."""
+        """Time from edge arrays in memory to values."""
         seconds, result = timed(lambda: self._call(self._graph(workload), operation, workload))
         return self._trial(seconds, operation, result)
 
@@ -137,7 +138,7 @@ class Ours:
 
     def _trial(self, seconds: float, operation: str, result: Any) -> Trial:
         options: dict[str, Any] = {"rtol": 1e-4} if "dtype" in self.options else {}
-        if operation == "label_propagation" and "restless" in result.totals:  # who swings for ever, when it stopped
+        if operation == "label_propagation" and "restless" in result.totals:  # vertices that still oscillate at the end
             options["restless"] = result.totals["restless"] / len(result.by_number("label"))
         names = COLUMNS[operation][: 1 if self.options.get("predecessors") is False else None]
         return Trial(seconds, {name: result.by_number(name) for name in names}, options)

@@ -1,4 +1,4 @@
-"""What the benchmark knows of any peer, and why one may have nothing to say."""
+"""The interface of all peers, and the reasons why a peer may not run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 class NotRun(Exception):
-    """A peer is absent, cannot do this, or takes too long: its row says so, and the others go on."""
+    """A peer is absent, lacks the operation, or takes too long. Its row says so, and the others continue."""
 
 
 class TooLong(NotRun):
-    """Given up after so many seconds, which are less than it takes."""
+    """The run was stopped after this many seconds, before it ended."""
 
     def __init__(self, seconds: float):
         super().__init__(f"not done after {seconds:g} s")
@@ -23,11 +23,11 @@ class TooLong(NotRun):
 
 
 class Lacks(NotRun):
-    """A peer that has no such operation: nothing to compare, so no row."""
+    """A peer lacks the operation, so there is nothing to compare and no row."""
 
 
 def noted(notes: Mapping[str, str], operation: str) -> str:
-    """What a peer's notes say of an operation that it may not have."""
+    """A peer's note on an operation; raises `Lacks` if the peer does not have it."""
     if operation not in notes:
         raise Lacks("has no such operation")
     return notes[operation]
@@ -35,10 +35,10 @@ def noted(notes: Mapping[str, str], operation: str) -> str:
 
 @dataclass(frozen=True)
 class Trial:
-    """Seconds of the operation alone, and its answer: columns for the verifier, with the options that fit them; bytes
-    that it and its graph take at the most, beyond the edges in memory.
+    """The seconds of the operation alone, its answer as columns for the verifier with matching options, and the peak
+    bytes of the operation and its graph, beyond the edges in memory.
 
-    Without columns, the peer keeps its answer to itself and has verified it as well as it can."""
+    Without columns, the peer does not return its answer and has verified it as well as it can."""
 
     seconds: float
     answer: dict[str, Any] = field(default_factory=dict)
@@ -48,22 +48,23 @@ class Trial:
 
 class Peer(Protocol):
     name: str
-    warms_up: bool  # whether its first run says little, however long it takes
+    warms_up: bool  # whether its first run is not representative, however long it takes
 
     def version(self) -> str:
-        """What is being measured; raises NotRun where it is absent."""
+        """The version that is measured; raises NotRun if the peer is absent."""
 
     def note(self, operation: str) -> str:
-        """What it computes, and in which precision; raises NotRun where it has no such operation."""
+        """What the peer computes, and in which precision; raises NotRun if it lacks the operation."""
 
     def load(self, operation: str, workload: Workload) -> float | None:
-        """Make the graph ready for an operation: seconds from edge arrays in memory, None if that is not comparable."""
+        """Prepare the graph for an operation. Returns the seconds from edge arrays in memory, or None if that is not
+        comparable."""
 
     def trial(self, operation: str, workload: Workload) -> Trial:
-        """Run it once."""
+        """Run the operation once."""
 
     def release(self) -> None:
-        """Let go of all graphs."""
+        """Release all graphs."""
 
     def close(self) -> None:
-        """End its processes."""
+        """End the peer's processes."""

@@ -1,4 +1,4 @@
-"""A library in a process of its own as a peer: it may use all memory, hang or crash, and the others go on."""
+"""A peer that runs a library in a separate process, which may hang, crash or use all memory while others continue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Process:
         self.name, self.module, self.python, self.patience = name, module, python, patience
         self.folder = folder / "answers" / module
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.read: set[Path] = set()  # folders of arrays
+        self.read: set[Path] = set()  # folders of arrays that the process has read
         self.child: subprocess.Popen | None = None
 
     def version(self) -> str:
@@ -74,7 +74,7 @@ class Process:
             self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
             arguments = [self.python, "-m", "peers.child", self.module]
             pipe = subprocess.PIPE
-            here = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}  # `dgraph.bench` times it, on Python alone
+            here = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}  # `dgraph.bench` times it; it needs only Python
             self.child = subprocess.Popen(
                 arguments, cwd=BENCHMARKS, env=here, stdin=pipe, stdout=pipe, stderr=self.errors, text=True
             )
@@ -84,7 +84,7 @@ class Process:
             stdin.write(json.dumps(command) + "\n")
             stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended: its last words are below
+            pass  # the process has ended; its last output is read below
         ready, _, _ = select.select([stdout], [], [], self.patience)
         line = stdout.readline() if ready else ""
         if line:

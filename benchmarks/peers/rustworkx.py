@@ -1,4 +1,4 @@
-"""rustworkx: Rust behind Python, Python objects on nodes and edges (Treinish et al., 2022)."""
+"""rustworkx: Rust behind Python, with Python objects on nodes and edges (Treinish et al., 2022)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ def pagerank(graph: Any, arrays: Arrays) -> np.ndarray:
 
 
 def settled(rank: np.ndarray, arrays: Arrays) -> dict[str, np.ndarray]:
-    """Nothing for our verifier, as these are other ranks: one more round of its own must change as little as it may."""
+    """Check that one more round of its own iteration changes little enough. Its ranks are defined differently, so our
+    verifier cannot check them."""
     chance = rows(arrays)
     degree = np.diff(chance.indptr)
     chance.data /= np.repeat(degree, degree)

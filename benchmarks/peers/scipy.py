@@ -1,4 +1,4 @@
-"""SciPy: compressed matrices and csgraph, one thread; what has no function there is written as one would with them."""
+"""SciPy: compressed matrices and csgraph, one thread. Operations that it lacks are written with them as users would."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def weighted(arrays: Arrays) -> Any:
 
 
 def transition(arrays: Arrays) -> Any:
-    """Probabilities by row of destination, and who has no out-edge."""
+    """Transition probabilities, with a row per destination, and the vertices without out-edges."""
     rows = arrays.matrix(np.ones(len(arrays.source)))
     degree = np.asarray(rows.sum(axis=1)).ravel()
     share = np.divide(1, degree, out=np.zeros(len(degree)), where=degree > 0)

@@ -1,4 +1,4 @@
-"""The graphs that operations are measured on: as skewed, as long and as shapeless as graphs get."""
+"""The graphs on which operations are measured: extremely skewed, extremely long, or without any structure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scipy.spatial import cKDTree
 
 from dgraph.testing.verify import Edges
 
-DIRECTED = ("scc",)  # of no interest on others
-SIMPLE = ("triangles", "core_number")  # about the graph without directions, loops and repeats
+DIRECTED = ("scc",)  # operations that are of interest only on directed graphs
+SIMPLE = ("triangles", "core_number")  # operations on the graph without directions, loops and repeats
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """Edges in memory, with weights from 1 to 255, and the vertex where paths begin."""
+    """Edges in memory, with weights from 1 to 255, and the source of paths."""
 
     title: str
     edges: Edges
@@ -28,7 +28,7 @@ class Workload:
 
     @cached_property
     def simple(self) -> Workload:
-        """Without directions, loops and repeats: what triangles and cores are about."""
+        """The workload without directions, loops and repeats, which triangles and cores ignore."""
         rows = self.edges.simple
         low = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         once = low < rows.indices
@@ -37,7 +37,7 @@ class Workload:
         return Workload(self.title, edges, self.start)
 
     def write(self, folder: Path) -> Path:
-        """The arrays as files, for peers that run in processes of their own."""
+        """Write the arrays to files, for peers that run in separate processes."""
         folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / "source.npy", self.edges.source)
         np.save(folder / "destination.npy", self.edges.destination)
@@ -49,7 +49,7 @@ class Workload:
 
 
 def rmat(scale: int) -> Workload:
-    """Directed, skewed, shallow. Scale 20: 16.1 M edges."""
+    """A directed, skewed and shallow graph. Scale 20 has 16.1 M edges."""
     from dgraph.io.generate import Rmat
 
     drawn = Rmat(scale, 16, seed=1, weights=(1, 255)).build()
@@ -57,7 +57,7 @@ def rmat(scale: int) -> Workload:
 
 
 def grid(scale: int) -> Workload:
-    """Undirected and long, like a map of roads: scale 20 is 2000 x 2000, with a tenth of the roads missing."""
+    """An undirected and long graph, like a road map. Scale 20 is 2000 x 2000, with a tenth of the roads missing."""
     from dgraph.io.generate import Grid
 
     side = round(2000 * 2 ** ((scale - 20) / 2))
@@ -68,7 +68,7 @@ def grid(scale: int) -> Workload:
 
 
 def uniform(scale: int) -> Workload:
-    """Directed, without any shape, hard on caches."""
+    """A directed graph without any structure, which is hard on caches."""
     from dgraph.io.generate import Uniform
 
     drawn = Uniform(1 << scale, 16 << scale, seed=1, weights=(1, 255)).build()
@@ -76,7 +76,7 @@ def uniform(scale: int) -> Workload:
 
 
 def bipartite(scale: int) -> Workload:
-    """Directed from a small side to a large one, like visitors and what they visited: nobody can go on from there."""
+    """A graph directed from a small side to a large one, like visitors and places. No path has more than one edge."""
     from dgraph.io.generate import Bipartite
 
     drawn = Bipartite(1 << (scale - 2), 3 << (scale - 2), 16 << scale, seed=1, weights=(1, 255)).build()
@@ -84,7 +84,7 @@ def bipartite(scale: int) -> Workload:
 
 
 def neighbours(scale: int) -> Workload:
-    """Undirected and long: points in a plane, each with an edge to the six nearest, in no order."""
+    """An undirected and long graph: points in a plane in random order, each with edges to the six nearest."""
     rng = np.random.default_rng(1)
     points = rng.random((1 << scale, 2))
     nearest = cKDTree(points).query(points, k=7)[1][:, 1:]
@@ -93,7 +93,7 @@ def neighbours(scale: int) -> Workload:
 
 
 def path(scale: int) -> Workload:
-    """Undirected, as long as can be, and in no order."""
+    """An undirected path, the longest possible graph, with vertices in random order."""
     rng = np.random.default_rng(1)
     order = rng.permutation(1 << scale)
     return _titled(f"path scale {scale}", _either_way(order[:-1], order[1:], 1 << scale, rng))
@@ -103,7 +103,7 @@ GRAPHS = {"rmat": rmat, "grid": grid, "uniform": uniform}
 
 
 def _once(drawn: dict[str, np.ndarray], vertices: int) -> Edges:
-    """Without loops and repeats, in the order in which they were drawn: libraries differ in what these mean."""
+    """The drawn edges in their order, without loops and repeats, which libraries treat differently."""
     source, destination = drawn["source"].astype(np.int64), drawn["destination"].astype(np.int64)
     key = source * vertices + destination
     order = np.argsort(key, kind="stable")
@@ -125,7 +125,7 @@ def _titled(title: str, edges: Edges) -> Workload:
 
 
 def _start(edges: Edges) -> int:
-    """The first vertex from which a quarter of the graph can be reached, or the one of most edges."""
+    """The first vertex from which a quarter of the graph can be reached, or the one with the most edges."""
     rows = edges.matrix(np.ones(len(edges.arcs[0]), np.float32))
     leading = np.flatnonzero(np.diff(rows.indptr))
     for start in leading[:20]:

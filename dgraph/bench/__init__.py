@@ -1,1 +1,1 @@
-"""`dgraph bench`: suites of measurements, what runs and verifies them, and what shows them. Plots are in `plots/`."""
+"""`dgraph bench`: suites of measurements, and the code that runs, verifies and shows them. Plots are in `plots/`."""

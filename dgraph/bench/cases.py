@@ -1,4 +1,4 @@
-"""The cases of a suite: every combination of what it lists, each with labels that identify it."""
+"""The cases of a suite: every combination of its lists, each with labels that identify it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dgraph.bench.suite import AXES, GraphSpec, OperationSpec, Setting, Suite
 from dgraph.bench.toml_table import group_options
 from dgraph.errors import OptionError
 
-COUNTS = ("partitions", "workers")  # axes whose values need the name of the axis beside them
+COUNTS = ("partitions", "workers")  # axes whose values are shown with the name of the axis
 WITHOUT_ENGINE = ("triangles", "lcc", "factorize")  # operations that are not vertex programs
 
 
@@ -28,8 +28,8 @@ class Case:
     engine: str
     policy: str
     device: str
-    partitions: int  # 0: chosen by the graph
-    workers: int  # 0: this process
+    partitions: int  # 0 lets the graph choose
+    workers: int  # 0 means this process
     capacities: Any = None
 
     @property

@@ -1,4 +1,4 @@
-"""A claim: the ratio of two numbers from one run, ours and a peer's, with its target. After GAP's `benchmark.h`."""
+"""A claim: the ratio of two numbers from one run, ours and a peer's, with its target, as in GAP's `benchmark.h`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dgraph.bench.targets import is_met
 
 @dataclass(frozen=True)
 class Claim:
-    """`ours / theirs` should be at most `target` and at least `floor`. Without a target the claim only informs."""
+    """A claim that `ours / theirs` is at most `target` and at least `floor`. Without a target, it only informs."""
 
     name: str  # the benchmark, and its file of results
     what: str

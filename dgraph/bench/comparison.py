@@ -1,4 +1,4 @@
-"""Compares two runs of a suite: what got slower or larger, and what may be noise.
+"""Compares two runs of a suite, and shows what got slower or larger and what may be noise.
 
 The noise of a median is the notch of its box plot (McGill, Tukey and Larsen, 1978): 1.57 times the interquartile range
 of the trials, divided by the square root of their number. Two medians differ if their notches do not overlap. The noise

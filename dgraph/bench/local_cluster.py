@@ -1,4 +1,4 @@
-"""Where the cases of a suite run: on worker processes started for them, or on the user's own cluster."""
+"""Provides workers for the cases of a suite: worker processes started for them, or the user's own cluster."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def shield_workers_from_ctrl_c() -> Iterator[None]:
 
 
 def suite_on_cluster(suite: Suite, workers: int) -> Suite:
-    """The suite for a cluster of `workers` workers, whatever it says about workers itself."""
+    """The suite adapted to a cluster of `workers` workers, whatever the suite itself says about workers."""
     settings = {
         name: replace(one, case={axis: value for axis, value in one.case.items() if axis != "workers"})
         for name, one in suite.settings.items()

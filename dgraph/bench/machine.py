@@ -1,4 +1,4 @@
-"""The machine and the versions in a record, which explain differences between two runs."""
+"""The machine and the versions recorded with a run, which explain differences between two runs."""
 
 from __future__ import annotations
 

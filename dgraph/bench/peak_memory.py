@@ -43,7 +43,7 @@ def peak(client: Any = None) -> int:
 
 def _reset() -> None:
     gc.collect()
-    with suppress(OSError):  # not Linux, or not permitted: the peak is then that of the whole process
+    with suppress(OSError):  # if not permitted or not on Linux, the peak covers the whole life of the process
         Path("/proc/self/clear_refs").write_text("5")
 
 

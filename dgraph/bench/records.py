@@ -13,7 +13,7 @@ from dgraph.bench.machine import machine, versions
 from dgraph.bench.suite import Suite
 from dgraph.errors import FileError
 
-NAME = "trials.jsonl"  # in the folder of a run
+NAME = "trials.jsonl"  # the file's name in the folder of a run
 
 
 def heading(suite: Suite) -> dict[str, Any]:
@@ -25,8 +25,8 @@ def heading(suite: Suite) -> dict[str, Any]:
 
 @contextmanager
 def record_writer(folder: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """A function that writes a record to the folder, if there is one. It writes each record at once, because a suite
-    may fail after hours."""
+    """A function that writes a record to the folder, if there is one. It writes each record immediately, because a
+    suite may fail after hours."""
     if folder is None:
         yield lambda record: None
         return

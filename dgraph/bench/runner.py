@@ -25,7 +25,7 @@ from dgraph.io.format_options import OPTIONS, format_with
 from dgraph.io.formats import format_of
 from dgraph.testing.verify import Edges
 
-SEED = 27  # for the sources of paths, as in GAP's benchmark
+SEED = 27  # the seed for drawing sources of paths, as in GAP's benchmark
 Clusters = Callable[[int, int | None], AbstractContextManager[Any]]  # workers, threads of each -> a client
 
 
@@ -49,8 +49,8 @@ class Trial:
 
 @dataclass
 class Runner:
-    """Runs a suite when iterated: yields each `Trial` once it is verified. `clusters` starts workers; `only` (see
-    `cases_of`) and `trials` (at most so many per case) shorten the run; `tell` receives a line before each case."""
+    """Runs a suite when iterated, and yields each `Trial` once it is verified. `clusters` starts workers; `only` (see
+    `cases_of`) and `trials` (the maximum per case) shorten the run; `tell` receives a line before each case."""
 
     suite: Suite
     clusters: Clusters
@@ -117,7 +117,7 @@ class Runner:
         function = getattr(dg, case.operation.operation)
         options = {name: value for name, value in case.options.items() if value != "auto"}
         if case.operation.operation not in WITHOUT_ENGINE:
-            options["progress"] = False  # a suite has its own progress line
+            options["progress"] = False  # the suite shows its own progress line
         try:
             if case.operation.operation in ("bfs", "sssp"):
                 options.pop("source", None)
@@ -127,7 +127,7 @@ class Runner:
             raise OptionError(f"{_named(case)}: {refused}") from refused
 
     def _stand(self, case: Case, client: Any) -> LoadedGraph:
-        """The graph of a case, loaded unless an earlier case left it; its edges are fetched for the verifiers."""
+        """The graph of a case, reused if an earlier case loaded it; its edges are fetched for the verifiers."""
         key = case.place if self.suite.build == "once" else (case.place, case.setting.name, *case.labels.values())
         if key not in self.loaded_graphs:
             place = {"policy": case.policy, "parts": case.partitions or None, "capacities": case.capacities}
@@ -138,8 +138,9 @@ class Runner:
         return self.loaded_graphs[key]
 
     def _sources(self, operation: OperationSpec) -> list[Any]:
-        """The source vertices of the trials, in turn: drawn at random, but the same in every run, from those with an
-        edge to another vertex; or the source that the suite names; or None if the operation has no source."""
+        """The source vertices that trials use in turn. They are drawn at random from the vertices with an edge to
+        another vertex, with a fixed seed. Otherwise, the source that the suite names, or None if the operation has no
+        source."""
         if not operation.sources:
             return [operation.options.get("source")]
         assert self.edges is not None

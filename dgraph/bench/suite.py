@@ -40,7 +40,7 @@ STATISTICS: dict[str, Callable[[list[float]], float]] = {
 
 @dataclass(frozen=True)
 class GraphSpec:
-    """`make` is the name of a generator, or "file"; `options` are its options."""
+    """A graph of a suite. `make` is the name of a generator, or "file"; `options` are its options."""
 
     name: str
     make: str
@@ -50,7 +50,8 @@ class GraphSpec:
 
 @dataclass(frozen=True)
 class OperationSpec:
-    """`name` is its name in the suite; `sources` is the number of source vertices, one per trial."""
+    """An operation of a suite. `name` is its name in the suite; `sources` is the number of source vertices, one per
+    trial."""
 
     name: str
     operation: str
@@ -63,7 +64,7 @@ class OperationSpec:
 
 @dataclass(frozen=True)
 class Setting:
-    """One of the choices to compare; `case` replaces the engine, policy, capacities and so on of the suite."""
+    """One of the choices to compare. `case` replaces the suite's engine, policy, capacities and so on."""
 
     table: TomlTable
     name: str = ""
@@ -73,7 +74,8 @@ class Setting:
 
 @dataclass(frozen=True)
 class Target:
-    """The `figure` of the cases selected by `where`, or its ratio between two values of `axis`, combined by `over`."""
+    """A target for the `figure` of the cases selected by `where`, or for its ratio between two values of `axis`,
+    combined by `over`."""
 
     figure: str
     what: str
@@ -110,11 +112,11 @@ class Suite:
     settings: dict[str, Setting]
     axes: dict[str, list[Any]]  # engines, policies, devices, partitions, workers
     capacities: Any
-    threads: int | None  # of each worker process; by default the workers divide the cores
+    threads: int | None  # threads of each worker process; by default the workers divide the cores
     trials: int
     warmups: int
     build: str  # "once" for all cases on the same partitions, or "each"
-    collect: bool  # also time fetching the values into a pandas frame
+    collect: bool  # whether to time fetching the values into a pandas frame as well
     targets: list[Target]
     plots: list[PlotSpec]
 

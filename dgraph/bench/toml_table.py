@@ -1,4 +1,4 @@
-"""A TOML table that checks its values as they are read: errors name the file, the key and the remedy."""
+"""A TOML table that checks its values as they are read. Errors name the file, the key and the remedy."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TomlTable:
         return value
 
     def listed(self, key: str, kind: type, default: list[Any], *, among: Sequence[Any] = ()) -> list[Any]:
-        """The values of a list; a single value needs no brackets."""
+        """The values of a list. A single value needs no brackets."""
         self.taken.add(key)
         value = self.content.get(key, default)
         values = value if isinstance(value, list) else [value]
@@ -76,7 +76,7 @@ class TomlTable:
         return values
 
     def table(self, key: str) -> TomlTable:
-        """A table in this one; empty if it is missing."""
+        """A table nested in this one, empty if it is missing."""
         return TomlTable(self.path, f"{self.where}.{key}".strip("."), self.take(key, dict, {}))
 
     def tables(self, key: str, *, needed: bool = False) -> list[TomlTable]:
@@ -99,8 +99,9 @@ class TomlTable:
         return {key: value for key, value in self.content.items() if key not in self.taken}
 
     def options(self) -> dict[str, Any]:
-        """The rest as options of a function. The string "None" means None, which TOML lacks. A table for `daemons`
-        holds the seconds of a stand-in for missing hardware (`StandIn`); a list of such tables has one per worker."""
+        """The remaining keys as options of a function. The string "None" means None, which TOML lacks. A table for
+        `daemons` holds the seconds of a stand-in for missing hardware (`StandIn`); a list of such tables has one per
+        worker."""
         options = {key: None if value == "None" else value for key, value in self.rest().items()}
         daemons = options.get("daemons")
         if isinstance(daemons, dict):
@@ -118,14 +119,14 @@ class TomlTable:
         return options
 
     def refuse_others(self, known: Iterable[str]) -> None:
-        """Refuse keys that are neither read nor `known`; they are probably misspelt."""
+        """Reject keys that are neither read nor `known`, because they are probably misspelt."""
         known = [*known, *self.taken]
         for key in self.content:
             if key not in known:
                 self.refuse(key, "unknown key", suggestion(key, known) or f"keys are {', '.join(known)}")
 
     def check_options(self, operation: str, options: Mapping[str, Any]) -> None:
-        """Refuse options that neither the operation nor a value of its engine, device or daemons has, and values that
+        """Reject options that neither the operation nor a value of its engine, device or daemons has, and values that
         no run accepts."""
         named = {"graph", "engine", "device", "optimizations"}
         known = [*parameters_of(operation), *HOW, *FIELDS]
@@ -172,7 +173,7 @@ def group_options(
                 refuse(key, f'needs engine = "{other}", not "{engine}"', f'add engine = "{other}"')
         try:
             grouped["engine"] = made(**of_engine)
-        except OptionError as refused:  # it names the field first
+        except OptionError as refused:  # its text starts with the field
             refuse(str(refused).partition("=")[0], str(refused), "")
     device, daemons = options.get("device", AUTO), options.get("daemons")
     if of_device := taken(["memory", "block"] if device == CUDA and daemons is None else ["memory"]):

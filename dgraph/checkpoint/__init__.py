@@ -1,6 +1,6 @@
-"""What a run keeps so that it can go on elsewhere: a piece per partition. What pieces hold is up to `vertex_state/`.
+"""Checkpoints, from which a run can resume elsewhere. A checkpoint has one piece per partition.
 
-`checkpoint.py` is what a user asks for, `piece.py` a piece as bytes, `folder.py` and `memory_store.py` where pieces
-lie, `keeper.py` what a worker does, `fingerprint.py` how a graph is told from another. What a piece holds is up to
-`vertex_state/`.
+`checkpoint.py` holds the user's option, `piece.py` encodes a piece as bytes, `folder.py` and `memory_store.py` store
+pieces, `keeper.py` is the workers' part, and `fingerprint.py` distinguishes graphs. `vertex_state/` determines what a
+piece contains.
 """

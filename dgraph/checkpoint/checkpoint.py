@@ -1,4 +1,4 @@
-"""The checkpoints of one run of a program: what the option `checkpoint=` says, and where they are kept."""
+"""The checkpoints of one run of a program: the option `checkpoint=`, and where checkpoints are stored."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class CheckpointSeries:
     """The checkpoints of one run of a program. An operation may make several runs."""
 
     option: Checkpoint
-    part: str = ""  # tells apart the runs of one operation
+    part: str = ""  # distinguishes the runs of one operation
     memory: MemoryStore | None = None  # the store if there is no path
 
     @classmethod
     def for_run(cls, option: Checkpoint | None, part: str, client: Any) -> CheckpointSeries | None:
-        """The series for one run. Without a cluster nothing is kept in memory, because no worker can be lost."""
+        """The series for one run. Without a cluster, nothing is kept in memory, because no worker can be lost."""
         if option is None or option.path is not None:
             return None if option is None else cls(option, part)
         return None if client is None else cls(option, part, MemoryStore(f"{client.id}-{uuid4().hex}"))

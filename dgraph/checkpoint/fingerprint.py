@@ -1,4 +1,5 @@
-"""How a graph is told from another, whatever its partitions: a sum over its edges and the columns that are read."""
+"""A fingerprint that distinguishes graphs, however they are partitioned: a sum over edges and the columns that a run
+reads."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ FIRST_FACTOR, SECOND_FACTOR = uint64(0x9E3779B97F4A7C15), uint64(0xC2B2AE3D27D4E
 def fingerprint(
     partition: Any, columns: Mapping[str, np.ndarray], reads: Iterable[str] = (), *, twice: bool = False
 ) -> int:
-    """The sum over a partition's edges with the columns that are read, and over columns of its own vertices; add up
-    those of all partitions. `twice`: edges are with the owners of both of their ends, and count with that of the
-    first."""
+    """One partition's share of the fingerprint, which is the sum over all partitions: a sum over edges, with the
+    columns that a run reads, and over columns of owned vertices. With `twice`, edges are stored with the owners of both
+    ends, and count only with the owner of the first."""
     total, names = 0, set(reads)
     sides = (partition.out, False), (partition.incoming, True)
     having = [(side, turned) for side, turned in sides if side is not None and side.columns.keys() >= names]

@@ -1,6 +1,6 @@
-"""Pieces in a folder or under a URL of fsspec: `<program>-<identity>/<round>-<attempt>/p<part>.piece`.
+"""Pieces in a folder or under an fsspec URL: `<program>-<identity>/<round>-<attempt>/p<part>.piece`.
 
-A piece is written beside its place and moved there. A checkpoint is whole when all its pieces are.
+A piece is written next to its final path and then moved there. A checkpoint is complete when all its pieces are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dgraph.checkpoint.piece import CheckpointPiece, from_bytes, round_of, to_by
 from dgraph.errors import RoomError, StorageError
 from dgraph.native.free_memory import explain_lack_of_memory
 
-KEPT_CHECKPOINTS = 2  # the last may be incomplete; then a run is resumed from the one before
+KEPT_CHECKPOINTS = 2  # the last may be incomplete, in which case a run resumes from the one before
 FOLDER_REMEDY = (
     "set checkpoint= to a folder or URL with free space that all workers and this process can read and write"
 )
@@ -36,7 +36,7 @@ class CheckpointFolder:
         return f"{_path_part(self.program)}-{xxhash.xxh3_64_hexdigest(repr(self.identity).encode())}"
 
     def on_worker(self, exchange: Any) -> CheckpointFolder:
-        """The store as a worker of the run sees it: the same folder."""
+        """The store as a worker of the run sees it, which is the same folder."""
         return self
 
     def write(self, checkpoint: str, piece: CheckpointPiece) -> None:
@@ -56,7 +56,7 @@ class CheckpointFolder:
             raise StorageError(f"{self.path}: the checkpoint cannot be written ({cause}); {FOLDER_REMEDY}") from cause
 
     def write_marker(self, folder: str, name: str) -> None:
-        """Write a file to a subfolder. A process that does not see it has another folder under the same path."""
+        """Write a file to a subfolder. A process that does not see it has a different folder under the same path."""
         fs, root = _filesystem(self.path)
         try:
             fs.makedirs(f"{root}/{folder}", exist_ok=True)
@@ -95,7 +95,7 @@ class CheckpointFolder:
         return sorted((name for name in _names(fs, f"{root}/{self.name}") if round_of(name)), reverse=True)
 
     def parts(self, checkpoint: str) -> int:
-        """The number of pieces of a checkpoint, according to one of them; 0 if none is readable."""
+        """The number of pieces of a checkpoint, as recorded in one of them; 0 if none is readable."""
         fs, root = _filesystem(self.path)
         for name in _names(fs, f"{root}/{self.name}/{checkpoint}"):
             if (match := re.fullmatch(r"p([0-9]{1,6})\.piece", name)) is not None:
@@ -125,12 +125,12 @@ class CheckpointFolder:
                 _remove(fs, f"{root}/{self.name}/{checkpoint}")
         if before is None:
             _remove(fs, f"{root}/{self.name}")
-            with suppress(OSError, NotImplementedError):  # others' checkpoints are there, or it has no folders
+            with suppress(OSError, NotImplementedError):  # it may hold other checkpoints, or have no folders
                 fs.rmdir(root)
 
 
 def _filesystem(path: str) -> tuple[Any, str]:
-    import fsspec  # with asyncio, which a run without checkpoints does without
+    import fsspec  # imported here because it loads asyncio, which a run without checkpoints does not need
 
     try:
         fs, root = fsspec.core.url_to_fs(path)
@@ -150,7 +150,7 @@ def _names(fs: Any, folder: str) -> list[str]:
 
 
 def _remove(fs: Any, folder: str) -> None:
-    """Remove a file. Another worker may have done so, and a file that stays does no harm."""
+    """Remove a file, ignoring errors: another worker may have removed it, and a file that stays does no harm."""
     try:
         fs.rm(folder, recursive=True)
     except (OSError, ValueError, KeyError):

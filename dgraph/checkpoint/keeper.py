@@ -1,7 +1,8 @@
-"""What a worker does for checkpoints: pieces of its partitions are written while the run goes on.
+"""A worker's part in checkpoints: it writes pieces of its partitions while the run continues.
 
-Between two rounds, the state of a run is at the owners of vertices: states, inboxes, and which vertices send. Proxies
-are sent their values again. So a piece identifies vertices by number, and a run can be resumed with other partitions.
+Between two rounds, the owners of vertices hold the whole state of a run: states, inboxes, and which vertices send.
+Proxies receive their values again on resuming. A piece therefore identifies vertices by number, and a run can resume
+with different partitions.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from dgraph.errors import StorageError
 from dgraph.options import Checkpoint
 from dgraph.programs.kernel_names import field_name, inbox_name, sent_name
 
-SENDERS = " sends"  # the array of who sends next: the name of no field
+SENDERS = " sends"  # the name of the array of next senders; the space keeps it distinct from names of fields
 WRITE_TIMEOUT = 120.0  # seconds that a run waits for a checkpoint to be written when the next one is due
-GLOBAL_PREFIX = "global "  # before the names of global values
+GLOBAL_PREFIX = "global "  # the prefix of names of global values
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class CheckpointKeeper:
 
     plan: CheckpointPlan
     store: CheckpointFolder | WorkerMemoryStore  # as this worker sees it
-    last: int = 0  # round of the last checkpoint
+    last: int = 0  # the round of the last checkpoint
     rounds_kept: list[int] = field(default_factory=list)
     _opened: float = field(default_factory=time.monotonic)
     _writing: list[Future] = field(default_factory=list)
@@ -66,7 +67,7 @@ class CheckpointKeeper:
         return round > self.last and (overdue or (every is not None and round - self.last >= every))
 
     def wait(self) -> None:
-        """Wait until the pieces of the last checkpoint are written. Raises if one cannot be written, or not in time."""
+        """Wait until the pieces of the last checkpoint are written. Raises on failure or timeout."""
         late = wait(self._writing, WRITE_TIMEOUT).not_done
         if late:
             raise StorageError(
@@ -126,7 +127,7 @@ def restore_arrays(rounds: Any, round: int, rows: Sequence[dict[str, np.ndarray]
 
 
 def fields_of(state: Any) -> Sequence[str]:
-    """The names of the arrays that a round leaves for the next: states, and in accumulative programs also inboxes and
+    """The names of the arrays that a round leaves for the next: states and, in accumulative programs, inboxes and
     messages to send."""
     analysis = state.analysis
     names = [field_name(one.name) for one in analysis.states]
@@ -137,12 +138,12 @@ def fields_of(state: Any) -> Sequence[str]:
 
 
 def globals_of(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Global values as arrays, under names that no field has."""
+    """Global values as arrays, under names that no field can have."""
     return {f"{GLOBAL_PREFIX}{name}": np.array(value) for name, value in values.items()}
 
 
 def arrays_of(state: Any) -> dict[str, np.ndarray]:
-    """Copies of these arrays for the owned vertices: the run continues while they are written."""
+    """Copies of these arrays for the owned vertices. They are copies because the run continues while it writes them."""
     state.halt()
     arrays = {name: state.arrays.to_host(state.values[name], state.n).copy() for name in fields_of(state)}
     sends = np.zeros(state.n, bool)

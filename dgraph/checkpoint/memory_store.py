@@ -1,6 +1,6 @@
-"""Checkpoints in the memory of workers: each piece is kept where it was made, with a copy on another worker.
+"""Checkpoints in the memory of workers. Each piece is kept on the worker that made it, with a copy on another worker.
 
-They belong to one call of `run`, and are dropped when it ends or its client leaves.
+Checkpoints belong to one call of `run`, and are dropped when it ends or its client leaves.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def last_complete(pieces_of_workers: Mapping[str, list[tuple[str, int, int]]]) -
 
 @dataclass(frozen=True)
 class MemoryStore:
-    """The checkpoints of one run, and where the pieces of the one to resume from are. `run` begins with the client's
+    """The checkpoints of one run, and the locations of the pieces to resume from. `run` begins with the client's
     name."""
 
     run: str
@@ -84,7 +84,7 @@ class MemoryStore:
 
 @dataclass(frozen=True)
 class WorkerMemoryStore:
-    """A MemoryStore on a worker; `exchange` copies pieces to other workers and from them."""
+    """A MemoryStore on a worker. `exchange` copies pieces to and from other workers."""
 
     memory: MemoryStore
     exchange: Any

@@ -1,6 +1,6 @@
 """A piece of a checkpoint as bytes: a line of JSON that describes it, followed by arrays.
 
-It contains no pickles. Everything has a checksum, and everything that is read is checked before it is used.
+A piece contains no pickles. Everything has a checksum, which is verified before the data is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dgraph.partition.manifest import (
 )
 
 KIND, VERSION = "dgraph checkpoint", 1
-NUMBERS = " numbers"  # the array of the vertices' numbers: the name of no field
+NUMBERS = " numbers"  # the name of the array of vertex numbers; the space keeps it distinct from names of fields
 REMEDY = "the previous checkpoint is used instead"
 
 
@@ -67,8 +67,8 @@ class PieceLabel(NamedTuple):
 
 
 def name_of(round: int, attempt: str) -> str:
-    """The name of a checkpoint. Pieces that two attempts at a run made after the same round cannot be combined: without
-    common rounds, one attempt may have sent what the other has not received."""
+    """The name of a checkpoint. It includes the attempt, because pieces of two attempts cannot be combined, even after
+    the same round: without common rounds, one attempt may have sent what the other has not received."""
     return f"{round:09d}-{attempt}"
 
 

@@ -1,1 +1,1 @@
-"""The command line: what all commands share. The commands themselves are in `commands/`."""
+"""The command line, with what all commands share. The commands themselves are in `commands/`."""

@@ -1,4 +1,4 @@
-"""`dgraph`: the group of all commands. A command's module is imported when the command is called."""
+"""`dgraph`, the group of all commands. A command's module is imported when the command is called."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMANDS = [
 
 
 class Commands(Group):
-    """The commands of `dgraph`, each in a module of its own in this folder."""
+    """The commands of `dgraph`, each in a separate module in `commands/`."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return COMMANDS
@@ -36,8 +36,8 @@ class Commands(Group):
         return inner | super().suggestions(context)
 
     def main(self, *arguments: Any, standalone_mode: bool = True, **options: Any) -> Any:
-        """Run a command line. In standalone mode this ends the process (see `run_and_exit`); else it raises click's
-        errors."""
+        """Run a command line. In standalone mode this ends the process (see `run_and_exit`); otherwise it raises
+        click's errors."""
         run = partial(super().main, *arguments, standalone_mode=False, **options)
         return run_and_exit(run) if standalone_mode else run()
 
@@ -60,7 +60,7 @@ def dgraph() -> None:
 def main() -> None:
     """The entry point of the installed command.
 
-    Errors are printed in one line, so Dask's logs are off unless `--debug` is given.
+    Each error is printed as one line, so Dask's logs are off unless `--debug` is given.
     """
     if "--debug" not in sys.argv:
         logging.disable()

@@ -1,4 +1,4 @@
-"""What all commands share: errors and warnings in one line each, suggestions for misspelled names, and outcomes."""
+"""The base of all commands: one-line errors and warnings, suggestions for misspelled names, and outcomes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from dgraph.options import ENGINE_VALUES
 from dgraph.phrases.suggestions import choices, suggestion
 
 EXAMPLE = "\b\nExample:"
-FEW = 12  # options that help lists without headings
-ALGORITHM, OTHERS = "Algorithm", "Options"  # headings of the options of an operation, and of those not named below
+FEW = 12  # the number of options up to which help lists them without headings
+ALGORITHM, OTHERS = "Algorithm", "Options"  # headings for the options of an operation, and for those not listed below
 HEADINGS = {
     "Run": ("engine", "device", "max_rounds", "checkpoint"),
     "Output": ("output", "report", "as_json"),
@@ -47,7 +47,7 @@ class WithExample(click.Command):
             self.help, self.epilog = text.rstrip(), mark + example
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, under headings if they are many."""
+        """Write the options, under headings if there are many."""
         options = [one for one in self.get_params(context) if isinstance(one, click.Option)]
         records = [("help" if "--help" in one.opts else str(one.name), one.get_help_record(context)) for one in options]
         shown = [(name, record) for name, record in records if record is not None]
@@ -71,7 +71,7 @@ class WithExample(click.Command):
 class Command(WithExample):
     """A command that turns any error into one line and an exit code (see `exits.py`).
 
-    Every command has `--debug`, which prints the traceback too.
+    Every command has `--debug`, which also prints the traceback.
     """
 
     def __init__(self, *arguments: Any, **options: Any):
@@ -96,7 +96,7 @@ class Command(WithExample):
         except (BrokenPipeError, click.ClickException, click.exceptions.Exit, click.Abort):
             raise  # a broken pipe means that the reader has read enough
         except KeyboardInterrupt as stop:
-            raise click.Abort from stop  # click would print a blank line before it
+            raise click.Abort from stop  # click would print a blank line first
         except Exception as error:
             if debug:
                 say(traceback.format_exc(), err=True)
@@ -111,7 +111,7 @@ class Command(WithExample):
 
     @contextmanager
     def _short_warnings(self) -> Iterator[None]:
-        """In the block, print each warning in one line, without the source line that raised it."""
+        """Within the block, print each warning as one line, without the source line that raised it."""
 
         def show(message: Warning | str, *where: Any, **more: Any) -> None:
             text = in_option_words(str(message), self.params, reading=True)
@@ -140,14 +140,14 @@ class Group(WithExample, click.Group):
         return self.list_commands(context)
 
     def suggestions(self, context: click.Context) -> dict[str, str]:
-        """Words that may be meant, each with what to type after the name of this group."""
+        """Words that the user may have meant, each with what to type after the name of this group."""
         return {name: name for name in self.choices(context)}
 
 
 def operation_name(operation: str, known: Iterable[str] | None = None, more: str = "") -> str:
     """The Python name of an operation as it was typed, perhaps with hyphens.
 
-    `known` lists the names that are accepted, by default `dgraph.OPERATIONS`. The error for others ends in `more`.
+    `known` lists the accepted names, by default `dgraph.OPERATIONS`. The error for any other name ends in `more`.
     """
     import dgraph as dg
 
@@ -163,7 +163,7 @@ NAMES = {made.__name__: name for name, made in ENGINE_VALUES.items()}
 VALUE = re.compile(rf"(?:engine=)?\bdg\.({'|'.join(NAMES)})\b(?:\([^()]*\))?")
 # An option of text in a message, such as `format=dg.Text(header=True)`
 OF_TEXT = re.compile(r"format=dg\.Text\((\w+=[^()]*)\)")
-# Phrases of the library's messages that have another form on the command line, or none.
+# Phrases of the library's messages that have a different form on the command line, or none.
 WORDS = {
     'isolated="drop"': "--drop-isolated",
     "weight=None": "--unweighted",
@@ -176,7 +176,7 @@ WORDS = {
 
 
 def in_option_words(message: str, options: Sequence[click.Parameter], *, reading: bool = False) -> str:
-    """Translate a message of the library: arguments that it names, such as `header=True`, become a command's options.
+    """Translate a message of the library, so that arguments such as `header=True` become options of the command.
 
     If an option of the operation and one for reading the graph have the same name, the message means the operation's,
     unless it is about `reading`.
@@ -202,7 +202,7 @@ def in_option_words(message: str, options: Sequence[click.Parameter], *, reading
 
 @contextmanager
 def rename_in_errors(path: str, name: str) -> Iterator[None]:
-    """In the block, errors call the temporary file `path` by `name`, which says what it stands for."""
+    """Within the block, errors refer to the temporary file `path` as `name`, the input that it holds."""
     try:
         yield
     except DgraphError as error:

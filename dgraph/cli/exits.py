@@ -1,4 +1,4 @@
-"""How a command ends: one line for an error, an exit code, and an orderly stop by Ctrl-C or SIGTERM.
+"""How a command ends: one line per error, an exit code, and an orderly stop on Ctrl-C or SIGTERM.
 
 Exit codes: 0 success; 1 the run failed, or a check found errors; 2 the command line or the input is invalid; 130
 stopped by Ctrl-C; 143 stopped by SIGTERM. A stopped command first ends the workers that it started; its output files
@@ -26,7 +26,7 @@ DISK_ERRORS = {
     errno.EDQUOT,
     errno.EFBIG,
     errno.EIO,
-}  # errors of a disk: another command line would not help
+}  # disk errors, which a different command line would not fix
 FAILED, REFUSED = 1, 2
 
 
@@ -35,7 +35,7 @@ class TerminatedBySignal(KeyboardInterrupt):
 
 
 def code_of(error: BaseException) -> int:
-    """The exit code for an error: REFUSED if another command line would help, otherwise FAILED."""
+    """The exit code for an error: REFUSED if a different command line would help, otherwise FAILED."""
     disk_error = getattr(error.__cause__, "errno", None) in DISK_ERRORS
     refused = isinstance(error, InputError | ProgramError | StorageError | RoomError) and not disk_error
     return REFUSED if refused else FAILED
@@ -55,8 +55,8 @@ def error_text(error: BaseException) -> str:
 def run_and_exit(run: Callable[[], Any]) -> NoReturn:
     """Call `run` and end the process.
 
-    The exit code is the integer that `run` returns, or 0. An error prints one line on standard error and has its own
-    exit code.
+    The exit code is the integer that `run` returns, or 0. An error prints one line on standard error and sets the exit
+    code.
     """
     try:
         with _terminable():
@@ -72,7 +72,7 @@ def run_and_exit(run: Callable[[], Any]) -> NoReturn:
     except click.Abort as stop:
         number = signal.SIGTERM if isinstance(stop.__cause__, TerminatedBySignal) else signal.SIGINT
         code = _line("\nStopped." if sys.stderr.isatty() else "Stopped.", 128 + number)  # the terminal shows ^C
-    except OSError as error:  # from printing a help text, for example
+    except OSError as error:  # raised when printing a help text, for example
         code = _line(f"Error: {error_text(error)}", FAILED)
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -85,9 +85,9 @@ def _line(text: str, code: int) -> int:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """In the block, SIGTERM raises `TerminatedBySignal` in the main thread, as Ctrl-C raises KeyboardInterrupt.
+    """Within the block, SIGTERM raises `TerminatedBySignal` in the main thread, as Ctrl-C raises KeyboardInterrupt.
 
-    Both wait until a running kernel returns. A second signal of either kind ends the process at once.
+    Both wait until a running kernel returns. A second signal of either kind ends the process immediately.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
@@ -107,7 +107,7 @@ def _terminable() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.set_wakeup_fd(before)
-        os.close(writer)  # which ends the thread
+        os.close(writer)  # this ends the thread
 
 
 def _end_at_second(reader: int) -> None:

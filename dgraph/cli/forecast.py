@@ -1,7 +1,7 @@
-"""Predict the time, memory and traffic of an operation on a cluster.
+"""Predicts the time, memory and traffic of an operation on a cluster.
 
 The coefficients are measured in this process by running the operation on a sample of the edges. The sizes of the
-partitions are estimated from the graph. A round takes as long as its slowest worker and the sending of its messages.
+partitions are estimated from the graph. A round takes as long as its slowest worker plus the sending of its messages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dgraph.native.threads import cores as cores_here
 from dgraph.partition.policies import unless_auto
 from dgraph.phrases.phrases import format_count
 
-EDGES = 1 << 22  # in the sample that is run
+EDGES = 1 << 22  # the number of edges in the sample that is run
 SMALLER_BY = 4  # a second sample has this many times fewer edges, which shows the fixed costs
 MOST_PARTS = 4  # maximum number of partitions of a sample, unless there are more cores
 LARGEST_GROWTH = 0.5  # maximum power of the edges with which the seconds per edge grow
@@ -80,7 +80,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """What was measured on this machine, in seconds of one core.
+    """The coefficients measured on this machine, in seconds of one core.
 
     With one worker, the operation's solver runs; with several, it runs in rounds.
     """
@@ -88,7 +88,7 @@ class Coefficients:
     build: float  # seconds per edge, to place and sort it
     edge: float  # seconds per edge of a partition, for all rounds of a run
     rounds: int
-    traffic: float  # of a run, as a number of rounds in which every vertex changes
+    traffic: float  # what a run sends, as a number of rounds in which every vertex changes
     turn: float = 0.0  # seconds per partition and run that do not depend on its edges
     part: float = inf  # edges of the partition on which `edge` was measured
     growth: float = 0.0  # seconds per edge grow with this power of the edges, as caches hold less
@@ -160,7 +160,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
 
     def sampled(step: int) -> Graph:
         columns: dict[str, Any] = drawn.folded(step)
-        if weighted:  # any weights will do: the rounds hardly depend on them
+        if weighted:  # any weights will do, because rounds hardly depend on them
             columns["weight"] = np.random.default_rng(1).integers(1, 100, len(columns["src"])).astype(np.float64)
         weight = "weight" if weighted else None
         return Graph.from_edges(columns, directed=graph.directed, weight=weight, parts=parts)
@@ -184,7 +184,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
 
 
 def fit_line(few: tuple[int, float], many: tuple[int, float]) -> tuple[float, float]:
-    """The fixed seconds and the seconds per edge, both >= 0, from two measurements; they fit the second exactly."""
+    """The fixed seconds and the seconds per edge, both >= 0, from two measurements. They fit the second one exactly."""
     edges, took = many
     each = (took - few[1]) / max(edges - few[0], 1)
     each = min(max(each, 0.0), took / edges)
@@ -192,10 +192,11 @@ def fit_line(few: tuple[int, float], many: tuple[int, float]) -> tuple[float, fl
 
 
 def _growth(drawn: Sample, step: int, mirror: bool, gathers: bool) -> float:
-    """How the seconds per edge grow from the sample to the graph, of which caches hold less.
+    """How the seconds per edge grow from the sample to the graph, a smaller part of which fits into caches.
 
-    They grow as in gathering over both: by the solver if the operation has one that gathers, otherwise by agents. Only
-    some edges of a lazy graph are known; then they grow as from a part of these to all of them, up to a limit.
+    The growth is measured by gathering over both, with the solver if the operation has one that gathers, otherwise with
+    agents. Only some edges of a lazy graph are known; its growth is taken from a part of these to all of them, up to a
+    limit.
     """
     whole, known, cores = drawn.chunk, step if step > 1 else SMALLER_BY, cores_here()
     if not len(whole.sources) or (drawn.exact and step == 1):
@@ -215,7 +216,7 @@ def _growth(drawn: Sample, step: int, mirror: bool, gathers: bool) -> float:
 
 
 def _traffic(op: str, sent: int, each: float) -> float:
-    """What a run sent, as a number of rounds in which every vertex changes. Reports omit what is sent otherwise."""
+    """What a run sent, as a number of rounds in which every vertex changes. Reports omit anything sent otherwise."""
     return 1.0 if FOOTPRINTS[op].passed_bytes else sent / each if each else 0.0
 
 
@@ -223,7 +224,7 @@ def _traffic(op: str, sent: int, each: float) -> float:
 class _Measurement:
     """The minimum time, and the medians of the counts."""
 
-    seconds: float  # of the run; with several partitions, the sum of the longest busy time in each round
+    seconds: float  # duration of the run; with several partitions, the sum of the longest busy time in each round
     bytes: int
     rounds: int
 

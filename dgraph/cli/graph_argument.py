@@ -1,4 +1,4 @@
-"""EDGES and the options for reading them, which all commands that read a graph share."""
+"""The argument EDGES and the options for reading it, which all commands that read a graph share."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ class GraphArguments:
 
     @contextmanager
     def spooled(self) -> Iterator[GraphArguments]:
-        """The same with a path that can be read several times, for the length of the block."""
+        """These arguments with a path that can be read several times, for the duration of the block."""
         with _spooled(self.path) as path:
             yield replace(self, path=path)
 
     @contextmanager
     def graph(self, *, weight_as_column: bool = False) -> Iterator[Any]:
-        """The graph, for the length of the block, because it may need workers that are started for it.
+        """The graph, for the duration of the block, because it may need workers that are started for it.
 
         A folder with a saved graph is opened; anything else is read as edges. With `weight_as_column`, the weight is
         the last of other columns, in which values may be missing.
@@ -163,7 +163,7 @@ def _spooled(path: str) -> Iterator[str]:
 
 
 def _weight(how: dict[str, Any]) -> dict[str, Any]:
-    """The option `weight` that --weight and --unweighted stand for, which are taken out."""
+    """Replace --weight and --unweighted in `how` with the option `weight` that they stand for."""
     given = {name: how.pop(name) for name in WEIGHTING if name in how}
     if not given.pop("unweighted"):
         return given

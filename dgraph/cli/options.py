@@ -15,7 +15,7 @@ FILE = click.Path()  # the shell completes files
 def completion(words: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[..., list[str]]:
     """The `shell_complete` of an option that takes one of some words.
 
-    Pass a function if looking up the words takes time: it is called only when the shell completes.
+    Pass a function if looking up the words takes time. It is called only when the shell completes.
     """
 
     def complete(context: click.Context, param: click.Parameter, begun: str) -> list[str]:
@@ -27,7 +27,7 @@ def completion(words: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[.
 def choice_option(option: str, words: Sequence[str], about: str) -> Any:
     """An option that takes one of some words, which its help lists and the shell completes.
 
-    Other words are refused when the command line is parsed, before any work.
+    Other words are rejected when the command line is parsed, before any work.
     """
 
     def known(context: click.Context, param: click.Parameter, value: str) -> str:

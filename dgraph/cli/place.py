@@ -119,8 +119,8 @@ class Place:
 
 
 def _is_secure(security: Any) -> bool:
-    """Whether `security` or Dask's configuration has all files that TLS needs. Dask itself would fail late and say
-    little."""
+    """Whether `security` or Dask's configuration has all files that TLS needs. Dask itself would fail late, with an
+    uninformative error."""
     from distributed.security import Security
 
     return (security or Security()).get_connection_args("client").get("ssl_context") is not None

@@ -1,4 +1,4 @@
-"""Write results and edges to a file, in the format of its suffix, or to standard output; show the first rows."""
+"""Writes results and edges to a file, in the format of its suffix, or to standard output, and shows the first rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # imported when something is written, because help texts must
     import pandas as pd
     import pyarrow as pa
 
-SHOWN = 10  # rows shown if there is no -o
+SHOWN = 10  # the number of rows shown without -o
 
 
 def write_result(result: Any, output: str | None, client: Any) -> None:

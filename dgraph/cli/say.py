@@ -1,4 +1,4 @@
-"""Everything that commands print goes through here: text from data must not control the terminal."""
+"""Prints everything for commands, because text from data must not control the terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dgraph.runs.progress import CLEAR
 if TYPE_CHECKING:
     import pandas as pd
 
-LAYOUT = "\n\t"  # the control characters of our own texts
+LAYOUT = "\n\t"  # the control characters that dgraph's own texts use
 
 
 def say(text: str, *, err: bool = False, nl: bool = True, clear: bool = False) -> None:
@@ -24,7 +24,7 @@ def say(text: str, *, err: bool = False, nl: bool = True, clear: bool = False) -
 
 
 def as_table(frame: pd.DataFrame) -> str:
-    """A frame as text, one line per row whatever its cells hold."""
+    """A frame as text, with one line per row whatever its cells hold."""
     frame = frame.rename(columns=printable)
     for place, kind in enumerate(frame.dtypes):
         if kind.kind not in "biufmM":
@@ -37,7 +37,7 @@ def _cell(value: Any) -> Any:
 
 
 def standard_output() -> Any:
-    """Where values and edges are written to as CSV: standard output. A pipe gets the bytes as they are."""
+    """Standard output, for values and edges as CSV. A pipe receives the bytes unchanged."""
     return _VisibleOutput(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
 
 
@@ -57,7 +57,7 @@ class _VisibleOutput:
         return len(data)
 
     def flush(self) -> None:
-        """Write a last line that has no end, too."""
+        """Also write a last line that has no line ending."""
         self._stream.write(printable(self._rest.decode("utf-8", "replace"), LAYOUT).encode())
         self._rest = b""
         self._stream.flush()

@@ -1,4 +1,4 @@
-"""Make a command's options from the signature and docstring of the function that it calls."""
+"""Makes a command's options from the signature and docstring of the function that it calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARAMETER_PREFIX = (
 
 
 class Number(click.ParamType):
-    """A number that stays an integer if written as one: `--weights 1 9` gives integer weights, `1.0 9` does not."""
+    """A number that remains an integer if written as one: `--weights 1 9` gives integer weights, `1.0 9` does not."""
 
     name = "number"
 
@@ -110,7 +110,7 @@ def options_of(
             if default:
                 flag = _flag(renamed.get(name, f"no_{name}"))
                 kind["callback"] = _negated
-        elif default is inspect.Parameter.empty:  # without a default: click takes None for a value
+        elif default is inspect.Parameter.empty:  # without a default, click takes None as a value
             kind["required"] = True
         elif not kind.get("multiple"):
             kind["default"] = default

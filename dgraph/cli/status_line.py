@@ -1,4 +1,4 @@
-"""The line that shows on a terminal what a command is doing. In a pipe nothing is shown."""
+"""The line that shows on a terminal what a command is doing. A pipe shows nothing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dgraph.phrases.printable import printable
 from dgraph.runs.progress import CLEAR, ProgressLine
 
-EVERY = 0.5  # seconds between updates, and before the line appears
-LINE_KEPT = 5.0  # seconds for which the progress line of a run, which says more, is not overwritten
+EVERY = 0.5  # seconds between updates, and until the line appears
+LINE_KEPT = 5.0  # seconds for which the more informative progress line of a run is not overwritten
 
 
 @contextmanager

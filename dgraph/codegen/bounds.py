@@ -1,5 +1,5 @@
-"""Bounds: the best message of a round, for messages that are ordered. An inbox that holds it cannot improve, so a pull
-visits only the vertices that do not hold it yet (Beamer, Asanovic and Patterson, 2012)."""
+"""Bounds: the best message of a round, where messages are ordered. An inbox that holds the bound cannot improve, so a
+pull visits only the vertices that do not hold it yet (Beamer, Asanovic and Patterson, 2012)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def smaller_wins(message: Message) -> bool | None:
 
 
 def is_bounded(phase: PhaseAnalysis) -> bool:
-    """Whether the best message of a round is known before messages are sent: they are ordered scalars, computed once
-    per vertex."""
+    """Whether the best message of a round is known before messages are sent, which requires messages to be ordered
+    scalars, computed once per vertex."""
     return phase.hoisted and all(smaller_wins(m) is not None and m.shape is None for m in phase.messages)
 
 
@@ -34,12 +34,12 @@ def bound_name(phase: PhaseAnalysis, message: Message) -> str:
 
 
 def best_possible(message: Message) -> Any:
-    """The best possible value of an ordered message: the bound if nothing better is known."""
+    """The best possible value of an ordered message, which serves as the bound if no tighter one is known."""
     return message.dtype.type((MAX if smaller_wins(message) else MIN).identity(message.dtype))
 
 
 def compute_bounds(phase: PhaseAnalysis, values: Mapping[str, Any], senders: np.ndarray) -> dict[str, Any]:
-    """The best message of some senders, by the names of the bounds."""
+    """The best message among these senders, keyed by the names of the bounds."""
     result = {}
     for message in phase.messages:
         some = values[sent_name(phase, message)][senders]

@@ -1,6 +1,6 @@
 """Turns kernel text into callable kernels, each compiled on first use. Numba's errors become a ProgramError.
 
-Signatures are explicit: an array of another dtype is an error and never causes a second compilation.
+Signatures are explicit: passing an array of another dtype is an error and never triggers a second compilation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _lock = threading.Lock()
 
 
 class Kernel:
-    """A kernel: call it with positional arguments, or use `run_rows` with a mapping by name."""
+    """A kernel. Call it with positional arguments, or call `run_rows` with arguments by name."""
 
     def __init__(self, source: Source, name: str):
         self.source, self.name = source, name
@@ -36,8 +36,8 @@ class Kernel:
         self._lock = threading.Lock()
 
     def compile(self, types: Any = None) -> Callable:
-        """The compiled function, from the cache on disk if possible. `types`, which a team passes as to Numba's own
-        functions, is ignored: the declared types count."""
+        """The compiled function, from the cache on disk if possible. A team passes `types` as it does to Numba's own
+        functions; they are ignored in favour of the declared types."""
         with self._lock:
             if self._compiled is None:
                 dispatcher = getattr(source_cache.module_of(self.source), self.name)
@@ -58,7 +58,7 @@ class Kernel:
 
 
 class Kernels(dict[str, Kernel]):
-    """The kernels of a source by name; pickled as the source."""
+    """The kernels of a source, by name. They are pickled as the source."""
 
     def __init__(self, source: Source):
         super().__init__((name, Kernel(source, name)) for name in source.kernels)
@@ -69,7 +69,7 @@ class Kernels(dict[str, Kernel]):
 
 
 def load(source: Source) -> Kernels:
-    """The kernels of a source, which all of this process shares."""
+    """The kernels of a source, shared by the whole process."""
     with _lock:
         return _loaded.setdefault(source.digest, Kernels(source))
 
@@ -77,7 +77,7 @@ def load(source: Source) -> Kernels:
 def forget_kernels() -> None:
     """Forget all kernels and their modules, so that this process behaves like a new one (for tests).
 
-    Both go at once: a module whose kernels are compiled refuses to compile them again."""
+    Both must go together, because a module whose kernels are compiled refuses to compile them again."""
     with _lock:
         _loaded.clear()
         source_cache.forget_modules()

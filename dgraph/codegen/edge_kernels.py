@@ -103,7 +103,7 @@ class EdgeKernelWriter:
         self.rows_of_pull(kernel)
 
     def rows_of_pull(self, kernel: KernelText) -> None:
-        """The loop over rows, with the method of gathering that suits the merge."""
+        """Write the loop over rows, with the gathering method that suits the merge."""
         with self.kernels.rows(kernel):
             if not self.phase.combines:
                 self.gather_neighbourhood(kernel)
@@ -142,7 +142,7 @@ class EdgeKernelWriter:
         self.store_totals(kernel)
 
     def start_totals(self, kernel: KernelText) -> None:
-        """Initialise the variables total_..., in which messages are merged."""
+        """Initialise the variables total_..., into which messages are merged."""
         kernel.add(*(f"total_{m.name} = {m.dtype.name}({literal(m.identity)})" for m in self.messages))
         kernel.add(*(f"bits_{m.name} = int64(0)" for m in self.wide_sums))
 
@@ -156,8 +156,8 @@ class EdgeKernelWriter:
         return [m for m in self.checked if is_wide(m)]
 
     def check_totals(self, kernel: KernelText) -> None:
-        """Add up a row again, exactly, if its largest message times its length could exceed 64 bits. The test leaves
-        the first loop without branches, so that the compiler can still use vector instructions."""
+        """Add up a row again, exactly, if its largest message times its length could exceed 64 bits. Testing afterwards
+        keeps the first loop free of branches, so that the compiler can still vectorise it."""
         for m in self.wide_sums:
             with kernel.block(f"if float64(bits_{m.name}) * float64(indptr[v + one] - indptr[v]) >= {SAFE_TOTAL}:"):
                 kernel.add("low, high = int64(0), int64(0)")
@@ -189,7 +189,7 @@ class EdgeKernelWriter:
             self.arrive(kernel)
 
     def gather_bounded(self, kernel: KernelText) -> None:
-        """Gather only into inboxes that do not hold the best message of the round, and only until they do."""
+        """Gather only into inboxes that do not hold the best message of the round, and stop once they do."""
         enough = self.start_from_inbox(kernel)
         kernel.add(f"if {enough}: continue")
         with kernel.block(self.in_edges):
@@ -232,7 +232,7 @@ class EdgeKernelWriter:
         word = f"random_word({kernel.use('round_word')}, {kernel.use('number')}[v])"
         kernel.add("count = uint64(0)")
         with kernel.block(self.in_edges), self.sender(kernel):
-            if self.width and not self.phase.hoisted:  # for vectors, the message of component 0
+            if self.width and not self.phase.hoisted:  # for vectors, use the message of component 0
                 inner_products(kernel, self.phase.send, AT_SENDER)
                 kernel.add("c = 0")
             self.name_sent(kernel)
@@ -251,9 +251,10 @@ class EdgeKernelWriter:
         return [kernel.use(name) for name in names]
 
     def sender(self, kernel: KernelText) -> Any:
-        """Name the in-neighbour u; for accumulative programs, open a block for those that send in this round."""
+        """Name the in-neighbour u; in accumulative programs, open a block that only neighbours sending in this round
+        enter."""
         kernel.add(f"u = {kernel.of_edge('neighbours', 'e')}")
-        if self.analysis.synchronous or self.phase.hoisted:  # `sent_...` is the identity for those that do not send
+        if self.analysis.synchronous or self.phase.hoisted:  # `sent_...` holds the identity for vertices not sending
             return nullcontext()
         return kernel.block(f"if {kernel.use('sending')}[u]:")
 
@@ -304,7 +305,7 @@ class EdgeKernelWriter:
     def put(self, kernel: KernelText, message: Message, place: str) -> None:
         """Merge one field into the inbox."""
         name, down = message.name, smaller_wins(message)
-        if self.phase.idempotent and down is not None:  # most messages change nothing: one comparison shows it
+        if self.phase.idempotent and down is not None:  # most messages change nothing, as one comparison shows
             value, news = f"new_{name}", f"new_{name} {'<' if down else '>'} {place}"
         else:
             self.merge(kernel, message, f"merged_{name}", (place, f"new_{name}"))
@@ -314,13 +315,13 @@ class EdgeKernelWriter:
             kernel.add(f"{place} = {value}", "changed = True")
 
     def enqueue(self, kernel: KernelText) -> None:
-        """A vertex with a first message joins the queue."""
+        """Add a vertex to the queue when it receives its first message."""
         arrived, queue, queued = (kernel.use(name) for name in ("arrived", "queue", "queued"))
         with kernel.block(f"if changed and not {arrived}[v]:"):
             kernel.add(f"{arrived}[v] = True", f"{queue}[{queued}] = v", f"{queued} += one")
 
     def reached(self, kernel: KernelText) -> None:
-        """Set the flag of a vertex whose inbox has changed: a pull has no queue."""
+        """Set the flag of a vertex whose inbox has changed, since a pull has no queue."""
         kernel.add(f"if changed: {kernel.use('arrived')}[v] = True")
 
     def arrive(self, kernel: KernelText) -> None:

@@ -1,4 +1,4 @@
-"""What a program sends, merges and keeps, what follows from that, and its kernels: the text of `dgraph.explain`."""
+"""The text of `dgraph.explain`: what a program sends, merges and keeps, what follows from that, and its kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DIRECTIONS = {"out": "along the edges", "in": "against the edges", "both": "both
 
 
 def describe(program: VertexProgram | type[VertexProgram], target: str, *, kernels: bool) -> str:
-    """A summary of a program; how its functions, broadcasts and optimisations follow from it; and its kernels."""
+    """A summary of a program, the functions, broadcasts and optimisations that follow from it, and its kernels."""
     source = generate(program, target)
     analysis = analyse(example_of(program))
     kind = "synchronous" if analysis.synchronous else "accumulative"
@@ -26,7 +26,7 @@ def describe(program: VertexProgram | type[VertexProgram], target: str, *, kerne
 
 
 def _summary(analysis: Analysis, source: Source, target: str) -> list[tuple[str, str]]:
-    """What is sent, merged and kept, and which kernels there are, as titled lines."""
+    """What is sent, merged and kept, and the names of the kernels, as titled lines."""
     lines = []
     for phase in analysis.phases:
         of = f"{phase.name}: " if phase.name else ""

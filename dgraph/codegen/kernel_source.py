@@ -80,7 +80,7 @@ class Source:
     text: str
     kernels: dict[str, tuple[Argument, ...]]
     origins: dict[int, str] = field_of(default_factory=dict)  # line of the text -> place in the user's source
-    edge_columns: tuple[str, ...] = ()  # arrays over edges, besides neighbours
+    edge_columns: tuple[str, ...] = ()  # arrays over edges other than neighbours
 
     @functools.cached_property
     def digest(self) -> str:
@@ -89,8 +89,8 @@ class Source:
 
 
 def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", operator: str | None = None) -> Source:
-    """The kernels of a program, which contain the length of vectors but no other values of parameters. `operator` adds
-    those of block descent."""
+    """The kernels of a program. They contain the length of vectors but no other values of parameters. `operator` adds
+    the kernels of block descent."""
     check_choice("target", target, TARGETS)
     program = example_of(program)
     analysis = analyse(program)
@@ -166,7 +166,7 @@ def arrays_of(analysis: Analysis, target: str = "cpu") -> dict[str, Argument]:
 
 
 def functions_of(analysis: Analysis) -> dict[Function, tuple[str, tuple[str, ...]]]:
-    """The functions that kernels call, helpers first: the name of each there, and the dtypes of what it returns."""
+    """The functions that kernels call, helpers first, each with its name in kernel text and the dtypes it returns."""
     functions: dict[Function, tuple[str, tuple[str, ...]]] = {}
 
     def add(function: Function, name: str, casts: tuple[str, ...]) -> None:

@@ -1,8 +1,8 @@
-"""Kernel text that notices sums of whole numbers that do not fit into the type of their message.
+"""Kernel text that detects integer sums that overflow the type of their message.
 
-A run ends with a `SumError` then, rather than with a sum that has wrapped around. The first element of `excess` is one
-more than the local number of a vertex whose messages have such a sum, or 0. Several threads may write it at once: any
-of their vertices will do. Kernels for GPUs do not check.
+On overflow a run ends with a `SumError` rather than with a sum that has wrapped around. The first element of `excess`
+is one more than the local number of a vertex whose messages overflow, or 0. Several threads may write it at once, since
+any of their vertices will do. Kernels for GPUs do not check.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dgraph.programs.syntax import alternatives
 EXCESS = "excess"
 SMALL_CONSTANT = 1 << 31  # no graph has enough edges for a sum of smaller numbers to exceed 64 bits
 SAFE_TOTAL = "9.2e18"  # less than 2**63
-LOW_HALF = "0xFFFF_FFFF"  # the lower half of a number: halves are added up apart
+LOW_HALF = "0xFFFF_FFFF"  # the lower half of a number; the two halves are added up separately
 WRAPPED = '''
 @njit
 def wrapped(a, b, total):
@@ -28,8 +28,8 @@ def wrapped(a, b, total):
 
 
 def checked_sums(phase: PhaseAnalysis) -> list[Message]:
-    """The messages of a phase whose sums kernels check: whole numbers with the merge SUM, except counts. To let sums
-    wrap around, a program gives the message a merge of its own."""
+    """The messages of a phase whose sums kernels check: integers with the merge SUM, except counts. A program that
+    wants sums to wrap around gives the message a custom merge."""
     return [
         m
         for m in phase.messages
@@ -38,12 +38,12 @@ def checked_sums(phase: PhaseAnalysis) -> list[Message]:
 
 
 def is_wide(message: Message) -> bool:
-    """Whether a sum can exceed a register. Sums of 32-bit numbers have 64 bits until they are stored."""
+    """Whether a sum can overflow a register. Sums of 32-bit numbers have 64 bits until they are stored."""
     return message.dtype.itemsize == 8
 
 
 def sends_small_constants(phase: PhaseAnalysis) -> bool:
-    """Whether `send` returns nothing but small constants, as in `return 1 if new else 0`: no graph has enough edges for
+    """Whether `send` returns nothing but small constants, as in `return 1 if new else 0`. No graph has enough edges for
     their sum to exceed 64 bits."""
     assert phase.send is not None
     returned = [node.value for node in ast.walk(phase.send.function.tree) if isinstance(node, ast.Return)]

@@ -1,8 +1,8 @@
-"""Kernel text of the merges that need a whole neighbourhood, and the test whether an unchanged one must be merged
-again.
+"""Kernel text of the merges that need a whole neighbourhood, and the test whether an unchanged neighbourhood must be
+merged again.
 
 The first `count` elements of `slots` (at least one) are the values, and those of `loads` their weights. `keys` and
-`counts` are scratch of a thread, at least four times as long as the largest neighbourhood; `word` is the random word of
+`counts` are per-thread scratch, at least four times as long as the largest neighbourhood; `word` is the random word of
 (seed, round, vertex).
 """
 
@@ -99,7 +99,7 @@ def h_index(slots, count, keys, counts, word):
 
 TEXTS = {"most_frequent": MOST_FREQUENT, "heaviest": HEAVIEST, "choose": CHOOSE, "h_index": H_INDEX}  # by function
 SLOTS, LOADS = "slots", "loads"
-SCRATCH = {SLOTS: 1, LOADS: 1, "keys": 4, "counts": 4}  # length as a multiple of the neighbourhood's
+SCRATCH = {SLOTS: 1, LOADS: 1, "keys": 4, "counts": 4}  # length as a multiple of the neighbourhood's length
 
 
 def recounts(analysis: Analysis, phase: PhaseAnalysis) -> bool:

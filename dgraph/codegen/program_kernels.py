@@ -1,29 +1,31 @@
 """The kernels of a program, as text. They work on the arrays of one partition, with one array per field, and do not
-depend on the policy of partitioning.
+depend on the partitioning policy.
 
 Arrays: states, inboxes and columns of the local vertices (including `number` and `degree`), CSR rows as `indptr int64,
 neighbours uint32`, and one array per edge column. The arguments of a kernel are named (`Source.kernels`); `lo` and `hi`
 are its range of rows:
 
-    begin    rows lo:hi run `start` and `seed`; those with a message are listed in queue[lo:]. Returns how many are
-    fire     accumulative: frontier[lo:hi] apply their inboxes; those that must send are listed in queue[lo:]. Returns
-             how many are
-             synchronous: rows lo:hi, after copying the fields that `before_...` names. Returns how many have changed
+    begin    rows lo:hi run `start` and `seed`; rows with a message are listed in queue[lo:]. Returns their number
+    fire     accumulative: frontier[lo:hi] apply their inboxes; vertices that must send are listed in queue[lo:].
+             Returns their number
+             synchronous: rows lo:hi apply their inboxes, after copying the fields that `before_...` names. Returns how
+             many have changed
     emit     synchronous: computes the messages of rows lo:hi, if they are the same along all edges of a vertex
-    sweep    accumulative: rows lo:hi apply their inboxes one after the other, and each sends along its edges at once.
-             Returns how many fired, how many sent, and along how many edges. One thread per partition
+    sweep    accumulative: rows lo:hi apply their inboxes one after the other, and each sends along its edges
+             immediately. Returns how many fired, how many sent, and along how many edges. One thread per partition
     push     senders[lo:hi] send along their out-edges (CSR). Returns the length of the queue. One thread per partition
     pull     rows lo:hi (CSC) gather from all their in-edges: from `sent_...`, or from the `sending` vertices
-    recount  the same for rows whose `slack` is below 0, with their new slack (see `vertex_state/recount.py`)
+    recount  like `pull`, but only rows whose `slack` is below 0, which get a new slack (see `vertex_state/recount.py`)
     receive  merges messages from another partition for the vertices ids[lo:hi]. Returns the length of the queue. One
              thread per partition
-    fold     folds rows lo:hi into the global values that rounds read; `conclude` into those that only results read
+    fold     folds rows lo:hi into the global values that rounds read; `conclude` does so for values that only results
+             read
     finish   computes the results of rows lo:hi
-    settled  the same if messages are waiting that have not been applied
+    settled  like `finish`, when messages are waiting that have not been applied
 
 `fire`, `pull` and `fold` write only their own rows, so threads may run them on several ranges at once. An inbox whose
-merges are all idempotent is never emptied, so only a better message changes it; any other holds the identity after
-`fire`.
+merges are all idempotent is never emptied, so only a better message changes it; any other inbox holds the identity
+after `fire`.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ from dgraph.programs.reads import Reads
 
 
 class KernelWriter:
-    """Writes all kernels of a program for one thread of a CPU; `cuda.py` writes them for the threads of a grid."""
+    """Writes all kernels of a program for a CPU thread; `cuda/cuda_kernels.py` writes them for a grid of threads."""
 
     edge_writer: type[EdgeKernelWriter] = EdgeKernelWriter
 
@@ -110,8 +112,8 @@ class KernelWriter:
 
     @contextmanager
     def rows_to_fold(self, kernel: KernelText, fields: Mapping[str, Any]) -> Iterator[None]:
-        """The loop over rows that fold global values in `fold_...`. It works in parts, because a sum over all rows at
-        once would lose the last digits."""
+        """The loop over rows that folds global values into `fold_...`. It works in parts, because a sum over all rows
+        at once would lose the last digits."""
         kernel.add(*identities("total", fields))
         with kernel.block("for part_start in range(lo, hi, part_size):"):
             kernel.add(*identities("fold", fields))
@@ -156,7 +158,7 @@ class KernelWriter:
                 kernel.add(f"if c == 0: {store}" if vector and of.shape is None else store)
 
     def leave_out_nan(self, kernel: KernelText, phase: PhaseAnalysis) -> None:
-        """Replace NaN, which is not ordered, by the identity in ordered messages."""
+        """Replace NaN in ordered messages with the identity, because NaN has no place in the order."""
         for message in phase.messages:
             if message.dtype.kind == "f" and smaller_wins(message) is not None:
                 with kernel.components(message.shape is not None):
@@ -217,8 +219,8 @@ class KernelWriter:
         )
 
     def fold_vectors(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...], news: str) -> None:
-        """The same per component. Scalars come from component 0 and are stored last, since the others read the old
-        ones."""
+        """Do the same per component of a vector. Scalars come from component 0 and are stored last, since the other
+        components read the old scalars."""
         scalars = [state for state in self.analysis.states if state.shape is None]
         kernel.add("changed = False")
         kernel.add(*(f"first_{state.name} = {kernel.use(field_name(state.name), True)}[v]" for state in scalars))
@@ -237,7 +239,7 @@ class KernelWriter:
             kernel.add(f"{field_name(state.name)}[v] = first_{state.name}")
 
     def differs(self, kernel: KernelText, state: State, local: str) -> str:
-        """Whether a field has changed. If rounds continue until none has, a NaN that stays NaN is unchanged."""
+        """Whether a field has changed. If rounds continue until no field changes, a NaN that stays NaN is unchanged."""
         new, old = f"{local}_{state.name}", self.old(kernel, state)
         waits = self.analysis.synchronous and self.analysis.stop is None and state.dtype.kind == "f"
         return f"{new} != {old}" + (f" and ({new} == {new} or {old} == {old})" if waits else "")
@@ -286,7 +288,7 @@ class KernelWriter:
             self.fill_results(kernel)
 
     def settled(self) -> None:
-        """The same if messages are waiting that have not been applied; the new states are not stored."""
+        """Compute them when messages are waiting that have not been applied; the new states are not stored."""
         (phase,), news = self.analysis.phases, {state.name: f"new_{state.name}" for state in self.analysis.states}
         kernel = self.kernel("settled", "The results of rows lo:hi after applying the messages in their inboxes.")
         with self.rows(kernel):

@@ -1,4 +1,4 @@
-"""What a worker needs to run a program, as plain values, so that the program's class need not be sent."""
+"""Everything that a worker needs to run a program, as plain values, so that the program's class need not be sent."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Recipe:
         return all(self._stops([value(name, c) for name in reads.kinds]) for c in components)
 
     def _stops(self, values: list[Any]) -> bool:
-        """The result of `stop` by Python's rules, or by those of kernels where Python raises, as for 1 / 0. If these
-        raise too, as for math.log(0), it is an error."""
+        """The result of `stop` by Python's rules, or by the rules of kernels where Python raises, as for 1 / 0. An
+        expression that raises by both rules, such as math.log(0), is an error."""
         assert self.stop is not None
         try:
             try:
@@ -99,8 +99,8 @@ _known: WeakKeyDictionary[type[VertexProgram], dict[tuple, tuple[Analysis, Analy
 def recipe_of(
     program: VertexProgram, target: str = "cpu", operator: str | None = None, other_devices: Iterable[str] = ()
 ) -> Recipe:
-    """The recipe of a program. Analysis and kernels are computed once per length of vectors, for all values of
-    parameters. `operator` adds the kernels of block descent; `other_devices` are those of daemons."""
+    """The recipe of a program. Analysis and kernels are computed once per vector length, whatever the values of
+    parameters. `operator` adds the kernels of block descent; `other_devices` are the devices of daemons."""
     known, kind = _known.setdefault(type(program), {}), (target, program.vector_length, operator)
     analysis = analyse(program)
     if kind not in known or known[kind][0] is not analysis:
@@ -114,7 +114,7 @@ def _unpickled(pickled: bytes) -> Recipe:
 
 
 def _without_functions(part: Any) -> Any:
-    """An analysis, or a part of it, without functions, whose texts are in the kernels."""
+    """An analysis, or a part of it, without the functions, because the kernels contain their text."""
     match part:
         case Analysis():
             fields = "phases", "start", "seed", "stop", "globals", "results"

@@ -1,7 +1,7 @@
 """The folder of generated sources: one file per text, named by its hash, so that machine code is compiled only once.
 
-Numba keeps the machine code next to it, in pickles. Therefore the folder is private, and one that other users can write
-to is refused.
+Numba keeps the machine code next to it, in pickles. The folder is therefore private, and a folder that other users can
+write to is refused.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def _write(source: Source) -> Path:
     path = cache_folder() / f"{source.name.lower()}_{source.digest}.py"
     with contextlib.suppress(OSError):
         if path.read_text() == source.text:
-            return path  # unchanged: Numba discards its machine code when the file is newer
+            return path  # do not rewrite it: Numba discards its machine code when the file is newer
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-", suffix=".py")
     os.close(descriptor)
     try:
         Path(name).write_text(source.text)
-        Path(name).replace(path)  # atomic: another process never reads half of it
+        Path(name).replace(path)  # atomic, so that no other process reads half a file
     except OSError:
         Path(name).unlink()
         raise
@@ -52,7 +52,7 @@ def _write(source: Source) -> Path:
 
 
 def _module_in_memory(source: Source) -> ModuleType:
-    """The module of a source without a file, because the disk is full or read-only."""
+    """The module of a source without a file, for when the disk is full or read-only."""
     module = ModuleType(f"dgraph_kernels_{source.name.lower()}_{source.digest}")
     place = f"<{module.__name__}>"
     linecache.cache[place] = len(source.text), None, source.text.splitlines(keepends=True), place
@@ -64,7 +64,7 @@ def _module_in_memory(source: Source) -> ModuleType:
 def _import(path: Path) -> ModuleType:
     name = f"dgraph_kernels_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None  # as for every file that ends in .py
+    assert spec is not None and spec.loader is not None  # always true for a .py file
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -29,7 +29,7 @@ def by_name(*arguments: Argument) -> dict[str, Argument]:
     return {argument.name: argument for argument in arguments}
 
 
-COMMON_ARGUMENTS = by_name(  # arguments that every program has; scalars first
+COMMON_ARGUMENTS = by_name(  # arguments of every program, scalars first
     *(Argument(name, "uint64") for name in ("lo", "hi", "queued", "round_word")),
     *(Argument(name, "int64") for name in ("round", "vertices")),
     *(Argument(name, "int64", 1) for name in ("number", "degree", "indptr")),
@@ -49,7 +49,7 @@ class KernelText:
 
     name: str
     doc: str
-    analysis: Analysis  # of the program
+    analysis: Analysis  # the analysis of the program
     arrays: dict[str, Argument]  # all arguments that may be used
     arguments: dict[str, Argument] = field_of(default_factory=dict)
     lines: list[str] = field_of(default_factory=list)
@@ -66,7 +66,7 @@ class KernelText:
 
     def of_edge(self, name: str, edge: str) -> str:
         """The text that reads an element of an array over edges."""
-        template = "{array}[{edge}]" if self.arrays[name].dtype == "bool" else self.at_edge  # GPUs stream only numbers
+        template = "{array}[{edge}]" if self.arrays[name].dtype == "bool" else self.at_edge  # GPUs stream numbers only
         return template.format(array=self.use(name), edge=edge)
 
     def add(self, *lines: str) -> None:
@@ -94,7 +94,7 @@ class KernelText:
 
 @dataclass(frozen=True)
 class CallSite:
-    """Where a function is called: its vertex, and for `send` the edge and the target vertex."""
+    """The place where a function is called: the vertex, and for `send` also the edge and the target vertex."""
 
     vertex: str = "v"
     edge: str = "e"

@@ -1,1 +1,1 @@
-"""NVIDIA cuGraph as an engine (experimental): its calls, and teams of GPUs. None of dgraph's own kernels run here."""
+"""NVIDIA cuGraph as an engine (experimental): its calls, and teams of GPUs. It runs none of dgraph's own kernels."""

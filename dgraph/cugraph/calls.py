@@ -1,9 +1,9 @@
-"""Runs operations by NVIDIA's cuGraph (experimental) on one or several GPUs, through its lower-level library
-`pylibcugraph`: an engine for users and a baseline for benchmarks. Arguments and columns are the same as without it, and
-`docs/semantics.md` decides what cuGraph leaves open.
+"""Runs operations with NVIDIA's cuGraph (experimental) on one or several GPUs, through its lower-level library
+`pylibcugraph`, as an engine for users and a baseline for benchmarks. Arguments and columns are the same as without
+cuGraph, and `docs/semantics.md` decides what cuGraph leaves open.
 
-An operation is one `CugraphCall` (`operations.py`). Each GPU makes it with its share of the edges and returns values of
-some vertices, in any order. CUDA libraries are imported when an operation runs.
+An operation is one `CugraphCall` (`operations.py`). Each GPU makes the call with its share of the edges and returns
+values of some vertices, in any order. CUDA libraries are imported when an operation runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ColumnsAndTotals = tuple[Columns, dict[str, Any]]  # columns by vertex, and tota
 
 @dataclass(frozen=True, eq=False)
 class Arcs:
-    """Arcs between vertex numbers, in NumPy arrays: an undirected edge is two arcs, a loop one."""
+    """Arcs between vertex numbers, in NumPy arrays. An undirected edge is two arcs, a loop is one."""
 
     sources: np.ndarray
     destinations: np.ndarray
@@ -57,8 +57,8 @@ class Arcs:
         return Arcs(sources, destinations, weights, self.vertices, False)
 
     def nearest(self, made: ColumnsAndTotals, steps: str) -> np.ndarray:
-        """For each vertex, the smallest of its predecessors that are strictly nearer, according to the distances; the
-        number of vertices if there is none."""
+        """For each vertex, the smallest predecessor with a strictly smaller distance, or the number of vertices if
+        there is none."""
         distances = made[0]["distance"]
         near, far = distances[self.sources], distances[self.destinations]
         lengths = self.weights if steps == WEIGHTS else 1.0
@@ -79,7 +79,7 @@ class GraphShape(NamedTuple):
 
     @property
     def id_type(self) -> Any:
-        """32 bits if they can count all vertices and arcs."""
+        """The type of ids, which has 32 bits if they can count all vertices and arcs."""
         return np.int32 if max(self.vertices, 2 * self.edges) < 2**31 - 1 else np.int64
 
 
@@ -98,7 +98,7 @@ HOPS = "hops"
 class CugraphCall:
     """One call of pylibcugraph. `made` turns its results into columns by vertex, and totals."""
 
-    name: str | None  # of the function; None if no call is needed
+    name: str | None  # the name of the function; None if no call is needed
     made: Callable[..., ColumnsAndTotals]
     arguments: tuple[Any, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class CugraphCall:
     steps: str | None = None  # HOPS or WEIGHTS: choose the smallest predecessors by these lengths
 
     def check(self, weights: np.ndarray | None) -> None:
-        """Check the weights before any GPU is called: if one failed, the others would wait for it."""
+        """Check the weights before calling any GPU, because if one failed, the others would wait for it."""
         least = 0 if weights is None else weights.min(initial=0)
         if self.weights == SCORES and (weights is None or not np.isfinite(weights).all() or least < 0):
             raise WeightError("weights must be finite and >= 0 with weighted=True")
@@ -120,7 +120,7 @@ class CugraphCall:
 
 @dataclass(frozen=True, eq=False)
 class GpuAnswer:
-    """The results of one GPU, for some vertices in any order, and the seconds that they took."""
+    """The results of one GPU, for some vertices in any order, and the seconds that the call took."""
 
     vertices: np.ndarray
     results: list[Any]
@@ -175,8 +175,8 @@ def merge_answers(call: CugraphCall, answers: Sequence[GpuAnswer]) -> ColumnsAnd
 
 
 def with_predecessors(made: ColumnsAndTotals, smallest: np.ndarray) -> ColumnsAndTotals:
-    """The answer with the smallest of several predecessors; cuGraph's own remain for vertices after edges of length
-    0."""
+    """The answer with the smallest of several predecessors. Vertices reached by an edge of length 0 keep cuGraph's
+    predecessors."""
     columns, totals = made
     before = np.where(smallest < len(smallest), smallest, columns["predecessor"])
     return {**columns, "predecessor": np.where(columns["distance"] < np.inf, before, NONE)}, totals

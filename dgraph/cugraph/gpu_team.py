@@ -1,6 +1,6 @@
-"""Several GPUs for one cuGraph call (experimental): a communicator of NCCL and UCX among Dask workers, like that of
-`cugraph.dask`, but only among the workers that take part, so that other workers may be on the same scheduler. The
-client needs none of these packages."""
+"""Runs one cuGraph call on several GPUs (experimental), through a communicator of NCCL and UCX among Dask workers. It
+resembles that of `cugraph.dask`, but includes only the workers that take part, so that the scheduler may have other
+workers too. The client needs none of these packages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dgraph.cugraph.calls import PACKAGES, Arcs, CugraphCall, GpuAnswer, call_gp
 from dgraph.partition.policies import grid_columns
 
 TEAM_PACKAGES = {**PACKAGES, "raft_dask": "raft-dask"}
-_teams: dict[bytes, Any] = {}  # on the worker that started them, by session
+_teams: dict[bytes, Any] = {}  # teams that this worker started, by session
 
 
 def run_team(workers: Workers, on: Sequence[str], shares: Sequence[Any], call: CugraphCall) -> list[Any]:
@@ -41,7 +41,7 @@ def _team(workers: Workers, on: Sequence[str]) -> Iterator[bytes]:
 
 
 def _start(addresses: list[str]) -> bytes:
-    """Start a team from one of its workers; the event loops of the others take part."""
+    """Start a team from one of its workers, together with the event loops of the others."""
     from distributed import Client, get_worker
 
     worker = get_worker()

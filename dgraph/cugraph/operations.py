@@ -1,7 +1,7 @@
-"""The operations that cuGraph can run, each as one `CugraphCall`: the names are dgraph's, the arguments those that
+"""The operations that cuGraph can run, each as one `CugraphCall`. Functions have dgraph's names, and the arguments that
 cuGraph supports.
 
-In cuGraph an unreachable vertex has the largest number of the type as its distance, and a tolerance applies to the
+In cuGraph, an unreachable vertex has the largest number of the type as its distance, and a tolerance applies to the
 summed change of all vertices.
 """
 
@@ -77,7 +77,7 @@ def bfs(graph: GraphShape, source: np.ndarray, depth_limit: int | None) -> Cugra
             unreached |= levels > limit
         return {"distance": np.where(unreached, np.inf, levels.astype(np.float64)), "predecessor": before}, {}
 
-    both_ways = not graph.directed and graph.gpus == 1  # cuGraph allows it on a single GPU only
+    both_ways = not graph.directed and graph.gpus == 1  # cuGraph supports this on a single GPU only
     arguments = SplitArray(np.unique(source)), both_ways, limit or -1, True  # for cuGraph, 0 means no limit
     return CugraphCall("bfs", made, arguments, vertices=2, steps=HOPS)
 

@@ -1,1 +1,1 @@
-"""Engines, one per file: the order in which vertices fire, a loop of a few lines. Independent of transport and Dask."""
+"""Engines, one per file. Each is a short loop that sets the order in which vertices fire, independent of Dask."""

@@ -1,6 +1,6 @@
-"""Block coordinate descent (GraphABCD, Yang et al. 2020): an iteration brings one block of vertices up to date from the
-newest values of all others. Each partition has a queue that says which block is next; what other partitions must know
-travels in bulk."""
+"""Block coordinate descent (GraphABCD, Yang et al. 2020): each iteration updates one block of vertices from the newest
+values of all others. Each partition has a queue that determines the next block; changes that concern other partitions
+travel in bulk."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from dgraph.vertex_state.partition_state import PartitionState
 
 
 def block_descent(rounds: Rounds, blocks: BlockOptions) -> Superstep:
-    """Run to the end. Where changes merge in any order (`blocks.free`), partitions never wait, and the end is found as
-    in `bulk_async`; else they wait for each other after every epoch."""
-    if blocks.mode == "bsp":  # all blocks, from the values of the round before
+    """Run to the end. Where changes merge in any order (`blocks.free`), partitions never wait, and termination is
+    detected as in `bulk_async`; otherwise they wait for each other after every epoch."""
+    if blocks.mode == "bsp":  # every round updates all blocks from the values of the round before
         yield from bsp(rounds)
         return
     yield from rounds.begin()
     senders, _ = rounds.sides(rounds.phase)
     resumed = rounds.round > 0
     descents = [DescentState(state, rounds.phase, blocks, senders, resumed) for state in rounds.states]
-    rounds.seeded = False  # what the seed says is taken in
+    rounds.seeded = False  # the descent states have taken in the messages of the seed
     if blocks.free:
         FreeDescentRounds(rounds, descents).to_the_end()
     else:
@@ -34,7 +34,7 @@ def block_descent(rounds: Rounds, blocks: BlockOptions) -> Superstep:
 
 
 class FreeDescentRounds(FreeRounds):
-    """Local rounds without a common clock: each is an epoch of the partition's blocks."""
+    """Local rounds without a common clock, each of which is an epoch of the partition's blocks."""
 
     def __init__(self, rounds: Rounds, descents: Sequence[DescentState]):
         self.descents = {descent.state.partition.index: descent for descent in descents}
@@ -59,11 +59,11 @@ class FreeDescentRounds(FreeRounds):
         self.mail.post()
 
     def fire(self, state: PartitionState) -> None:
-        """For a checkpoint, nobody fires: `DescentState.halt` says which vertices have a message that waits."""
+        """Prepare for a checkpoint. No vertex fires; `DescentState.halt` lists the vertices with a waiting message."""
         self._of(state).halt()
 
     def send(self, state: PartitionState) -> None:
-        """Nothing: vertices that have something to send wait in the queue."""
+        """Do nothing, because vertices that have something to send wait in the queue."""
 
     def columns(self, state: PartitionState) -> dict:
         return self._of(state).columns()
@@ -73,12 +73,13 @@ class FreeDescentRounds(FreeRounds):
 
 
 def _together(rounds: Rounds, descents: Sequence[DescentState]) -> Superstep:
-    """Partitions wait for each other after every epoch, which is as much work as one look at every edge. A synchronous
-    program says after an epoch whether it is done; because an epoch may have looked at few blocks, that must be
-    confirmed by a sweep over all of them, as if that were a part of the epoch: `round == 100` is not true twice."""
+    """Run epochs, each as much work as one pass over all edges, after which partitions wait for each other. A
+    synchronous program decides after an epoch whether to stop. Because the epoch may have visited few blocks, a sweep
+    over all blocks must confirm the decision. The sweep counts as part of the epoch, since a condition such as
+    `round == 100` is not true twice."""
     synchronous = rounds.analysis.synchronous
     sides = rounds.sides(rounds.phase)
-    if rounds.several and synchronous:  # proxies begin with what their masters have
+    if rounds.several and synchronous:  # proxies start from the values of their masters
         rounds.log.each(descents, lambda one: one.tell(*sides))
         yield from rounds.share()
     sweep, confirms = synchronous, False
@@ -105,7 +106,7 @@ def _together(rounds: Rounds, descents: Sequence[DescentState]) -> Superstep:
 
 
 def _pause(rounds: Rounds, descents: Sequence[DescentState]) -> Superstep:
-    """Make a checkpoint, if one is due: first tell everything, and once more what that made proxies gather."""
+    """Make a checkpoint if one is due. First send everything, then send what proxies gathered as a result."""
     if not rounds.is_due():
         return
     if rounds.several:

@@ -1,4 +1,4 @@
-"""Bulk-synchronous order: a round is send, merge, apply; the next begins when all agree that it is over."""
+"""Bulk-synchronous order: a round is send, merge, apply; the next begins when all workers agree that it is over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dgraph.engines.rounds import Rounds, Superstep
 
 
 def bsp(rounds: Rounds) -> Superstep:
-    """Run to the end. Where a stage yields, it waits for the mail of all other workers."""
+    """Run to the end. A stage that yields waits for the mail of all other workers."""
     yield from rounds.begin()
     while not rounds.done:
         yield from rounds.send()

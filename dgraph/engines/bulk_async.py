@@ -1,5 +1,5 @@
 """Bulk-asynchronous order (Gluon-Async, Dathathri et al. 2019): a partition takes local rounds at its own pace and
-waits for nobody. It sends in bulk, when it has something to tell, and merges mail whenever it comes."""
+never waits for the others. It sends changes in bulk, and merges mail whenever it arrives."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dgraph.vertex_state.local_state import LocalState
 
 
 def bulk_async(rounds: Rounds, local_rounds: int | None) -> Superstep:
-    """Run to the end: one superstep, in which workers meet only to find the end; several, where a run begins anew from
-    better numbers (`FreeRounds.begin_next_stage`). `local_rounds`: see `FreeRounds`."""
+    """Run to the end in one superstep, in which workers synchronise only to detect termination. A run that restarts
+    from better numbers (`FreeRounds.begin_next_stage`) takes several. For `local_rounds`, see `FreeRounds`."""
     yield from rounds.begin()
     state, goes_on = rounds.states[0], True
     free_rounds = state.free_rounds if isinstance(state, LocalState) else FreeRounds

@@ -1,6 +1,6 @@
-"""Local rounds without a common clock: each partition of a worker merges mail whenever it comes, goes on at its own
-pace, and waits for nobody. `engines/local_methods/free_local_rounds.py` and `block_descent.py` replace what a partition
-does in a local round."""
+"""Local rounds without a common clock: each partition of a worker merges mail whenever it arrives and proceeds at its
+own pace, without waiting for the others. `engines/local_methods/free_local_rounds.py` and `block_descent.py` override
+what a partition does in a local round."""
 
 from __future__ import annotations
 
@@ -18,22 +18,20 @@ from dgraph.tables.vertex_lists import NO_VERTICES
 from dgraph.vertex_state.partition_state import PartitionState
 from dgraph.vertex_state.sweeps import can_sweep, sweep
 
-LONGEST_SLEEP = (
-    0.05  # seconds that a worker at rest sleeps, if nothing wakes it, until it looks whether the run has failed
-)
-UNLIMITED = 1 << 62  # steps: to the local fixed point
+LONGEST_SLEEP = 0.05  # seconds after which an idle worker wakes up by itself to check whether the run has failed
+UNLIMITED = 1 << 62  # as a number of steps: run to the local fixed point
 
 
 @dataclass
 class Clock:
-    """Measures how long a partition is busy, waits although it has something to do, or is idle."""
+    """Measures how long a partition is busy, has work but waits, or is idle."""
 
     since: float  # when its last local round ended
-    ready: float | None  # since when it has something to do
+    ready: float | None  # the time since which it has had something to do
 
     def round(self, begun: float, ended: float, more: bool) -> dict[str, float]:
-        """The seconds of each kind since the last local round ended; `more`: the partition still has something to
-        do."""
+        """The busy, idle and waiting seconds since the last local round ended. `more` says whether the partition still
+        has something to do."""
         ready = begun if self.ready is None else max(self.ready, self.since)
         seconds = {"busy": ended - begun, "idle": ready - self.since, "wait": begun - ready}
         self.since, self.ready = ended, ended if more else None
@@ -41,9 +39,9 @@ class Clock:
 
 
 class FreeRounds:
-    """The partitions of one worker, from the first local round to the end of the run. `local_rounds`: how many steps a
-    partition takes before it tells others; None: to its local fixed point, or one where messages do not merge like
-    minima."""
+    """The partitions of one worker, from the first local round to the end of the run. `local_rounds` is the number of
+    steps that a partition takes before it sends to others. With None, it runs to its local fixed point, or takes one
+    step if messages do not merge like minima."""
 
     def __init__(self, rounds: Rounds, local_rounds: int | None = None):
         self.rounds, self.phase = rounds, rounds.phase
@@ -52,13 +50,13 @@ class FreeRounds:
         self.exchange = rounds.states[0].post.exchange
         self.mail = self.exchange.free
         self.limit = local_rounds or (UNLIMITED if self.phase.idempotent else 1)
-        self.steps: defaultdict[int, int] = defaultdict(int)  # that each partition has taken
+        self.steps: defaultdict[int, int] = defaultdict(int)  # how many steps each partition has taken
         self.sweeps = all(map(can_sweep, self.states))
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
         self.came: dict[int, dict[int, list[Buffer]]] = defaultdict(lambda: defaultdict(list))
-        self.first = rounds.round  # local rounds are counted from there: from a checkpoint, or from nothing
-        self.worked = now = time.perf_counter()  # when anything was last done here
-        self.ended = 0.0  # when the end was known here
+        self.first = rounds.round  # local rounds are counted from here, which is 0 unless resuming from a checkpoint
+        self.worked = now = time.perf_counter()  # when this worker last did any work
+        self.ended = 0.0  # when this worker learned that the run has ended
         self.clocks = {one.partition.index: Clock(now, now if self.waiting(one) else None) for one in self.states}
         self.rows: dict[int, list[dict]] = {state.partition.index: [] for state in self.states}
         for state in self.states:
@@ -69,7 +67,7 @@ class FreeRounds:
             self.send_on()
 
     def to_the_end(self) -> None:
-        """Take local rounds until the end of the run has been found. Called by the engine."""
+        """Take local rounds until the run is found to have ended. Called by the engine."""
         while not self.over:
             if self.standstill is not None:
                 self.standstill.look()
@@ -81,12 +79,12 @@ class FreeRounds:
 
     @property
     def over(self) -> bool:
-        """Whether the run has ended, and the workers that learn this from here have been told."""
+        """Whether the run has ended, and this worker has passed that on to the workers that learn it from here."""
         return self.end.over and not self.mail.under_way
 
     def receive(self) -> int:
-        """Take in what has come, mail before notes, because a note may be about mail. Returns the number of the latest
-        news."""
+        """Take in what has arrived, mail before notes, because a note may be about mail. Returns the inbox's event
+        count from before."""
         news = self.mail.inbox.events
         buffers, notes = self.mail.inbox.take()
         now = time.perf_counter()
@@ -100,8 +98,8 @@ class FreeRounds:
         return news
 
     def local_round(self) -> bool:
-        """Give each partition with something to do one local round, on the mail that has come until its turn. Returns
-        whether there is reason to come back at once."""
+        """Give each partition with something to do one local round, on the mail that has arrived by its turn. Returns
+        whether to call again immediately."""
         found = False
         for state in self.states:
             self.receive()
@@ -116,19 +114,19 @@ class FreeRounds:
         return found or any(self.came.values())
 
     def merge(self, state: PartitionState, came: dict[int, list[Buffer]]) -> None:
-        """Merge mail, at most one buffer of each sender at a time: a later buffer would overwrite an earlier one."""
+        """Merge mail, one buffer per sender at a time at most, since a later buffer would overwrite an earlier one."""
         while any(came.values()):
             state.post.use_free_mail([(sender, buffers.pop(0)) for sender, buffers in came.items() if buffers])
             self.hear(state)
 
-    # -- what a partition does; subclasses do it otherwise -------------------------------------------------------------
+    # -- what a partition does; subclasses override this ---------------------------------------------------------------
 
     def waiting(self, state: PartitionState) -> int:
-        """How many vertices have something to do, or to tell other partitions."""
+        """How many vertices have something to do, or to send to other partitions."""
         return state.waiting
 
     def goes_on(self, state: PartitionState) -> bool:
-        """Whether the partition works now, or first waits for mail."""
+        """Whether the partition works now rather than waiting for mail first."""
         return bool(self.waiting(state)) and not self.mail.crowded
 
     def hear(self, state: PartitionState) -> None:
@@ -140,10 +138,10 @@ class FreeRounds:
             state.cross(self.phase)
 
     def advance(self, state: PartitionState) -> int:
-        """Take steps here, then tell others what they must know. Returns the number of steps."""
+        """Take steps locally, then send what other partitions need. Returns the number of steps."""
         steps = 0
         while steps < self.limit and len(state.ready()):
-            self.exchange.check()  # a local fixed point may be far away, and the run stopped
+            self.exchange.check()  # the local fixed point may be far away, and the run may have been stopped
             self.be_patient(state, steps)
             if self.sweeps:
                 sweep(state, self.phase)
@@ -164,7 +162,7 @@ class FreeRounds:
             self.rounds.patience.check(self.steps[state.partition.index] + steps)
 
     def send(self, state: PartitionState) -> None:
-        """Send what the vertices that have fired have to send."""
+        """Send the messages of the vertices that have fired."""
         state.broadcast(self.phase, self.senders, self.targets)
         state.cross(self.phase)
 
@@ -175,13 +173,13 @@ class FreeRounds:
         self.mail.post()
 
     def fire(self, state: PartitionState) -> None:
-        """For a checkpoint: fire the vertices with news, but do not send yet."""
+        """Prepare for a checkpoint: fire the vertices with news, but do not send yet."""
         state.frontier.send(NO_VERTICES)
         if len(state.ready()):
             state.fire(self.phase)
 
     def send_on(self) -> None:
-        """Go on after a checkpoint, or from one: those vertices send that had fired for it."""
+        """Continue after a checkpoint, or resume from one: send for the vertices that fired in preparation for it."""
         for state in self.states:
             if len(state.frontier.senders):
                 self.send(state)
@@ -199,8 +197,8 @@ class FreeRounds:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def rest(self, news: int) -> None:
-        """Nothing to do here: vote for the end once all that was sent has been received, and sleep until more
-        `news`."""
+        """Wait, because there is nothing to do: vote for the end once everything sent has been received, and sleep
+        until the inbox's event count differs from `news`."""
         if not self.end.over and self.idle and self.mail.at_rest and self.mail.inbox.empty:
             self.tell(self.end.rest())
         if self.end.over and not self.ended:
@@ -210,29 +208,29 @@ class FreeRounds:
 
     @property
     def idle(self) -> bool:
-        """Whether no partition here has anything to do."""
+        """Whether no partition of this worker has anything to do."""
         return not any(self.waiting(state) for state in self.states)
 
     @property
     def pause(self) -> float:
-        """For how many seconds to sleep at most."""
+        """The maximum number of seconds to sleep."""
         return LONGEST_SLEEP
 
     def begin_next_stage(self) -> bool:
-        """Whether the run begins anew from the global values that it has found; asked by the engine."""
+        """Whether the run restarts from the global values that it has computed; called by the engine."""
         return False
 
     def learn(self, notes: list[Note]) -> None:
-        """Take in what others have noted about the end."""
+        """Take in notes from other workers about the end of the run."""
         self.tell([answer for note in notes for answer in self.end.receive(note)])
 
     def tell(self, notes: Notes) -> None:
-        """Send notes to other workers, all for one worker in one packet: each costs half a millisecond."""
+        """Send notes to other workers, one packet per worker, because each packet costs half a millisecond."""
         for peer in {peer for peer, _ in notes}:
             self.mail.note(peer, *(note for whom, note in notes if whom == peer))
 
     def report(self, state: PartitionState, begun: float, steps: int) -> None:
-        """Note the report's row of a local round."""
+        """Record a local round as a row of the report."""
         part, self.worked = state.partition.index, time.perf_counter()
         self.steps[part] += steps
         self.be_patient(state)
@@ -243,7 +241,7 @@ class FreeRounds:
         rows.append(row | self.columns(state))
 
     def close(self) -> None:
-        """Hand the rows to the log, with what came after the last local rounds and how long it took to find the end."""
+        """Pass the rows to the log, with the idle time after the last local round and the time to detect the end."""
         now = time.perf_counter()
         for state in self.states:
             rows = self.rows[state.partition.index]

@@ -1,5 +1,5 @@
-"""Gather, apply, scatter order: a round is merge, apply, send. Whether a round was the last is learned while the
-messages of the next one travel: so a round waits for other workers once, and the last messages are sent in vain."""
+"""Gather, apply, scatter order: a round is merge, apply, send. Workers learn whether a round was the last while the
+messages of the next one travel, so each round waits for other workers only once, and the last messages are wasted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dgraph.engines.rounds import Rounds, Superstep
 
 
 def gas(rounds: Rounds) -> Superstep:
-    """Run to the end. Where a stage yields, it waits for the mail of all other workers."""
+    """Run to the end. A stage that yields waits for the mail of all other workers."""
     yield from rounds.begin()
     yield from rounds.send()
     while not rounds.done:

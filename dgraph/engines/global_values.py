@@ -1,8 +1,7 @@
-"""The global values of a program on one worker: folded over the vertices here, then merged with other workers'
-values.
+"""The global values of a program on one worker: folded over its vertices, then merged with those of other workers.
 
-Sums of floats can be made exact, so that they do not depend on their order: they are added as whole multiples of the
-smallest float, and rounded once at the end."""
+Sums of floats can be made exact, so that they do not depend on the order of addition: floats are added as integer
+multiples of the smallest float, and the sum is rounded once at the end."""
 
 from __future__ import annotations
 
@@ -18,11 +17,11 @@ from dgraph.programs.kernel_names import field_name
 from dgraph.programs.monoid import SUM
 from dgraph.vertex_state.partition_state import PartitionState
 
-UNIT = 1074  # every float is a whole multiple of 2 ** -1074
+UNIT = 1074  # every float is an integer multiple of 2 ** -1074
 
 
 class ExactSum:
-    """Adds floats without rounding. Infinities and NaN are added apart, and win."""
+    """Adds floats without rounding. Infinities and NaN are added separately, and take precedence."""
 
     __slots__ = ("total", "unbounded")
 
@@ -41,7 +40,7 @@ class ExactSum:
         return both
 
     def __float__(self) -> float:
-        """The float nearest to the sum; infinite where it is larger than all of them."""
+        """The float nearest to the sum, or an infinity if the sum exceeds the range of floats."""
         if self.unbounded:
             return self.unbounded
         try:
@@ -57,18 +56,18 @@ def exact_sums(analysis: Analysis) -> list[str]:
 
 
 class GlobalValues:
-    """`values` are those that all workers know, and that kernels read; `folded` waits to be told."""
+    """The global values on one worker. All workers know `values`, which kernels read; `folded` is yet to be shared."""
 
     def __init__(self, states: Sequence[PartitionState], recipe: Recipe):
         self.states, self.recipe = states, recipe
         self.fields = {name: field for name, (field, _) in recipe.analysis.globals.items()}
         self.values = {name: field.identity for name, field in self.fields.items()}
-        self.folded: list[tuple[str, Any]] = []  # here, since workers last told each other
-        self.unshared = False  # whether workers have yet to tell what they folded; one without vertices has not
+        self.folded: list[tuple[str, Any]] = []  # what this worker folded since the last exchange
+        self.unshared = False  # whether workers have folded values to share; a worker without vertices has none
         self.exact_names = exact_sums(recipe.analysis) if states[0].round_options.deterministic else []
 
     def fold(self, names: Sequence[str], parts: Sequence[tuple]) -> None:
-        """Note what the vertices here fold to: each of `parts` has a value for each of `names`."""
+        """Record what the vertices here fold to. Each of `parts` has a value for each of `names`."""
         self.unshared |= bool(names)
         found = [pair for values in parts for pair in zip(names, values, strict=True)]
         exactly = [name for name in names if name in self.exact_names]
@@ -85,7 +84,7 @@ class GlobalValues:
         self.put({name: float(value) if isinstance(value, ExactSum) else value for name, value in merged.items()})
 
     def put(self, values: Mapping[str, Any]) -> None:
-        """Set values that all workers know; nothing is left to be told. Whole numbers are of their type: they wrap."""
+        """Set values that all workers know, so that none is left to share. Integers wrap around in their type."""
         values = {name: wrap_integer(value, self.fields[name].dtype) for name, value in values.items()}
         self.values |= values
         self.folded, self.unshared = [], False
@@ -99,7 +98,7 @@ class GlobalValues:
 
 
 def wrap_integer(value: Any, dtype: np.dtype) -> Any:
-    """A whole number as its type has it, which kernels take; other values as they are."""
+    """An integer wrapped around to fit its type, as kernels expect; other values unchanged."""
     if dtype.kind != "i":
         return value
     span = 1 << (8 * dtype.itemsize)

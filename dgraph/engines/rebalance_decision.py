@@ -1,5 +1,5 @@
-"""When edges move between supersteps: workers tell how long their partitions took, and all come to the same decision.
-After GX-Plug's first lemma on balance (Zou et al. 2022), with capacities that the run itself measures."""
+"""Decides when edges move between supersteps: workers share how long their partitions took, and all reach the same
+decision. It follows GX-Plug's first lemma on balance (Zou et al. 2022), with capacities measured by the run itself."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from dgraph.partition.balance import WorkerLoad, better_split
 from dgraph.vertex_state.partition_state import PartitionState
 
-WARMUP_ROUNDS = 2  # rounds whose time is not that of others: kernels are compiled, daemons start
+WARMUP_ROUNDS = 2  # rounds that are not representative, because kernels are compiled and daemons start
 MIN_MEASURED_ROUNDS = 3  # rounds before a measurement counts
-MIN_SAVING = 0.05  # of the slowest worker's time: what is less may be noise
+MIN_SAVING = 0.05  # as a share of the slowest worker's time; a smaller saving may be noise
 
 
 class RebalanceDecision:
-    """One worker's part. `cost`: the seconds that a move takes; `since`: the round of the last move."""
+    """One worker's part in the decision. A move takes `cost` seconds; `since` is the round of the last move."""
 
     def __init__(self, states: Sequence[PartitionState], cost: float, since: int):
         self.states, self.cost, self.since = states, cost, since
@@ -24,7 +24,7 @@ class RebalanceDecision:
         self.loads: list[WorkerLoad] = []
 
     def tell(self, rows: list[dict[str, Any]]) -> WorkerLoad:
-        """The load of the partitions here, from the rows of the report."""
+        """The load of this worker's partitions, from the rows of the report."""
         for row in rows[self.read :]:
             if row["superstep"] > self.since + WARMUP_ROUNDS:
                 self.edges += row["edges"]
@@ -33,9 +33,9 @@ class RebalanceDecision:
         return WorkerLoad(len(self.states), self.held, self.edges, self.seconds)
 
     def shares(self, round: int, limit: int | None) -> list[float]:
-        """The share of the edges that each partition should have, if moving now costs less than going on; else none. A
-        run without a limit of rounds is taken to be halfway through."""
-        measured = round - 1 - self.since - WARMUP_ROUNDS  # what was told was told before this round
+        """The share of the edges that each partition should have, or an empty list if moving them now does not pay. A
+        run without a limit on rounds is assumed to be halfway through."""
+        measured = round - 1 - self.since - WARMUP_ROUNDS  # the loads were shared before this round
         if measured < MIN_MEASURED_ROUNDS or not all(load.edges and load.seconds and load.size for load in self.loads):
             return []
         split, saved = better_split(self.loads)

@@ -1,8 +1,8 @@
-"""The stages of a round over all partitions of one worker, of which engines are made, and what workers agree on.
+"""The stages of a round over all partitions of one worker, from which engines are composed, and what workers agree on.
 
-A stage that needs other workers is a generator: it yields what this worker has to tell (`Rounds.tell`), and is sent
-what all workers have told. All workers pass through the same stages in the same order, because each decision depends
-only on what all of them know.
+A stage that needs other workers is a generator: it yields this worker's report (`Rounds.tell`), and is sent the reports
+of all workers. All workers pass through the same stages in the same order, because each decision depends only on what
+all of them know.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROXY_SIDES = {
     "out": ("out", "in"),
     "in": ("in", "out"),
     "both": ("any", "any"),
-}  # proxies that send, and that are sent to
+}  # the side of proxies that send, and the side of those that receive
 PATIENCE = 16  # rounds before it pays to compute how far vertices are from other partitions
 
 
@@ -43,12 +43,12 @@ class Rounds:
         recipe: Recipe,
         *,
         directed: bool,
-        alone: bool,  # no other worker takes part
+        alone: bool,  # whether no other worker takes part
         limit: int | None,
-        patience: Patience | None,  # for a program without a bound of its own
+        patience: Patience | None,  # for a program that sets no bound itself
         keeper: CheckpointKeeper | None,
         rebalance: RebalanceDecision | None,
-        resume: Callable[[Rounds], None] | None,  # once states have begun, puts the run where an earlier one was
+        resume: Callable[[Rounds], None] | None,  # called after states have begun, to restore an earlier run
     ):
         self.states, self.analysis = states, recipe.analysis
         self.directed, self.alone, self.limit = directed, alone, limit
@@ -57,15 +57,15 @@ class Rounds:
         self.round, self.done, self.patience = 0, False, patience
         self.agreed = 0  # the last round whose end all workers know
         self.seeded = not self.analysis.synchronous  # the messages of round 1 exist before anything is sent
-        self.waiting = 0  # how many vertices here have something to do, or to tell
+        self.waiting = 0  # how many vertices of this worker have something to do or to send
         self.proxies = {"in": False, "out": False}  # whether any partition has proxies on this side
         self.globals = GlobalValues(states, recipe)
         self.ahead = LookAhead(states, self.analysis, limit)
         self.log = ReportRows(states)
         self.keeper, self.rebalance, self.resume = keeper, rebalance, resume
         self.overdue = self.keeps = False  # whether a checkpoint is overdue on some worker, and due now on all
-        self.better: list[float] = []  # shares of the edges to which it now pays to move them
-        self.shares: list[float] = []  # those to which they do move before the run goes on; empty: they stay
+        self.better: list[float] = []  # the shares of edges per partition that are now worth moving to
+        self.shares: list[float] = []  # the shares to move to before the run continues; empty if edges stay
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
@@ -75,7 +75,7 @@ class Rounds:
         copies = any(phase.sends_copies for phase in phases)
         if reads_degree:
             self._each(lambda state: state.count_degrees([phase.along for phase in phases]))
-        meets_in_send = self.seeded and self.resume is None  # else workers must learn now which proxies there are
+        meets_in_send = self.seeded and self.resume is None  # if not, workers must learn now which proxies exist
         if self.several and (reads_degree or copies or not meets_in_send):
             yield from self.share()
             if reads_degree:
@@ -149,14 +149,15 @@ class Rounds:
         self._each(lambda state: state.prepare_round(last, self.round))
         names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
         self._fold("conclude", names)
-        if self.globals.unshared:  # these, or those of a last round that no worker waited for
+        if self.globals.unshared:  # true for these, or for values of a last round that no worker waited for
             if self.alone:
                 self.learn([self.tell()])
             else:
                 yield from self.share()
 
     def count_round(self, idle: bool = False) -> None:
-        """Count a round that is done, of a run that may never end. It was `idle` if nothing is left to send here."""
+        """Count a completed round towards the limits of a run that may never end. A round was `idle` if it left nothing
+        to send here."""
         self.round += 1
         if self.patience is not None:
             self.patience.check(self.round, idle)
@@ -174,7 +175,7 @@ class Rounds:
             return
         self.ahead.look(phase, self.round)
         self._each(lambda state: state.emit(phase))
-        tells = bool(phase.broadcast) or not self.analysis.synchronous  # what vertices send, or only that they do
+        tells = bool(phase.broadcast) or not self.analysis.synchronous  # what vertices send, or just that they do
         broadcasts = (tells and self._any(senders)) or (bool(phase.target_broadcast) and self._any(targets))
         reduces = self._any(targets) and not self.whole
         if broadcasts:
@@ -212,12 +213,12 @@ class Rounds:
         return self.analysis.synchronous if stop is None else bool(stop.names_of("global"))
 
     def share(self) -> Superstep:
-        """Tell all workers and learn from them. Afterwards, mail that was sent before has arrived."""
+        """Exchange reports with all workers. Afterwards, all mail sent before has arrived."""
         self.log.exchanges += 1
         self.learn((yield self.tell()))
 
     def tell(self) -> StepReport:
-        """What this worker tells all others. `learn` receives one such report from each worker."""
+        """The report of this worker to all others. `learn` receives one such report from each worker."""
         return {
             "waiting": self.waiting,
             "changed": sum(int(count) for state in self.states for count in state.changed),
@@ -248,7 +249,7 @@ class Rounds:
             self.done = True
             self.ahead.end(self)
 
-    # -- between two rounds, when no mail is under way -----------------------------------------------------------------
+    # -- between two rounds, when no mail is in transit ----------------------------------------------------------------
 
     def is_due(self) -> bool:
         """Whether to make a checkpoint or to move edges now; all workers decide the same. Before a checkpoint, wait
@@ -277,12 +278,12 @@ class Rounds:
 
     @property
     def turn_ends(self) -> bool:
-        """Whether the last round had the program's last phase."""
+        """Whether the last round ran the program's last phase."""
         return self.round % len(self.analysis.phases) == 0
 
     def sides(self, phase: PhaseAnalysis) -> tuple[str, str]:
         """The sides of proxies (see `ProxyMail`) to which masters send, and to which messages are sent. With lazy
-        upload masters send only to proxies that will send on."""
+        upload, masters send only to proxies that will pass values on."""
         senders, targets = PROXY_SIDES[phase.along if self.directed else "out"]
         return (senders if self.lazy else "any"), targets
 
@@ -303,7 +304,7 @@ class Rounds:
 
 
 class LookAhead:
-    """Skips exchanges where messages stay within partitions: during an exchange workers agree on how many such rounds
+    """Skips exchanges where messages stay within partitions. During an exchange, workers agree on how many such rounds
     follow, and then take these without waiting for each other (GX-Plug's synchronisation skipping, Zou et al. 2022).
 
     `quiet` is the number of rounds left until the next exchange. If the run ends in one of them, or because what was
@@ -312,18 +313,18 @@ class LookAhead:
 
     def __init__(self, states: Sequence[PartitionState], analysis: Analysis, limit: int | None):
         one, self.states, self.limit = states[0], states, limit
-        # whether exchanges can be skipped at all: only if what vertices do depends on their own messages alone
+        # exchanges can be skipped only if what vertices do depends on their own messages alone
         self.on = one.lists_senders and one.round_options.looks_ahead and one.partition.parts > 1
         self.on &= analysis.stop is None and not analysis.globals_each_round and len(analysis.phases) == 1
         self.counts = one.lists_senders  # whether every vertex with something to do fires
         self.seen = 0  # how many rounds, starting with this one, affect no other worker as far as is known here
         self.agreed = self.quiet = 0  # how many affect no other worker as all know, and how many of these are left
-        self.last = 0  # the last round in which a vertex has fired, as far as is known here,
-        self.fired = 0  # and how many vertices had fired by then
+        self.last = 0  # the last round in which a vertex has fired, as far as this worker knows
+        self.fired = 0  # how many vertices had fired by then
 
     def look(self, phase: PhaseAnalysis, round: int) -> None:
-        """Count the quiet rounds that this worker sees ahead, before the exchange that follows `round`. At most as many
-        as there were rounds, so that a run that ends meanwhile has wasted little."""
+        """Count the quiet rounds that this worker sees ahead, before the exchange that follows `round`. The count is at
+        most the number of past rounds, so that a run that ends meanwhile wastes little."""
         if self.on and round >= PATIENCE:
             most = round if self.limit is None else min(round, self.limit - round - 1)
             self.seen = min(most, *(self._quiet_rounds(state, phase) for state in self.states))
@@ -343,10 +344,10 @@ class LookAhead:
         self.quiet = self.agreed
 
     def fired_in(self, round: int) -> None:
-        """Count a round that is done."""
+        """Count a completed round."""
         self.quiet = max(0, self.quiet - 1)
         if self.quiet:
-            self.states[0].post.exchange.check()  # there may be thousands of quiet rounds after the run was stopped
+            self.states[0].post.exchange.check()  # the run may be stopped during thousands of quiet rounds
         fired = sum(state.total["fired"] for state in self.states)
         if fired > self.fired:
             self.fired, self.last = fired, round
@@ -360,18 +361,18 @@ class LookAhead:
 
 class ReportRows:
     """The rows of the report: what the partitions of one worker did, and how long it took. `each` measures work on the
-    partitions, and `close` makes rows of that."""
+    partitions, and `close` turns the measurements into rows."""
 
     def __init__(self, states: Sequence[PartitionState]):
         self.states = states
         self.rows: list[dict[str, Any]] = []
-        self.exchanges = 0  # since the last row
+        self.exchanges = 0  # exchanges since the last row
         self.found_end_in: float | None = None  # seconds from the last work here to the end of an asynchronous run
         self._opened, self._busy = time.perf_counter(), [0.0] * len(states)
 
     def each(self, items: Sequence[S], work: Callable[[S], T]) -> list[T]:
-        """Call `work` with each item, of which there is one per partition; returns the answers. Time in which a
-        partition waits for mail does not count as busy."""
+        """Call `work` with each item, one per partition, and return the results. Time in which a partition waits for
+        mail does not count as busy."""
         answers = []
         for i, (state, item) in enumerate(zip(self.states, items, strict=True)):
             begun, waited = time.perf_counter(), state.post.waited
@@ -380,7 +381,7 @@ class ReportRows:
         return answers
 
     def close(self, round: int, more: Sequence[dict[str, Any]] | None = None) -> None:
-        """Add a row for each partition: what it did since the last row, and its columns of `more`."""
+        """Add a row for each partition, with what it did since the last row, and its columns from `more`."""
         now = time.perf_counter()
         for i, state in enumerate(self.states):
             row = {"superstep": round, "partition": state.partition.index, **state.counted()}

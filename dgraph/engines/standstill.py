@@ -1,12 +1,12 @@
-"""Checkpoints of an asynchronous run: for a moment no vertex fires, until all that was sent has been merged.
+"""Checkpoints of an asynchronous run: no vertex fires until everything sent has been merged.
 
-When a checkpoint is due the first worker tells the others. Every worker goes on merging mail, and passing on what its
-proxies have gathered. Again and again all workers add up, in a sum for which everybody waits, how many messages they
-have sent, and how many they had received when they last merged. No worker sends while they add, so equal sums mean that
-nothing is on its way: all news is in the inboxes of the vertices' owners. Vertices with news then fire, without sending
-yet (in block descent they stay in the queue). This is the moment between two rounds in which `checkpoint/keeper.py`
-copies what matters. No worker can end before: the first one does not ask for a checkpoint while its vote is for the end
-of the run, and from then on nobody votes.
+When a checkpoint is due, the first worker notifies the others. Every worker continues to merge mail and to pass on what
+its proxies have gathered. Repeatedly, all workers compute two blocking sums: how many messages they have sent, and how
+many they had received when they last merged. No worker sends while they add, so equal sums mean that nothing is in
+transit and all news is in the inboxes of the vertices' owners. Vertices with news then fire, without sending yet (in
+block descent they stay in the queue). This corresponds to the moment between two rounds, in which
+`checkpoint/keeper.py` copies what matters. No worker can end before that, because the first worker does not ask for a
+checkpoint while its vote is for the end of the run, and from then on no worker votes.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class HaltNote(NamedTuple):
 
 
 class Standstill:
-    """One worker's part; `free` are the local rounds that it interrupts."""
+    """One worker's part in a standstill. `free` is the local rounds that it interrupts."""
 
     def __init__(self, free: FreeRounds, keeper: CheckpointKeeper):
         self.free, self.keeper = free, keeper
         self.asked = 0  # the number of a checkpoint that the first worker has asked for
-        self.held: list[Any] | None = None  # notes on the end of the run that have come meanwhile
+        self.held: list[Any] | None = None  # notes about the end of the run that arrive during a checkpoint
 
     def takes(self, note: Any) -> bool:
-        """Whether a note asks for a checkpoint, or must wait until a checkpoint has been made; other notes are about
-        the end."""
+        """Whether to withhold a note from termination detection: it asks for a checkpoint, or it is about the end of
+        the run and must wait until the current checkpoint has been made."""
         if isinstance(note, HaltNote):
             self.asked = note.number
         elif self.held is not None:
@@ -71,7 +71,7 @@ class Standstill:
         free.send_on()
 
     def _under_way(self) -> bool:
-        """Merge and pass on what has come; returns whether anything is still on its way, anywhere."""
+        """Merge and pass on what has arrived; returns whether anything is still in transit on any worker."""
         free, mail = self.free, self.free.mail
         received = sum(mail.inbox.received.values())
         news = free.receive()

@@ -1,6 +1,6 @@
-"""Messages between partitions: numbered, and complete or an error. What they mean is up to `vertex_state/`.
+"""Messages between partitions, numbered so that a loss is an error. `vertex_state/` determines what they mean.
 
-`exchange.py` defines what a step may do with it, `mail.py` how buffers travel, and `encoding.py` what they contain.
-`local.py` and `dask.py` are the transports; the latter, with `run_registry.py`, alone needs distributed. What a client
-asks the scheduler is in `cluster/scheduler_calls.py`.
+`exchange.py` defines how a step uses the exchange, `mail.py` how buffers travel, and `encoding.py` what they contain.
+`local.py` and `dask.py` are the transports; only `dask.py` and `run_registry.py` need distributed. The calls of a
+client to the scheduler are in `cluster/scheduler_calls.py`.
 """

@@ -33,20 +33,20 @@ from dgraph.exchange.mail import Fragment, Packet, Route, Token
 from dgraph.exchange.run_registry import PLUGIN_NAME
 from dgraph.native.hosts import all_cores, own_cores, pin_to_cores
 
-PACKETS_IN_FLIGHT = 3  # packets under way to one peer
-WINDOW_BYTES = 64 << 20  # bytes under way from one worker; a sender that would exceed it waits
+PACKETS_IN_FLIGHT = 3  # packets in flight to one peer
+WINDOW_BYTES = 64 << 20  # bytes in flight from one worker; a sender that would exceed it waits
 IDLE_SECONDS = 10.0  # seconds without a run after which a worker returns free memory to the system
 DIRECT_PROTOCOLS = "ucx", "ucxx", "inproc"  # protocols that transfer GPU arrays without a copy through main memory
 POLL_INTERVAL = 0.2  # seconds between checks that the run has not been stopped
-ATTEMPTS = 3  # to deliver a packet; duplicates do no harm, because packets are numbered
+ATTEMPTS = 3  # attempts to deliver a packet; duplicates do no harm, because packets are numbered
 
-DEVICE_SERIALISERS = "cuda", "dask"  # serialisers for device arrays: of CuPy; of NumPy in the simulator
-SMALL_FRAGMENT = 64 << 10  # bytes: below this, copying a fragment is cheaper than a frame of its own
+DEVICE_SERIALISERS = "cuda", "dask"  # serialisers for device arrays: CuPy's, and NumPy's in the simulator
+SMALL_FRAGMENT = 64 << 10  # bytes: below this, copying a fragment is cheaper than a separate frame
 
 TRIM_SETTING = "MALLOC_TRIM_THRESHOLD_"
 NANNY_DEFAULT = "65536"  # Dask's nannies set it to this; any other value was chosen by a user
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # parameters of glibc's mallopt
-LARGE_ARRAY = 32 << 20  # bytes: arrays of this size or more get pages of their own; smaller ones reuse freed memory
+LARGE_ARRAY = 32 << 20  # bytes: arrays of this size or more get their own pages; smaller ones reuse freed memory
 KEPT_FREE = 64 << 20  # bytes: free memory at the end of a heap above this is returned to the system
 GLIBC_DEFAULT = 128 << 10
 
@@ -54,8 +54,8 @@ T = TypeVar("T")
 
 
 class DaskExchange(Exchange):
-    """One worker's end. Steps call it from their threads; `_start`, `_carry` and `_deliver` run on the worker's event
-    loop."""
+    """One worker's end of the exchange. Steps call it from their threads; `_start`, `_carry` and `_deliver` run on the
+    worker's event loop."""
 
     def __init__(self, route: Route, worker: int, plugin: ExchangeOnWorker, patience: float = PATIENCE):
         super().__init__(route, worker, patience)
@@ -82,7 +82,7 @@ class DaskExchange(Exchange):
         self._notify({"op": "dgraph-failed", "run": self.route.run, "reason": reason, "error": pickled})
 
     def send_token(self, token: Token) -> None:
-        """Send the client the token of a chunk's last step. It arrives earlier than the end of the task would."""
+        """Send the client the token of a chunk's last step. It arrives before Dask reports the end of the task."""
         notice = {"op": "dgraph-told", "run": self.route.run, "token": dumps(token)}
         self._notify({**notice, "last": bool(token.values.get("done"))})
 
@@ -93,7 +93,7 @@ class DaskExchange(Exchange):
             secede()
 
     def _window_full(self) -> None:
-        """Called while the window is full: the receiver may have no room until its own step gets a thread."""
+        """Handle a full window: the receiver may have no room until its own step gets a thread."""
         self.check()
         self.leave_thread()
 
@@ -117,14 +117,14 @@ class DaskExchange(Exchange):
             raise unreachable(self.route.workers[peer]) from error
 
     def fetch_piece(self, address: str, label: PieceLabel) -> bytes | None:
-        """A piece of a checkpoint from any worker; None if that worker is gone or does not have it."""
+        """A piece of a checkpoint from any worker, or None if that worker is gone or does not have it."""
         with suppress(OSError):
             return self._answer(self.plugin.worker.rpc(address).dgraph_fetch(label=tuple(label)))
         return None
 
     def _answer(self, question: Coroutine[Any, Any, T]) -> T:
-        """The result of a call. Raises as soon as the run is stopped: a call to a worker that has left would take half
-        a minute to fail."""
+        """The result of a call. Raises as soon as the run is stopped, because a call to a worker that has left would
+        take half a minute to fail."""
         answer = asyncio.run_coroutine_threadsafe(question, self.plugin.worker.loop.asyncio_loop)
         try:
             while not wait([answer], POLL_INTERVAL).done:
@@ -182,8 +182,8 @@ def unreachable(address: str) -> LostError:
 
 def pack(message: Packet) -> dict[str, Any]:
     """The arguments of the call that delivers a packet. Small fragments are joined in one frame, and large ones are
-    not copied. `Serialized` keeps Dask from compressing or splitting frames. Data on a device is left to distributed's
-    own serialisers for GPUs."""
+    not copied. `Serialized` keeps Dask from compressing or splitting frames. Distributed's GPU serialisers handle data
+    on a device."""
     host = [f for f in message.fragments if isinstance(f.data, np.ndarray)]
     device = [f for f in message.fragments if not isinstance(f.data, np.ndarray)]
     small = [f.data for f in host if f.data.nbytes < SMALL_FRAGMENT]
@@ -254,15 +254,15 @@ class ExchangeOnWorker(WorkerPlugin):
         close_agent(worker.address)
 
     def open(self, run: str, workers: list[str], homes: list[int], patience: float) -> bool:
-        """Join a run. All workers join before any of them takes a step, so mail never comes too early."""
+        """Join a run. All workers join before any of them takes a step, so mail never arrives too early."""
         self.heap.keep()
         route = Route(run, tuple(workers), tuple(homes))
         self.ends[run] = DaskExchange(route, workers.index(self.worker.address), self, patience)
         return True
 
     async def mail(self, **arguments: Any) -> bool:
-        """Take a packet in; return False if the run is unknown here. Free mail is answered only once there is room for
-        it."""
+        """Accept a packet; return False if the run is unknown here. The call for free mail returns only once there is
+        room for it."""
         end = self.ends.get(arguments["run"])
         if end is None:
             return False
@@ -327,11 +327,11 @@ def taking_part(run: str, address: str) -> Iterator[DaskExchange]:
         yield end
 
 
-# -- its memory --------------------------------------------------------------------------------------------------------
+# -- the worker's memory -----------------------------------------------------------------------------------------------
 
 
 class SendWindow:
-    """Bounds the bytes under way from this worker. A sender that waits for room calls `check` now and then, which may
+    """Bounds the bytes in flight from this worker. A sender that waits for room calls `check` now and then, which may
     raise, or free a thread for the step that makes room."""
 
     def __init__(self, limit: int):
@@ -352,7 +352,7 @@ class SendWindow:
 
 
 class Heap:
-    """The heap of glibc, which keeps freed memory while runs go on.
+    """The heap of glibc, which keeps freed memory while runs are in progress.
 
     With the setting of Dask's nannies, glibc takes every array of 128 KB or more from the system page by page, which is
     ten times as slow as writing to it, and up to a hundred times on a virtual machine. Nothing is changed where a user
@@ -365,7 +365,7 @@ class Heap:
         self._c = library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
 
     def keep(self) -> None:
-        """Reuse freed memory, also in the heaps of threads."""
+        """Reuse freed memory, including in the heaps of threads."""
         self._set({MMAP_THRESHOLD: LARGE_ARRAY, TRIM_THRESHOLD: KEPT_FREE, TOP_PAD: KEPT_FREE})
 
     def give_back(self) -> None:

@@ -1,10 +1,10 @@
-"""Encodes the changed values of a slice of proxies as one buffer: as dense, bitmask or index, whichever is smallest.
+"""Encodes the changed values of a slice of proxies as one buffer, using the smallest of three encodings.
 
 Values travel without ids: both ends hold the slice in the same order (by the address tables of a partition), so a
-position in the slice is address enough. Every encoding decodes to exactly the positions that changed.
+position in the slice is a sufficient address. Every encoding decodes to exactly the positions that changed.
 
 Layout, in blocks padded to 8 bytes:  header, one entry per field | positions (bits or integers) | values of each field
-The values may be on a device; what precedes them is in main memory even then, because the host reads it at both ends.
+The values may be on a device; even then, what precedes them is in main memory, because the host reads it at both ends.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ class Outbox:
 
 
 class Exchange(ABC):
-    """Thread-safe. A buffer that was sent belongs to the exchange: do not write to it again."""
+    """One worker's end of the exchange, which is thread-safe. A buffer that was sent belongs to the exchange, so do not
+    write to it again."""
 
     direct = False  # whether GPU arrays go from worker to worker without a copy through main memory
 
@@ -69,8 +70,8 @@ class Exchange(ABC):
 
     @abstractmethod
     def post(self, peer: int, message: Packet) -> None:
-        """Deliver a packet to a peer's mailbox. Blocks while too many bytes are under way. Free mail goes to the peer's
-        `FreeInbox`; when that has accepted it, the transport calls `free.confirm` here."""
+        """Deliver a packet to a peer's mailbox. Blocks while too many bytes are in flight. Free mail goes to the peer's
+        `FreeInbox`; once that has accepted it, the transport calls `free.confirm` here."""
 
     @abstractmethod
     def last_posted_step(self, peer: int) -> int:
@@ -78,7 +79,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def report(self, reason: str, error: BaseException) -> None:
-        """Tell all other workers that the run has failed, and why."""
+        """Notify all other workers that the run has failed, and why."""
 
     @abstractmethod
     def sum(self, values: list[float]) -> list[float]:
@@ -92,8 +93,8 @@ class Exchange(ABC):
         return home == self.worker or (self.direct and self.route.workers[home] in gpus)
 
     def leave_thread(self) -> None:  # noqa: B027  (without other tasks there is nothing to do)
-        """Called by a step that has to wait for long: give its thread to other tasks, since it may be waiting for one
-        of them."""
+        """Give this thread to other tasks. A step calls this before a long wait, since it may be waiting for one of
+        them."""
 
     def store_piece(self, peer: int, label: PieceLabel, parts: int, data: bytes) -> None:
         """Store a copy of a piece of a checkpoint in a peer's memory."""
@@ -169,7 +170,7 @@ class Exchange(ABC):
         return [token for _, token in sorted(self.mailbox.tokens(step).items())]
 
     def _await(self, step: int, tokens_from: set[int]) -> None:
-        """Wait for all mail of a step. Mail counts as lost if its sender says that it has posted everything, and
+        """Wait for all mail of a step. Mail counts as lost if its sender confirms that it has posted everything, and
         nothing more arrives for another `patience` seconds."""
         suspects: set[int] = set()
         while missing := self.mailbox.wait(step, tokens_from, self.patience):
@@ -197,7 +198,7 @@ class Exchange(ABC):
     # -- failing -------------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise RunError if the run has been stopped. Long steps call this now and then."""
+        """Raise RunError if the run has been stopped. Long steps call this regularly."""
         if self.mailbox.failure is not None:
             raise RunError(self.mailbox.failure)
 

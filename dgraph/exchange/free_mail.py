@@ -1,7 +1,8 @@
 """Free mail, which belongs to no step: asynchronous engines send it at any time and take whatever has arrived.
 
-A packet counts as received when its receiver has room for it; the receiver then confirms it to the sender. So a sender
-knows what is under way, and a slow receiver slows down its senders, which hold back later values and keep merging them.
+A packet counts as received when its receiver has room for it; the receiver then confirms it to the sender. A sender
+therefore knows what is in flight, and a slow receiver slows down its senders, which hold back later values and keep
+merging them.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ if TYPE_CHECKING:
 
 FREE = 1 << 61  # the step number of free mail: later than all others
 INBOX_BYTES = 32 << 20  # bytes not yet taken above which a receiver confirms no more packets
-PACKETS_AHEAD = 2  # packets under way to each peer: with more, values would be sent one by one instead of merged
-OUTGOING_BYTES = 32 << 20  # bytes under way from one worker above which it sends no more
+PACKETS_AHEAD = 2  # packets in flight to each peer: with more, values would be sent one by one instead of merged
+OUTGOING_BYTES = 32 << 20  # bytes in flight from one worker above which it sends no more
 
 Buffers = list[tuple[int, int, Buffer]]  # sending partition, receiving partition, bytes
 
 
 class FreeInbox:
-    """What has arrived at one worker. The transport delivers from its own thread."""
+    """The free mail that has arrived at one worker. The transport delivers from its own thread."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
         self.events = 0  # how often anything arrived here, or was confirmed by a peer
         self.received: Counter[int] = Counter()  # packets numbered without a gap, by sending worker
-        self._numbers: defaultdict[int, set[int]] = defaultdict(set)  # of packets that came ahead of a missing one
+        self._numbers: defaultdict[int, set[int]] = defaultdict(set)  # numbers of packets that overtook a missing one
         self._parts: defaultdict[tuple[int, int, int], list[Fragment]] = defaultdict(list)
         self._buffers: Buffers = []
         self._notes: list[Any] = []
@@ -68,7 +69,8 @@ class FreeInbox:
                 self._bytes += one.data.nbytes
 
     def take(self) -> tuple[Buffers, list[Any]]:
-        """All complete buffers, and all notes. What arrived before a note is taken before it or together with it."""
+        """All complete buffers, and all notes. Mail that arrived before a note is taken before it or together with
+        it."""
         with self.changed:
             buffers, notes, confirms = self._buffers, self._notes, self._unconfirmed
             self._buffers, self._notes, self._unconfirmed = [], [], []
@@ -102,11 +104,11 @@ class FreeMail:
 
     def __init__(self, exchange: Exchange):
         self.exchange, self.inbox = exchange, FreeInbox()
-        self.sent: Counter[int] = Counter()  # packets, by receiving worker
+        self.sent: Counter[int] = Counter()  # packets sent, by receiving worker
         self._buffers: Counter[tuple[int, int]] = Counter()
         self._waiting: defaultdict[int, list[Fragment]] = defaultdict(list)
         self._under_way: dict[tuple[int, int], Packet] = {}  # by receiving worker and number
-        self._bytes = 0  # under way
+        self._bytes = 0  # bytes in flight
         self._repeated = time.monotonic()
 
     def send(self, sender: int, receiver: int, buffer: Any) -> None:
@@ -133,7 +135,7 @@ class FreeMail:
 
     def note(self, peer: int, *notes: Any) -> None:
         """Send notes, which are small values for another worker's engine, in one packet. A worker can be at rest while
-        notes are under way."""
+        notes are in flight."""
         self._post(peer, [], Token(self.exchange.route.run, FREE, self.exchange.worker, (), {"notes": notes}))
 
     @property
@@ -149,7 +151,7 @@ class FreeMail:
 
     @property
     def crowded(self) -> bool:
-        """Whether so much is under way that further values should wait here, where they merge."""
+        """Whether so much is in flight that further values should wait here, where they merge."""
         return (
             len(self._under_way) > PACKETS_AHEAD * (len(self.exchange.route.workers) - 1)
             or self._bytes > OUTGOING_BYTES
@@ -157,12 +159,12 @@ class FreeMail:
 
     @property
     def busy(self) -> bool:
-        """Whether as many packets are under way as there are peers: a stricter limit than `crowded`."""
+        """Whether as many packets are in flight as there are peers, which is a stricter limit than `crowded`."""
         return len(self._under_way) >= max(1, len(self.exchange.route.workers) - 1)
 
     def wait(self, events: int, seconds: float) -> None:
         """Wait at most `seconds` for an event after the first `events`: mail arrives, or a peer confirms a packet.
-        Raises if the run has failed; sends packets again that have gone unconfirmed for too long."""
+        Raises if the run has failed; resends packets that have gone unconfirmed for too long."""
         with self.inbox.changed:
             timed_out = self.inbox.events == events and not self.inbox.changed.wait(seconds)
         if timed_out:

@@ -1,4 +1,4 @@
-"""The exchange between threads of one process: packets are handed over without a copy."""
+"""The exchange between threads of one process, which pass packets without a copy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dgraph.exchange.mail import Packet, Route
 
 
 class LocalExchange(Exchange):
-    """One thread's end. All ends of a run share `peers` and `sums`."""
+    """One thread's end of the exchange. All ends of a run share `peers` and `sums`."""
 
     def __init__(self, route: Route, worker: int, peers: list[LocalExchange], sums: Sums, patience: float):
         super().__init__(route, worker, patience)

@@ -17,7 +17,7 @@ import numpy as np
 from dgraph.errors import RunError
 
 FRAGMENT_BYTES = 4 << 20  # bytes: enough for full bandwidth; Dask serialises 10 MiB or more in a pool of one thread
-START_STEP = -1  # the step that creates the states: it has no mail, and its tokens carry no values
+START_STEP = -1  # the step that creates the states, which has no mail, and whose tokens carry no values
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ StepReport = dict[str, Any]  # what a worker tells all others after a step
 
 @dataclass(frozen=True)
 class Token:
-    """What a worker tells all others at the end of a step: how many packets it sent, and `values`."""
+    """A worker's message to all others at the end of a step: how many packets it sent, and `values`."""
 
     run: str
     step: int
@@ -48,18 +48,18 @@ class Token:
 
 
 class Fragment(NamedTuple):
-    """A piece of a buffer and its place there."""
+    """A piece of a buffer and its position in the buffer."""
 
     sender: int  # a partition, as is `receiver`
     receiver: int
-    number: int  # the buffer's, counted per sender, receiver and step
+    number: int  # the number of the buffer, counted per sender, receiver and step
     size: int  # bytes of the whole buffer
     start: int  # where this fragment begins in the buffer
     data: Any  # bytes: a NumPy array, or an array on a device
 
 
 class Packet(NamedTuple):
-    """What one worker sends to another in one message: fragments, and at the end of a step its token."""
+    """What one worker sends to another in one message: fragments, and at the end of a step also its token."""
 
     run: str
     step: int
@@ -124,7 +124,7 @@ def join(fragments: list[Fragment]) -> list[tuple[int, Buffer]]:
 
 @dataclass
 class Arrivals:
-    """What has arrived in one step, by sending worker; fragments are by receiving partition."""
+    """What has arrived in one step, by sending worker. Fragments are stored by receiving partition."""
 
     numbers: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # the packets' numbers
     announced: dict[int, int] = field(default_factory=dict)  # how many packets to expect

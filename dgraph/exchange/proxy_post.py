@@ -37,34 +37,34 @@ class ProxyMail:
     def __init__(self, exchange: Exchange, partition: Partition, direct: Container[int] = ()):
         self.exchange, self.partition, self.direct, self.step = exchange, partition, direct, 0
         self.arrays: VertexArrays = IN_PROCESS  # reads and copies values, wherever they are
-        self.buffers = self.bytes = 0  # sent so far
+        self.buffers = self.bytes = 0  # how much was sent so far
         self.waited = 0.0  # seconds spent waiting for mail
         self.free_buffers: list[tuple[int, Buffer]] | None = (
-            None  # set by `use_free_mail`; None: mail comes step by step
+            None  # set by `use_free_mail`; None if mail arrives step by step
         )
         self.peers = [q for q in range(partition.parts) if q != partition.index]
 
     def proxies(self, side: str, peer: int) -> slice:
-        """The local ids of proxies here, on a side, of vertices that `peer` owns."""
+        """The local ids of this partition's proxies on a side, for vertices that `peer` owns."""
         proxies = self.partition.proxies
         if side == "in":
             return proxies.reduce_slice(peer)
         return proxies.broadcast_slice(peer) if side == "out" else slice(*map(int, proxies.groups[peer, [0, 3]]))
 
     def masters(self, side: str, peer: int) -> np.ndarray:
-        """The vertices owned here that have a proxy on `peer` on a side, in the order of `peer`."""
+        """The vertices owned here that have a proxy in partition `peer` on a side, in the order of `peer`."""
         proxies = self.partition.proxies
         if side == "in":
             return proxies.masters_reduced_from(peer)
         return proxies.masters_broadcast_to(peer) if side == "out" else proxies.masters.get(peer, _NO_VERTICES)
 
     def has(self, side: str) -> bool:
-        """Whether any proxy here is on this side."""
+        """Whether this partition has any proxy on this side."""
         return any(s.stop > s.start for s in (self.proxies(side, peer) for peer in self.peers))
 
     def reduce(self, side: str, arrays: Sequence[Any], changed: Any) -> None:
-        """Send values of proxies to their masters. `changed` says which: a mask of local ids; or a list with one value
-        per array, so that rows which differ from it are sent, and possibly others; or None for all."""
+        """Send values of proxies to their masters. `changed` selects them: a mask of local ids; or a list with one
+        value per array, so that rows that differ from it are sent, and possibly others; or None for all."""
         for peer in self.peers:
             mine = self.proxies(side, peer)
             if mine.stop > mine.start:
@@ -85,7 +85,7 @@ class ProxyMail:
                 self._send(peer, tag, self._encoded(peer, mask, arrays, mine, exact))
 
     def collect(self, sides: Mapping[int, str]) -> Iterator[ReceivedValues]:
-        """Yield the values that arrived under some tags; `sides` has the side that takes part for each tag."""
+        """Yield the values that arrived under some tags; `sides` maps each tag to the side that takes part."""
         for tag, sender, positions, values in self.receive(sides):
             if tag == REDUCE:
                 yield ReceivedValues(tag, self.masters(sides[tag], sender)[positions], values)

@@ -37,9 +37,9 @@ class RunRecord:
     client: str
     keys: set[Any] = field(default_factory=set)  # the tasks that the client waits for
     over: bool = False  # whether these tokens are the last
-    reason: str | None = None  # why it failed
+    reason: str | None = None  # why the run failed
     error: bytes | None = None
-    tokens: dict[str, bytes] = field(default_factory=dict)  # by worker, those not yet passed to the client
+    tokens: dict[str, bytes] = field(default_factory=dict)  # by worker: tokens not yet passed to the client
     complete: asyncio.Event = field(default_factory=asyncio.Event)  # all tokens are here, or the run has stopped
     ended: asyncio.Event = field(default_factory=asyncio.Event)  # the run has ended or failed
     sums: dict[int, tuple[dict[str, list[float]], asyncio.Event]] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
     async def start(self, scheduler: Any) -> None:
         if PLUGIN_NAME in scheduler.plugins:  # another client has installed one
             return
-        # Before the first await, so that there is only one.
+        # Add the plugin before the first await, so that there is only one.
         scheduler.add_plugin(self, name=PLUGIN_NAME, idempotent=True)
         self.scheduler, self.ready = scheduler, asyncio.Event()
         self.runs: dict[str, RunRecord] = {}
@@ -104,7 +104,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
             )
 
     async def end(self, run: str, stop: str | None = None) -> tuple[str | None, bytes | None]:
-        """Delete a run here and on its workers; returns why it failed, if it did."""
+        """Delete a run here and on its workers; returns the reason for its failure, if it failed."""
         if stop is not None:
             self.fail(run, stop)
         if (ended := self.runs.pop(run, None)) is None:
@@ -116,8 +116,8 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return ended.reason, ended.error
 
     async def tokens(self, run: str) -> list[bytes] | str:
-        """Wait for the tokens of all workers at the end of a chunk; after the last ones the run ends. Returns a string
-        that says why if there are none, because Dask's server would log an exception."""
+        """Wait for the tokens of all workers at the end of a chunk; after the last ones the run ends. If there are
+        none, returns the reason as a string, because Dask's server would log an exception."""
         if reason := self._why_over(run):
             return reason
         record = self.runs[run]
@@ -131,10 +131,10 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return [tokens[worker] for worker in record.workers]
 
     async def lend(self, run: str) -> None:
-        """Give a run exclusive use of all its workers at once. It keeps them until it calls this again, and then other
-        runs go first.
+        """Give a run exclusive use of all its workers at once. The run keeps them until it calls this again, and then
+        other runs go first.
 
-        These are the locks of `distributed.MultiLock` on the workers' addresses, which XGBoost takes too.
+        It uses the locks of `distributed.MultiLock` on the workers' addresses, as XGBoost does.
         """
         self._release_locks(run)
         record, locks = self.runs[run], self.scheduler.extensions["multi_locks"]
@@ -151,8 +151,8 @@ class ExchangeOnScheduler(SchedulerPlugin):
             self._release_locks(run)
 
     async def sum(self, run: str, number: int, worker: str, values: list[float]) -> list[float] | str:
-        """The sums of the values of all workers, once all have called this; or a string that says why there are
-        none."""
+        """The sums of the values of all workers, once all have called this; or, if there are none, the reason as a
+        string."""
         if reason := self._why_over(run):
             return reason
         record = self.runs[run]
@@ -179,7 +179,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
     # -- called by the scheduler ---------------------------------------------------------------------------------------
 
     def receive_token(self, worker: str, run: str, token: bytes, last: bool) -> None:
-        """Called when a worker has come to the end of a chunk, or of the run."""
+        """Called when a worker has reached the end of a chunk, or of the run."""
         if run in self.runs:
             record = self.runs[run]
             record.tokens[worker] = token
@@ -215,8 +215,8 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return [worker for worker in workers if worker.address not in busy]
 
     def update_graph(self, scheduler: Any, *, keys: set[Any], **kwargs: Any) -> None:
-        """Note new tasks of a run. If it has failed in the meantime, cancel them: they are pinned to workers and would
-        wait forever."""
+        """Record new tasks of a run. If the run has failed in the meantime, cancel them, because tasks that are pinned
+        to workers would wait forever."""
         record = self.runs.get(run_of(next(iter(keys), None)))  # a graph has tasks of one run only
         if record is not None:
             record.keys = {old for old in record.keys if old in scheduler.tasks} | set(keys)
@@ -229,13 +229,13 @@ class ExchangeOnScheduler(SchedulerPlugin):
         return f"run {run} has ended" if record is None else record.reason or ""
 
     def _remember_results(self, record: RunRecord) -> None:
-        """Remember the results of a run that has ended: no task can compute them again."""
+        """Remember the results of a run that has ended, because no task can compute them again."""
         tasks = self.scheduler.tasks
         self.ended_results = {key for key in [*self.ended_results, *record.keys] if key in tasks}
 
     def _cancel_lost_results(self, reason: str) -> None:
-        """Cancel results that were lost with a worker, and all tasks that depend on them: Dask would wait for them
-        forever."""
+        """Cancel results that were lost with a worker, and all tasks that depend on them, because Dask would wait for
+        them forever."""
         gone, queue = set(), [self.scheduler.tasks[key] for key in self.ended_results if key in self.scheduler.tasks]
         while queue:
             task = queue.pop()

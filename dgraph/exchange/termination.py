@@ -3,7 +3,7 @@
 A worker is *at rest* when it has nothing to do and everything it ever sent has been received. Every worker votes once
 in each snapshot, when it is at rest and knows the outcome of the previous one. It votes yes if it has been at rest ever
 since its previous vote. If all vote yes, then all workers were at rest at one moment between the two snapshots and
-nothing was under way, so the run was over. Votes go up two trees of workers, whose roots exchange theirs, and outcomes
+nothing was in transit, so the run was over. Votes go up two trees of workers, whose roots exchange theirs, and outcomes
 go down, in any order of delivery. A snapshot takes 2 (workers - 1) notes.
 
     active ──rest──► idle ──vote no──► ready-1 ──vote yes──► ready-2 ──all yes──► terminated
@@ -27,7 +27,8 @@ class Status(Enum):
 
 
 class Note(NamedTuple):
-    """A vote of a worker and all below it, on its way up or across; or an outcome on its way down."""
+    """Either a vote of a worker and all workers below it, which travels up or across, or an outcome, which travels
+    down."""
 
     snapshot: int
     sender: int
@@ -39,18 +40,18 @@ Notes = list[tuple[int, Note]]  # each with its receiving worker
 
 @dataclass
 class Termination:
-    """One worker's part, without any transport: its methods are told what happens and return the notes to send."""
+    """One worker's part, independent of the transport: its methods are called on events and return notes to send."""
 
     worker: int
     workers: int
     status: Status = Status.ACTIVE
     voted: int = 0  # the last snapshot in which this worker has voted
-    ended: int = 0  # the last snapshot whose outcome it knows
+    ended: int = 0  # the last snapshot whose outcome this worker knows
     votes: defaultdict[int, dict[int, bool]] = field(default_factory=lambda: defaultdict(dict))  # by snapshot, worker
 
     @property
     def above(self) -> list[int]:
-        """The worker that receives the votes from here: the parent, or for a root the other root, if there is one."""
+        """The worker to which this one sends votes: its parent, or for a root the other root, if there is one."""
         if self.worker < ROOTS:
             return [root for root in range(min(ROOTS, self.workers)) if root != self.worker]
         return [(self.worker - ROOTS) // BRANCHES]
@@ -91,8 +92,8 @@ class Termination:
         return self._count(Note(self.voted, self.worker, ready))
 
     def _count(self, vote: Note) -> Notes:
-        """Pass the votes on once those from here and below are complete. A root that also has the other root's vote
-        knows the outcome."""
+        """Pass the votes on once those of this worker and its children are complete. A root that also has the other
+        root's vote knows the outcome."""
         snapshot = vote.snapshot
         if snapshot <= self.ended or vote.sender in self.votes[snapshot]:
             return []

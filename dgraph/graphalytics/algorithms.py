@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-UNREACHABLE = 2**63 - 1  # a BFS level
-# By the benchmark's name of an algorithm: the operation, its column of values, and the parameters for its arguments.
+UNREACHABLE = 2**63 - 1  # the BFS level of unreached vertices
+# The benchmark's name of an algorithm -> the operation, its column of values, and the parameters for its arguments.
 ALGORITHMS: dict[str, tuple[str, str, dict[str, str]]] = {
     "bfs": ("bfs", "distance", {"source": "source-vertex"}),
     "cdlp": ("cdlp", "label", {"max_iter": "max-iterations"}),
@@ -28,7 +28,7 @@ def run(graph: Any, algorithm: str, parameters: Mapping[str, Any], **options: An
     if algorithm == "pr":
         options["tol"] = 0  # run exactly num-iterations
     if algorithm == "lcc":
-        options.pop("engine", None)  # it is not a vertex program
+        options.pop("engine", None)  # lcc is not a vertex program
     return operation(graph, **{argument: parameters[one] for argument, one in arguments.items()}, **options)
 
 

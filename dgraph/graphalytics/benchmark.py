@@ -1,4 +1,4 @@
-"""Run data sets as the benchmark does: load once, repeat each algorithm, validate every output.
+"""Runs data sets as the benchmark does: load once, repeat each algorithm, validate every output.
 
 T_l is the time to load the graph into partitions, T_p the time of the algorithm, and T_m (makespan) the time of a whole
 job, from the call to the written output. EVPS = (vertices + edges) / T_p.

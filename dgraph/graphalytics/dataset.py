@@ -11,7 +11,7 @@ from dgraph.errors import FileError, OptionError
 from dgraph.io import paths
 from dgraph.io.text.graphalytics import read_properties
 
-PARAMETERS: dict[str, dict[str, Any]] = {  # by algorithm: the names of properties, and their types
+PARAMETERS: dict[str, dict[str, Any]] = {  # algorithm -> the names of its properties, and their types
     "bfs": {"source-vertex": int},
     "cdlp": {"max-iterations": int},
     "lcc": {},
@@ -23,7 +23,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {  # by algorithm: the names of properti
 
 @dataclass(frozen=True)
 class Dataset:
-    """`folder/name.properties` and the files that it lists."""
+    """A data set: `folder/name.properties` and the files that it lists."""
 
     folder: Path
     name: str

@@ -1,4 +1,4 @@
-"""Compare an output with the reference, by LDBC's rules or by stricter ones.
+"""Compares an output with the reference, by LDBC's rules or by stricter ones.
 
 LDBC: BFS and CDLP must be equal; WCC may name components differently; PR, LCC and SSSP may have a relative error of
 0.0001, and infinity equals only infinity. Strict: the relative error must be at most 1e-9. Either way the output must
@@ -57,7 +57,7 @@ def _matches(rule: str, values: np.ndarray, expected: np.ndarray, tolerance: flo
         return values == expected
     if rule == "epsilon":
         expected = expected.astype(float)
-        with np.errstate(invalid="ignore"):  # infinity - infinity
+        with np.errstate(invalid="ignore"):  # infinity minus infinity is NaN
             close = np.abs(values - expected) <= tolerance * np.abs(expected)
         return (values == expected) | (np.isfinite(expected) & close)
     name = pd.Series(values).groupby(expected).transform("first").to_numpy()  # each component has one name,
@@ -78,7 +78,7 @@ def read_values(path: str | os.PathLike, whole: bool) -> pd.DataFrame:
 
 
 def _column(path: str | os.PathLike, rows: list[tuple[int, list[str]]], place: int, kind: Any) -> np.ndarray:
-    """The numbers in one column. The error for one that is not a number has its line."""
+    """The numbers in one column. The error about a value that is not a number names its line."""
     try:
         return np.array([words[place] for _, words in rows], str).astype(kind)
     except (ValueError, OverflowError) as cause:

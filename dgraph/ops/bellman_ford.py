@@ -23,7 +23,7 @@ from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.paths.bellman_ford import cycle_of
 
 FIRST_ROUNDS = 16  # rounds before the first search for a negative cycle
-SHOWN = 20  # vertices of a cycle that an error lists
+SHOWN = 20  # the maximum number of vertices of a cycle that an error lists
 
 
 class BellmanFord(VertexProgram):
@@ -81,7 +81,7 @@ class LoweringNeighbour(VertexProgram):
 
 def with_negative_weights(graph: Graph, sources: dict[str, Any], options: RunOptions) -> RunResult:
     """Distances and predecessors by the Bellman-Ford method: some rounds, then a search for a negative cycle, then more
-    rounds. Any negative cycle is found after at most as many rounds as there are vertices."""
+    rounds. The search finds any negative cycle after at most as many rounds as there are vertices."""
     engine = options.engine_name
     if engine in WITHOUT_COMMON_ROUNDS:
         refuse_without_common_rounds(engine, "the method for negative weights counts rounds")
@@ -113,8 +113,8 @@ def with_negative_weights(graph: Graph, sources: dict[str, Any], options: RunOpt
 
 
 def _without_lone_cycles(graph: Graph, result: RunResult) -> RunResult:
-    """Refuse an edge that was reached and is a negative cycle by itself. Its weight may be so small, or the distance so
-    large, that adding it does not change the distance, which then looks like a fixed point."""
+    """Reject a reached edge that is a negative cycle by itself. Its weight may be so small, or the distance so large,
+    that adding the weight does not change the distance, which then looks like a fixed point."""
     edges = lone_cycles(graph)
     if len(edges):
         reached = edges[result.by_number("distance")[edges[:, 0]] != inf]

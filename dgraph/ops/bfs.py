@@ -175,6 +175,6 @@ def bfs(
     if check_integer("depth_limit", depth_limit, 0, or_none=True) is not None:
         values["depth_limit"] = depth_limit
     program = BreadthFirst(**values) if target is None else LevelsUpTo(target=target, **values)
-    columns = {"others": dict.fromkeys(sources[1:], True)} if sources[1:] else None  # an empty one would cost a task
+    columns = {"others": dict.fromkeys(sources[1:], True)} if sources[1:] else None  # an empty column would cost a task
     options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
     return execute(graph, program, options, columns)

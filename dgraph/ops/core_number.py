@@ -102,12 +102,12 @@ def core_number(
 
 
 def graph_for_peeling(graph: Graph, program: VertexProgram, options: RunOptions) -> Graph:
-    """The graph to run on: solvers skip self loops and repeated edges, but programs need a graph without them."""
+    """The graph to run on. Solvers skip self loops and repeated edges, but programs need a graph without them."""
     return graph if uses_solver(graph, program, options) else simple_graph(graph)
 
 
 def simple_graph(graph: Graph) -> Graph:
-    """The graph without directions, self loops and repeated edges; cached as long as the graph lives."""
+    """The graph without directions, self loops and repeated edges. It is cached as long as the graph lives."""
     rules = EdgeRules(directed=False, loops="drop", repeats="first")
     if graph.input_edges.rules == rules:
         return graph

@@ -1,5 +1,5 @@
-"""Collaborative filtering by matrix factorization (Koren, Bell and Volinsky, 2009), one block of vertices at a time
-from the newest factors of the others (GraphABCD, Yang et al. 2020)."""
+"""Collaborative filtering by matrix factorization (Koren, Bell and Volinsky, 2009), which updates one block of vertices
+at a time from the newest factors of the others (GraphABCD, Yang et al. 2020)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_r
 from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, objective, orient_by_side, rmse
 
 UPDATES = ("gradient", "least_squares")
-BLOCKS = 64  # by default; ends of an edge within a block do not see each other's update, so few edges should lie within
-HALVES = 0.5 ** np.arange(60)  # factors to try on a step whose length is searched for
-MOST = 4096  # limit on rank and threads: more would exhaust the machine's memory
+BLOCKS = 64  # the default; many, because the ends of an edge within one block do not see each other's update
+HALVES = 0.5 ** np.arange(60)  # factors to try in the search for a step length
+MOST = 4096  # limit on rank and threads, because more would exhaust the machine's memory
 LARGEST = 1e100  # largest rating for which sums of squared errors stay finite
 
 
@@ -156,9 +156,10 @@ def _ratings_of(partition: Any, weight: str, directed: bool) -> RatingColumns:
 
 @dataclass(frozen=True)
 class Factorization:
-    """The work, with all ratings in one place.
+    """The whole computation, with all ratings on one worker.
 
-    A step whose length is searched for is best for its vertex alone, so it is halved until an epoch reduces the error.
+    Without a learning rate, each vertex takes the step that is best for it alone, so steps are halved until an epoch
+    reduces the error.
     """
 
     vertices: int
@@ -209,7 +210,7 @@ class Factorization:
         if not self.directed:
             u, v = orient_by_side(u, v, self.vertices)
         _check(u, v, values)
-        order = np.lexsort((values, v, u))  # does not depend on the partitions
+        order = np.lexsort((values, v, u))  # an order that does not depend on the partitions
         u, v, values = u[order], v[order], values[order]
         del order
         learned = draw.random(len(u)) >= self.test
@@ -243,7 +244,7 @@ class Factorization:
 
 
 def _check(u: np.ndarray, v: np.ndarray, values: np.ndarray) -> None:
-    """Refuse ratings that are not finite or too large, and graphs that are not bipartite."""
+    """Reject ratings that are not finite or too large, and graphs that are not bipartite."""
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise WeightError(

@@ -3,11 +3,12 @@
 Raghavan, Albert, Kumara: Near linear time algorithm to detect community structures in large-scale networks, Physical
 Review E 76, 2007. There, vertices change one after another, because neighbours that change at once may swap labels
 forever. Here all vertices may change at once, but labels are put in a random order: in odd rounds a vertex only changes
-to an earlier label, in even rounds to a later one. So neighbours never swap labels, nor do the sides of a bipartite
-graph. Longer cycles are rare; from the 17th round on, some vertices wait at random, which breaks them.
+to an earlier label, in even rounds to a later one. Neighbours therefore never swap labels, nor do the sides of a
+bipartite graph. Longer cycles are rare; from the 17th round on, some vertices wait at random, which breaks them.
 
-With weights, an edge has votes in proportion to its weight. Votes are integers in a unit so small that, if every edge
-had the largest weight, all votes would just fit into 62 bits: integer sums do not depend on the order of addition.
+With weights, an edge has votes in proportion to its weight. Votes are integers, because integer sums do not depend on
+the order of addition. Their unit is so small that, if every edge had the largest weight, all votes would just fit into
+62 bits.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from dgraph.solvers.label_propagation import PATIENT_ROUNDS, WAITING_SHARE, spre
 from dgraph.solvers.solver import Problem, Solution, Solver
 
 ORDERS = ("out", "incoming")
-VOTES = 62  # bits for the sum of all votes
+VOTES = 62  # the number of bits for the sum of all votes
 DRAWN = 1 << 30  # labels are ordered by a random number below this, then by vertex
 
 
@@ -182,6 +183,6 @@ def label_propagation(
 
 
 def _unit(graph: Graph) -> float:
-    """Votes of a weight of 1: the largest power of two for which sums fit. An arc votes at both of its ends."""
+    """The number of votes of a weight of 1: the largest power of two for which sums fit. An arc votes at both ends."""
     bits = math.frexp(bounds(graph, ORDERS)[1])[1] + (4 * graph.num_edges).bit_length()
     return 2.0 ** min(VOTES - bits, 1000)

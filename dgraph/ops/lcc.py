@@ -59,7 +59,7 @@ def lcc(
 def _of_arcs(counts: np.ndarray, degree: np.ndarray, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     most = degree - 1.0
     most *= degree
-    # vertices with d < 2 are in no triangle, so that their count is 0
+    # vertices with d < 2 are in no triangle, so their count is 0
     return {"lcc": np.divide(counts, np.maximum(most, 1, out=most), out=most)}, {}
 
 

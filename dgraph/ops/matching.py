@@ -30,7 +30,7 @@ from dgraph.runs.vertex_columns import vertex_table
 from dgraph.solvers.matching import match
 from dgraph.solvers.solver import Problem, Solution, Solver
 
-BLOCK = 1 << 20  # edges whose sides are checked together
+BLOCK = 1 << 20  # the number of edges whose sides are checked together
 _sources: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
 
 
@@ -165,7 +165,7 @@ def matching(
 
 @retry_on_loss
 def _sides(graph: Graph, left: Any) -> np.ndarray:
-    """Whether each vertex is on the left, by number. Without `left`, the result is cached with the graph."""
+    """Whether each vertex, by number, is on the left. Without `left`, the result is cached with the graph."""
     if left is None and graph in _sources:
         return _sources[graph]
     workers, skips = graph.workers, graph.input_edges.rules.skip_loops

@@ -200,7 +200,7 @@ def pagerank(
 
 
 def _why_endless(tol: float | None, alpha: float, dtype: str | None) -> str:
-    """Why ranks never come within `tol`, or numbers of this type cannot show that they do; "" if they do."""
+    """Why ranks never reach `tol`, or why this type is too imprecise to show that they do; "" if they reach it."""
     if not tol:
         return f"tol={tol!r} runs a fixed number of rounds"
     if alpha == 1:
@@ -251,7 +251,7 @@ def _shares(name: str, given: Any) -> dict[Any, float]:
 
 
 def _strength(graph: Graph, options: RunOptions) -> Any:
-    """The vertex column `strength`, which stays where it was computed."""
+    """The vertex column `strength`, which stays on the workers that computed it."""
     once = options.afterwards() if options.engine_name in WITHOUT_COMMON_ROUNDS else options  # a sum is no fixed point
     if isinstance(once.engine, Gas | Bsp):
         rounds = once.engine
@@ -282,5 +282,5 @@ def _in_single_precision(program: Any) -> Any:
 
 
 def _side_by_side(numbers: np.ndarray, *values: dict[str, np.ndarray]) -> Any:
-    """The columns `pagerank` of several results as vectors."""
+    """The columns `pagerank` of several results, combined into vectors."""
     return numbers, {"pagerank": np.stack([one["pagerank"] for one in values], axis=1)}

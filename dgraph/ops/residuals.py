@@ -1,10 +1,10 @@
 """PageRank by residuals (as in Gluon-Async and GraphABCD): a vertex sends what it has gained since it last sent, once
 that is large enough to matter. No rounds are needed, so partitions need not wait for each other.
 
-Gains of one sign fade slowly: each pass over the edges leaves `alpha` of them. So the search goes on with a smaller
-threshold from a multiple of the ranks so far, chosen such that all gains sum to 0: this takes a fraction of the passes.
-Where partitions pass over all edges at a time, such a continuation is a stage of the same run; elsewhere it is a
-separate run, which does not pay on small graphs.
+Gains of one sign fade slowly, because each pass over the edges leaves `alpha` of them. The computation therefore
+continues with a smaller threshold from a multiple of the ranks so far, chosen such that all gains sum to 0, which takes
+a fraction of the passes. Where partitions pass over all edges at a time, such a continuation is a stage of the same
+run; elsewhere it is a separate run, which does not pay off on small graphs.
 """
 
 from __future__ import annotations
@@ -26,15 +26,13 @@ from dgraph.runs.execution import execute
 from dgraph.runs.result import RunResult, recoverable_result
 from dgraph.runs.run_options import RunOptions
 
-HELD_BACK_SHARE = (
-    0.4  # share of the tolerance that vertices may hold back if all of them do; measured, so that few runs repeat
-)
-RETRY_FACTOR = 0.25  # factor on what may be held back, for a run that follows because too much was held back
+HELD_BACK_SHARE = 0.4  # share of the tolerance that all vertices together may hold back; tuned so that few runs repeat
+RETRY_FACTOR = 0.25  # multiplies what may be held back in a run that repeats because too much was held back
 FIRST_TOLERANCE = 2.0  # tolerance of the first run, in which most vertices send their initial gain once
-TOLERANCE_FALLS = 100.0  # factor by which the tolerance falls with each following run ...
-LARGE_GRAPH = 1 << 21  # ... on graphs with at least this many edges; on smaller graphs, one run follows
-FIRST_STAGE, STAGE_FALLS = 4.0, 50.0  # the same for stages, which begin with an extra one for a guess
-MOST = 20.0  # largest multiple of the ranks so far from which a run goes on
+TOLERANCE_FALLS = 100.0  # factor by which the tolerance falls with each subsequent run ...
+LARGE_GRAPH = 1 << 21  # ... on graphs with at least this many edges; on smaller graphs, only one run follows
+FIRST_STAGE, STAGE_FALLS = 4.0, 50.0  # the same for stages, which begin with an extra stage for a guess
+MOST = 20.0  # largest multiple of the ranks so far from which a run continues
 
 
 class Residuals(VertexProgram):
@@ -137,8 +135,8 @@ def ranks(
 ) -> RunResult:
     """Ranks within the L1 distance `tol` of the fixed point; `alpha` must be less than 1.
 
-    If the surfer jumps elsewhere from vertices without out-edges (`spread`) than from other vertices, a second run with
-    those jumps supplies what the ranks of the first lack to a sum of 1.
+    If jumps from vertices without out-edges (`spread`) have other destinations than jumps from other vertices, a second
+    run with those jumps supplies what the ranks of the first run lack to a sum of 1.
     """
     others = {name: column for name, column in columns.items() if name not in ("restart", "spread")}
     jumps, spreads = ({"restart": columns[name]} if name in columns else {} for name in ("restart", "spread"))
@@ -156,7 +154,7 @@ def ranks(
 
 
 def _made_up(numbers: np.ndarray, jumped: dict[str, Any], lost: dict[str, Any], share: float) -> Any:
-    """Add the share of the second run's ranks that the first lacks to a sum of 1."""
+    """Add the share of the second run's ranks that the first run's ranks lack to a sum of 1."""
     return numbers, {"pagerank": jumped["pagerank"] + share * lost["pagerank"]}
 
 
@@ -170,14 +168,14 @@ def _within(
 ) -> RunResult:
     """Run until the ranks are within `tol`.
 
-    An unsent gain would grow to alpha / (1 - alpha) times as much, and to twice that when ranks are divided by their
-    sum. Each vertex may hold back a little; if that sums to too much, another run allows less. The steps are always the
+    An unsent gain causes an error of alpha / (1 - alpha) times as much, or twice that if ranks are divided by their
+    sum. Each vertex may hold back a little; if the sum is too large, another run allows less. The steps are always the
     same, so that a stopped run can be recognised and resumed.
     """
     arcs, alpha = graph.num_edges * (1 if graph.directed else 2), values["alpha"]
     each = HELD_BACK_SHARE * (1 - alpha) / max(alpha * arcs, 1e-300)
     in_stages = isinstance(local_method_for(graph, program(**values, least=each), options), DiffusionMethod)
-    goes_on = options.checkpoint is None  # a repeated run would not find the same ranks to go on from
+    goes_on = options.checkpoint is None  # a repeated run would not continue from the same ranks
     steps = (
         (max(1, round(log(FIRST_TOLERANCE / tol, TOLERANCE_FALLS))) if arcs >= LARGE_GRAPH else 1)
         if goes_on and not in_stages
@@ -208,5 +206,5 @@ def _within(
 
 
 def _ranks_alone(numbers: np.ndarray, values: dict[str, Any]) -> Any:
-    """Only the ranks, without the columns that another run could go on from."""
+    """Only the ranks, without the columns from which another run could continue."""
     return numbers, {"pagerank": values["pagerank"]}

@@ -1,4 +1,4 @@
-"""Predecessors on shortest paths, after the distances have been found."""
+"""Predecessors on shortest paths, computed after the distances."""
 
 from __future__ import annotations
 

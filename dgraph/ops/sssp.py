@@ -1,6 +1,6 @@
 """Shortest paths from one vertex, from the nearest of several, or from each of them.
 
-In rounds by relaxing frontiers (Bellman 1958, Ford 1956); on one partition by delta-stepping
+Rounds relax frontiers (Bellman 1958, Ford 1956); on one partition, the solver uses delta-stepping
 (`solvers/paths/shortest_paths.py`).
 """
 

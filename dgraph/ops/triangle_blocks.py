@@ -1,8 +1,8 @@
-"""Count the edges opposite each vertex in its triangles, for a graph in any number of partitions.
+"""Counts the edges opposite each vertex in its triangles, for a graph in any number of partitions.
 
-Edges are divided into blocks by their higher end, in turn: block p has rows p, p + 2**shift, p + 2 * 2**shift, and so
-on. A triangle lies in the block of its highest vertex and in that of its middle one, so there is one task for each pair
-of blocks. A task holds only these two blocks and one number per vertex.
+Edges are divided into blocks by their higher end, round-robin: block p has rows p, p + 2**shift, p + 2 * 2**shift, and
+so on. The edges of a triangle are in the blocks of its highest and its middle vertex, so there is one task for each
+pair of blocks. A task holds only these two blocks and one number per vertex.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Finish = Callable[[np.ndarray, Any, int], tuple[dict[str, np.ndarray], dict[str,
 
 
 class TriangleCounts:
-    """Counts of some tasks, by the vertices' new numbers, and their rows of the report. This is a plain class because
+    """Counts of some tasks, indexed by new vertex numbers, and their rows of the report. This is a plain class because
     Dask would search a dataclass for tasks."""
 
     def __init__(self, across: np.ndarray, degree: np.ndarray | None, rows: list[dict[str, Any]]):
@@ -51,7 +51,7 @@ class TriangleCounts:
         degree = None if self.degree is None else self.degree + other.degree
         return TriangleCounts(self.across + other.across, degree, self.rows + other.rows)
 
-    def __sizeof__(self) -> int:  # for Dask, which spills to disk in time
+    def __sizeof__(self) -> int:  # tells Dask when to spill to disk
         return self.across.nbytes + (0 if self.degree is None else self.degree.nbytes)
 
     def result(self, partition: Partition, order: np.ndarray | None, finish: Finish) -> WorkerResult:
@@ -75,8 +75,8 @@ def count_across(
     engine: EngineLike = "auto",
     device: DeviceLike = "auto",
 ) -> RunResult:
-    """Count for each vertex the edges opposite it in its triangles (with `directions`, the arcs), and let `finish` turn
-    the counts into columns. With `degrees`, count them on the way."""
+    """Count, for each vertex, the edges opposite it in its triangles (with `directions`, the arcs), and let `finish`
+    turn the counts into columns. With `degrees`, also count degrees."""
     options = RunOptions(engine=engine, device=device)
     parts = graph.num_parts
     if engine not in ("auto", "local") or (engine == "local" and parts > 1):
@@ -134,7 +134,7 @@ def _by_team(
 
 
 def _blocks(graph: Graph, shift: int, directions: bool) -> tuple[Any, list[Any]]:
-    """New numbers for the vertices, and the blocks, all where they were computed."""
+    """New numbers for the vertices, and the blocks, all left on the workers that computed them."""
     workers, partitions, size = graph.workers, graph.partitions.held, graph.num_vertices
     degree = workers.reduce(_sum, [workers.call(_degrees, one, size, graph.directed) for one in partitions])
     (order,) = workers.hold([workers.call(by_degree, degree)])
@@ -148,7 +148,7 @@ def _blocks(graph: Graph, shift: int, directions: bool) -> tuple[Any, list[Any]]
 
 
 def _degrees(partition: Partition, size: int, directed: bool) -> np.ndarray:
-    """Arcs of a partition at each vertex; in an undirected graph, only those out of it."""
+    """The number of arcs of a partition at each vertex; in an undirected graph, only outgoing arcs."""
     numbers, degree = partition.numbers, np.zeros(size, np.int64)
     tables = [table for table in (partition.out, partition.incoming) if table is not None]
     for table in tables:
@@ -161,7 +161,7 @@ def _degrees(partition: Partition, size: int, directed: bool) -> np.ndarray:
 def _split(
     partition: Partition, order: np.ndarray | None, shift: int, directed: bool, directions: bool
 ) -> list[list[EdgeSlice]]:
-    """Edges of a partition for each block, higher end first: in one piece, or in one piece per direction."""
+    """The edges of a partition for each block, higher end first, in one piece or in one piece per direction."""
     edges, numbers = _edges(partition), partition.numbers
     names = (numbers if order is None else order[numbers]).astype(np.uint32, copy=False)
     # an undirected edge is stored in both directions

@@ -55,7 +55,7 @@ def _lone_cycles_here(partition: Any, weight: str, directed: bool) -> np.ndarray
 
 
 def check_weights(graph: Graph, operation: str, orders: tuple[str, ...]) -> None:
-    """Refuse a graph whose weights are missing, negative or infinite."""
+    """Reject a graph whose weights are missing, negative or infinite."""
     if graph.weight is None:
         raise graph.input_edges.edges.no_weight(f"weighted=True: {operation} needs weights")
     lowest, highest = bounds(graph, orders)

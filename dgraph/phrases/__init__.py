@@ -1,1 +1,1 @@
-"""How dgraph words what it says: counts, options, suggestions, safe text. Errors are raised elsewhere."""
+"""The wording of messages: counts, options, suggestions, safe text. Errors are raised elsewhere."""

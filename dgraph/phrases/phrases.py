@@ -1,4 +1,4 @@
-"""Parts of messages and reprs: counts with nouns, and arguments as the user wrote them; warnings at the user's line."""
+"""Parts of messages and reprs: counts with nouns, arguments as the user wrote them, and warnings at the user's line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def format_count(number: float, what: str) -> str:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line outside dgraph that called it."""
+    """Warn, pointing at the line outside dgraph that made the call."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("dgraph", "functools"):
         level, frame = level + 1, frame.f_back
@@ -29,6 +29,6 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 def format_option(name: str, value: Any) -> str:
-    """An argument as the user wrote it: `engine='fast'`. Frames, arrays and other objects, whose reprs are long or say
-    nothing, are shown by type: `frame=<DataFrame>`."""
+    """An argument as the user wrote it: `engine='fast'`. Frames, arrays and other objects whose reprs are long or
+    uninformative are shown by type: `frame=<DataFrame>`."""
     return f"{name}={value!r}" if isinstance(value, _SHOWN) else f"{name}=<{type(value).__name__}>"

@@ -1,4 +1,4 @@
-"""Text that may hold anything (ids, names of columns and files, messages of other libraries), safe for a terminal.
+"""Makes arbitrary text (ids, names of columns and files, messages of other libraries) safe for a terminal.
 
 A terminal obeys control characters: `\\x1b[2J` in an id would clear the screen, and a line break in a file's name would
 forge a second message.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 10_000  # characters of a message
+LONGEST = 10_000  # the maximum number of characters in a message
 
 # C0 and C1 control characters, line and paragraph separators, characters that reorder text, and lone surrogates, which
 # cannot be encoded
@@ -17,8 +17,8 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def printable(text: object, keep: str = "") -> str:
-    """The text with control characters escaped, except those in `keep`. Escapes are Python's, and from U+007F on, which
-    `json.dumps` leaves as it is, also JSON's."""
+    """The text with control characters escaped, except those in `keep`. Escapes are Python's. From U+007F on, where
+    `json.dumps` leaves characters unchanged, they are valid JSON as well."""
 
     def escaped(found: re.Match[str]) -> str:
         sign, code = found[0], ord(found[0])
@@ -30,7 +30,7 @@ def printable(text: object, keep: str = "") -> str:
 
 
 def message(text: str, keep: str = "") -> str:
-    """The same for a message, cut if it is too long to be read."""
+    """A message made printable in the same way, and truncated if it is too long to read."""
     if len(text) > LONGEST:
         text = f"{text[: LONGEST // 2]} [... {len(text) - LONGEST:,} characters ...] {text[-LONGEST // 2 :]}"
     return printable(text, keep)

@@ -1,4 +1,4 @@
-"""Names that other libraries use for what dgraph has, where to find what it does not have, and suggestions."""
+"""Names that other libraries use for dgraph's features, where to find features that dgraph lacks, and suggestions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 ALIKE, CLOSE_MATCH = 0.6, 0.8  # similarity that makes a known name a likely suggestion, or a nearly certain one
 
-FOREIGN_NAMES = {  # names of dgraph, and the names that other libraries use for the same thing
+FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the same thing
     "wcc": ("components", "connected_components", "weakly_connected_components"),
     "scc": ("strongly_connected_components", "strong_components"),
     "sssp": ("shortest_path", "shortest_paths", "dijkstra", "bellman_ford", "single_source_shortest_path"),
@@ -41,8 +41,8 @@ FOREIGN_NAMES = {  # names of dgraph, and the names that other libraries use for
     "depth_limit": ("cutoff", "max_depth"),
     "cuda": ("gpu",),
 }
-# What dgraph does not have: a function of NetworkX for it (or a method of igraph's graphs), names that it goes by, and
-# what dgraph has for a similar question.
+# What dgraph lacks: the NetworkX function for it (or the method of igraph's graphs), the names that it goes by, and
+# what dgraph offers for a similar question.
 _COMMUNITIES, _FROM_ONE = "label_propagation finds communities", "sssp and bfs find the distances from one vertex"
 ABSENT = (
     ("community.louvain_communities", "louvain louvain_communities", _COMMUNITIES),
@@ -82,8 +82,8 @@ ABSENT = (
 
 
 def nearest(word: str, known: Iterable[str], likeness: float = ALIKE) -> str:
-    """The known name that `word` probably means: another library's name for the same thing, another spelling, a
-    likely misspelling, or the only name of which it is a part (`seed` of `random_seed`); "" if there is none."""
+    """The known name that `word` probably means; "" if there is none. The word may be another library's name for the
+    same thing, a different spelling, a likely misspelling, or part of exactly one name (`seed` of `random_seed`)."""
     names = {_plain(one): one for one in known}
     plain = _plain(word)
     theirs = [ours for ours, words in FOREIGN_NAMES.items() if plain in map(_plain, words) and _plain(ours) in names]
@@ -100,8 +100,8 @@ def suggestion(
     said: Callable[[str], str] = "did you mean {}?".format,
     operations: bool = False,
 ) -> str:
-    """What an error says about an unknown name: the known name that it probably means, as `said`; for `operations`, how
-    another library does what dgraph lacks; "" if neither is known."""
+    """The part of an error that helps with an unknown name: the known name that it probably means, formatted by `said`;
+    for `operations`, how another library does what dgraph lacks; "" if neither is known."""
     known = list(known)
     if operations and (lead := elsewhere(word, known)):
         return lead
@@ -110,7 +110,7 @@ def suggestion(
 
 
 def choices(word: str, known: Iterable[str], suggested: str | None = None, *, operations: bool = False) -> str:
-    """The remedy for an unknown word of several: a suggestion (by default `suggestion`), and all of them."""
+    """The remedy for an unknown word: a suggestion (by default `suggestion`), and the list of known words."""
     known = list(known)
     near = suggestion(word, known, operations=operations) if suggested is None else suggested
     return f"{near and near + (' ' if near.endswith('?') else ', or ')}choose one of {', '.join(known)}"

@@ -1,1 +1,1 @@
-"""Vertex programs: what they declare, what their functions read, what they mean. Nothing here runs on partitions."""
+"""Vertex programs: their declarations, what their functions read, and what they mean. Independent of partitions."""

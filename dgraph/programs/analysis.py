@@ -1,7 +1,7 @@
-"""What a program reads, according to the parameters of its functions, and what follows from that.
+"""Determines what a program reads, from the parameters of its functions, and what follows from that.
 
 If no function reads `weight`, weights are neither stored nor sent. If `send` reads nothing from the edge, a vertex
-sends the same message along all its out-edges: it is computed once per vertex, and only that value is sent.
+sends the same message along all its out-edges, so the message is computed once per vertex, and only that value is sent.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PhaseAnalysis:
     apply: Reads
     edge_columns: tuple[EdgeColumn, ...]
     triggers: tuple[str, ...]  # the fields whose change makes a vertex send
-    sends_later: bool = False  # accumulative, and `send` reads its round, a random number or a global value
+    sends_later: bool = False  # whether an accumulative `send` reads its round, a random number or a global value
 
     @property
     def hoisted(self) -> bool:
@@ -80,7 +80,7 @@ class PhaseAnalysis:
 
     @property
     def combines(self) -> bool:
-        """Whether messages merge where they are sent. If not, a vertex needs all its in-edges in one partition."""
+        """Whether messages merge in the sender's partition. If not, a vertex needs all in-edges in one partition."""
         return all(message.merge.combines for message in self.messages)
 
     @property
@@ -91,10 +91,10 @@ class PhaseAnalysis:
 
 @dataclass(frozen=True)
 class Analysis:
-    """All that the rest of the library knows about a program."""
+    """Everything that the rest of the library knows about a program."""
 
     name: str
-    title: str  # the name in errors
+    title: str  # the name of the program in errors
     synchronous: bool
     width: int  # the length of its vectors, or 0
     states: tuple[State, ...]  # including Deltas, in the order of `apply`
@@ -142,7 +142,7 @@ class Analysis:
 
     @cached_property
     def copied_columns(self) -> tuple[VertexColumn, ...]:
-        """The vertex columns that `send` reads, and proxies need copies of."""
+        """The vertex columns that `send` reads, and of which proxies need copies."""
         read = {
             name.removeprefix("target_") for phase in self.phases for name in phase.send.names_of("column", "ahead")
         }
@@ -150,8 +150,8 @@ class Analysis:
 
     @cached_property
     def attributes(self) -> tuple[VertexColumn, ...]:
-        """The vertex columns that may be attributes of the graph's vertices. Those of operations never are: users do
-        not know their names."""
+        """The vertex columns that may be attributes of the graph's vertices. Columns of operations never are, because
+        users do not know their names."""
         return self.vertex_columns if self.reads_attributes else ()
 
     @cached_property
@@ -176,7 +176,7 @@ class Analysis:
         return tuple(state.name for state in self.states_without_deltas if state.is_vertex)
 
     def totals(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Global values by the names of the program. The components of a vector, separate in kernels, become a list."""
+        """Global values by their names in the program. The components of a vector, separate in kernels, form a list."""
         totals: dict[str, Any] = {}
         for name, (field, reads) in self.globals.items():
             if reads.component is None:
@@ -187,14 +187,14 @@ class Analysis:
 
     @cached_property
     def in_any_order(self) -> bool:
-        """Whether messages may arrive in any order and grouping: the program is accumulative, and some engine without
-        common rounds runs it."""
+        """Whether messages may arrive in any order and grouping, which means that the program is accumulative and some
+        engine without common rounds runs it."""
         return not self.synchronous and not all(obstacle(name, self) for name in WITHOUT_ROUNDS)
 
     @cached_property
     def send_reads_global(self) -> bool:
-        """Whether `send` reads a global value. Then a round can only send once all partitions have folded the last
-        one."""
+        """Whether `send` reads a global value. If so, a round can send only once all partitions have folded the values
+        of the last round."""
         return any(phase.send.names_of("global") for phase in self.phases)
 
 
@@ -202,7 +202,7 @@ _known: WeakKeyDictionary[type[VertexProgram], dict[int, Analysis]] = WeakKeyDic
 
 
 def analyse(program: VertexProgram) -> Analysis:
-    """Read all functions of a program: once per length of its vectors, unless a constant in the user's code changes."""
+    """Read all functions of a program, once per vector length unless a constant in the user's code changes."""
     if "values" not in vars(program):
         raise ProgramError(f"{type(program).__name__}: leave out __init__, and declare a Parameter for each value")
     known, length = _known.setdefault(type(program), {}), program.vector_length

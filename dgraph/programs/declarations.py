@@ -1,5 +1,5 @@
-"""Check the declarations of a program: each phase has its functions, its messages can merge, and all of it fits the
-kind of program."""
+"""Checks the declarations of a program: each phase has its functions, its messages can merge, and all declarations fit
+the kind of program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dgraph.programs.program import Phase, State, VertexProgram
 
 OPTIONS = {"kind": ("accumulative", "synchronous"), "along": ("out", "in", "both"), "merge": ()}
-MIN_SIMILARITY = 0.7  # similarity of names: "sotp" is "stop"
+MIN_SIMILARITY = 0.7  # similarity above which a name counts as misspelled: "sotp" is "stop"
 
 
 def functions_of(phase: type[Phase], title: str, states: Sequence[State]) -> dict[str, Callable]:
@@ -33,7 +33,7 @@ def functions_of(phase: type[Phase], title: str, states: Sequence[State]) -> dic
 
 
 def check_phase(program: type[VertexProgram], phase: type[Phase], title: str) -> None:
-    """Refuse messages that cannot merge, and declarations that do not fit the kind of program."""
+    """Reject messages that cannot merge, and declarations that do not fit the kind of program."""
     merges = [message.merge for message in phase.messages]
     whole = next((one for one in merges if isinstance(one, Neighbourhood)), None)
     if whole is not None and merges != [whole] * whole.fields:
@@ -61,8 +61,8 @@ def check_phase(program: type[VertexProgram], phase: type[Phase], title: str) ->
 
 
 def check_names(owner: str, base: type, fields: Mapping[str, HasName], columns: Iterable[str] = ()) -> None:
-    """Refuse names that the class `base` (of programs or phases) uses itself, a second name for a field, and a column
-    of the result named `vertex`, which is its first column."""
+    """Reject names that the class `base` (of programs or phases) uses itself, a second name for a field, and a result
+    column named `vertex`, which is already the first column."""
     if "vertex" in columns:
         raise ProgramError(f"{owner}: the column 'vertex' of the result holds vertex ids; choose another name")
     for name, field in fields.items():
@@ -74,7 +74,7 @@ def check_names(owner: str, base: type, fields: Mapping[str, HasName], columns: 
 
 
 def check_spelling(owner: str, members: Mapping[str, Any]) -> None:
-    """Refuse what is nearly called like a function or an option of programs, since nothing would ever read it."""
+    """Reject names that nearly match a function or an option of programs, because nothing would ever read them."""
     for name, value in members.items():
         if name.startswith("_") or name in FUNCTIONS or name in OPTIONS:
             continue
@@ -91,7 +91,7 @@ def check_spelling(owner: str, members: Mapping[str, Any]) -> None:
 
 
 def check_merges(program: str, phases: Iterable[HasName], merges: Iterable[Merge]) -> None:
-    """Refuse two phases or merges that would have the same name in kernels, and names that are not identifiers."""
+    """Reject phases or merges that would have the same name in kernels, and names that are not identifiers."""
     names = [phase.name for phase in phases]
     for name in names:
         if names.count(name) > 1:

@@ -21,7 +21,7 @@ class Definition:
 
 
 def definition_of(python: Any, title: str) -> Definition:
-    """The source of a function, which errors call `title`. A function without readable source is an error."""
+    """The source of a function, called `title` in errors. A function without readable source is an error."""
     if hasattr(python, "__wrapped__"):
         raise ProgramError(
             f"{title}: kernels are generated from a function without its decorator; remove the decorator"

@@ -1,5 +1,5 @@
-"""Try whether a synchronous program is an iteration to one fixed point, which block descent takes it to be: vertices
-that are brought up to date one by one must end where vertices end that are brought up to date in rounds."""
+"""Tests whether a synchronous program iterates to a unique fixed point, as block descent assumes: vertices that are
+updated one by one must end in the same states as vertices that are updated in rounds."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from dgraph.programs.law_trials import BACK_EDGES, EDGES, SPARSE_EDGES, on_small
 from dgraph.programs.program import VertexProgram
 from dgraph.programs.reference import Reference, same
 
-SETTLED_CHANGE = 1e-4  # relative: changes of floats in the last sweep are at most this large
-ALLOWED_DIFFERENCE = 1e-2  # relative: between the results of two orders
+SETTLED_CHANGE = 1e-4  # the largest relative change of floats in the last sweep
+ALLOWED_DIFFERENCE = 1e-2  # the largest relative difference between the results of two orders
 PAIR = [(0, 1), (1, 0)]
 SINGLE = [[edge] for edge in ((0, 1), (1, 3), (3, 1), (2, 0), (2, 3), (3, 2))]  # most programs settle on these
 CHAINS = [(1, 2), (3, 4), (1, 4), (4, 5)]
-MIXTURES = 3  # starts from states of different rounds, on each graph
-MOST_SWEEPS = 60  # over all vertices; rounds that have not settled by then say nothing
-MOST_IN_ALL = 120  # sweeps on all graphs, which take some 20 ms
+MIXTURES = 3  # how many times, on each graph, a run starts from states of different rounds
+MOST_SWEEPS = 60  # sweeps over all vertices, after which rounds that have not settled are inconclusive
+MOST_IN_ALL = 120  # sweeps on all graphs together, which take about 20 ms
 
 States = list[dict[str, Any]]
 
 
 def try_fixed_point(program: VertexProgram) -> None:
-    """Raise a ProgramError if the order in which vertices are brought up to date matters on a small graph."""
+    """Raise a ProgramError if the order in which vertices are updated matters on a small graph."""
     analysis = analyse(program)
     if not analysis.synchronous or obstacle("block_descent", analysis):
         return
@@ -56,13 +56,14 @@ def _run(program: VertexProgram, analysis: Analysis, edges: list) -> Reference:
 
 
 def _mixture(rounds: list[States], rng: random.Random) -> States:
-    """States of different rounds. Where vertices are brought up to date one by one, some are ahead of others, so what
-    they lead to must be the same: a program that keeps what it has seen in passing, say, is found by this."""
+    """States mixed from different rounds. When vertices are updated one by one, some are ahead of others, so a run from
+    mixed states must lead to the same result. This finds, for example, a program that remembers values it has merely
+    seen in passing."""
     return [{name: rng.choice(rounds)[v][name] for name in state} for v, state in enumerate(rounds[0])]
 
 
 def _compare(program: VertexProgram, edges: list, in_rounds: States, one_by_one: States | None) -> None:
-    """Refuse a program whose vertices, brought up to date one by one, do not end as they do in rounds."""
+    """Reject a program whose vertices, updated one by one, do not end in the same states as in rounds."""
     where, remedy = f"{program.title}: on edges {edges}", "choose gas or bsp"
     if one_by_one is None:
         raise ProgramError(
@@ -83,8 +84,8 @@ def _run_to_fixed_point(
     order: Callable[[list[int]], list[int]] | None = None,
     rounds: list[States] | None = None,
 ) -> States | None:
-    """The states once nothing changes, if that is soon. Vertices are brought up to date all at once, or one by one if
-    there is an order. The states before every round are added to `rounds`. Each sweep takes one of `sweeps`."""
+    """The states once nothing changes, or None if that takes too long. Vertices are updated all at once, or one by one
+    if there is an `order`. The states before every round are added to `rounds`. Each sweep takes one of `sweeps`."""
     for _ in range(MOST_SWEEPS):
         next(sweeps)
         before = [dict(state) for state in run.state]
@@ -105,12 +106,12 @@ def _run_to_fixed_point(
 
 
 def _bring_up_to_date(run: Reference, v: int) -> None:
-    """One vertex gathers from all its in-neighbours, and applies what it has gathered."""
+    """Have one vertex gather from all its in-neighbours and apply what it has gathered."""
     run.send(to=v)
     context = {**run.values_at(v, 1), **run.merge(v)}
     run.state[v] = run.call(run.phase.functions["apply"], run.states, context)
 
 
 def _states_agree(a: dict[str, Any], b: dict[str, Any], tolerance: float) -> bool:
-    """Whether two states agree."""
+    """Whether two states agree within a tolerance."""
     return same(a, b, tolerance) or all(a[name] == b[name] or (a[name] != a[name] and b[name] != b[name]) for name in a)

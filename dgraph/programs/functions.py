@@ -1,4 +1,4 @@
-"""A program's function as text: where it is written, what it reads, and whether every device can run it.
+"""A program's function as text, with its location in the source, what it reads, and a check that any device can run it.
 
 The kernel text has no comments, annotations or outer names (constants become literals), so that it is complete in a
 generated file and its hash depends only on its meaning.
@@ -26,7 +26,7 @@ class Function:
     """A function of a program, read and checked."""
 
     python: Callable
-    title: str  # "send of ShortestPaths", for errors
+    title: str  # the name in errors, such as "send of ShortestPaths"
     parameters: tuple[str, ...]
     tree: ast.FunctionDef  # without outer names
     file: str
@@ -36,7 +36,7 @@ class Function:
     dots: tuple[
         tuple[str, str], ...
     ] = ()  # pairs of vectors passed to dot(); each product is an argument of the kernel text
-    read: dict[tuple[str, ...], Any] = field(default_factory=dict)  # values of outer names; two names for an attribute
+    read: dict[tuple[str, ...], Any] = field(default_factory=dict)  # outer names (two for an attribute) -> values
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ class Function:
 
     @property
     def stale(self) -> bool:
-        """Whether a constant or helper that it uses has changed since."""
+        """Whether a constant or helper that the function uses has changed since it was read."""
         outer = outer_names(self.python)
         now = {(name, *of): getattr(outer.get(name), of[0], None) if of else outer.get(name) for name, *of in self.read}
         changed = (type(now[path]) is not type(value) or now[path] != value for path, value in self.read.items())
@@ -52,7 +52,7 @@ class Function:
 
     @functools.cached_property
     def own_name(self) -> str:
-        """Its unique name in kernels, if it is a helper."""
+        """The unique name of the function in kernels, if it is a helper."""
         return f"{self.name}_{hashlib.sha256(self.text(self.name).encode()).hexdigest()[:8]}"
 
     def text(self, name: str, casts: tuple[str, ...] = ()) -> str:
@@ -95,7 +95,7 @@ class Function:
         raise ProgramError(f"{self.place(node)}: {problem}. {remedy}")
 
     def place(self, node: ast.AST | None = None) -> str:
-        """The file, line, function and expression."""
+        """The file, line, function and expression, for errors."""
         line = self.line + (getattr(node, "lineno", 1) - 1 if node is not None else 0)
         expression = ""
         if node is not None and not isinstance(node, ast.FunctionDef):
@@ -105,11 +105,11 @@ class Function:
 
 @functools.lru_cache(maxsize=1024)  # classes may be created in a loop
 def read_function(python: Callable, title: str, within: tuple[Callable, ...] = ()) -> Function:
-    """Read a function's source, resolve its outer names, and refuse code that cannot run on every device.
+    """Read a function's source, resolve its outer names, and reject code that cannot run on every device.
 
     `within` lists the functions that call it as a helper.
     """
-    python = getattr(python, "__func__", python)  # of a static method
+    python = getattr(python, "__func__", python)  # the function of a static method
     definition = definition_of(python, title)
     tree, arguments, names = definition.tree, definition.tree.args, tuple(inspect.signature(python).parameters)
     function = Function(python, title, names, tree, definition.file, definition.line)

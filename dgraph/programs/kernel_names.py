@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from dgraph.programs.monoid import Merge
 
 FIELD = "field_"
-ORDINAL = "ordinal"  # the array that tells edges between the same two vertices apart
+ORDINAL = "ordinal"  # the array that distinguishes edges between the same two vertices
 FUNCTIONS = ("start", "seed", "send", "apply", "stop")
 
 

@@ -1,8 +1,8 @@
-"""Try the laws of an accumulative program on messages that it really sends, on small graphs in random order.
+"""Tests the laws of an accumulative program on messages that it really sends, on small graphs in random order.
 
-`laws.py` states the laws, and tries them on any messages. A user's program may rely on what its messages can be (that a
-vertex hears of each neighbour once, say), so here the messages come from runs: whenever a vertex fires, it must not
-matter whether it fires on all that has come at once or in turn.
+`laws.py` states the laws, and tests them on arbitrary messages. A user's program may rely on properties of its
+messages (for example, that a vertex hears of each neighbour only once), so here the messages come from runs. Whenever a
+vertex fires, it must not matter whether it fires on all its messages at once or in turn.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from dgraph.programs.reference import Reference, merged, parameters, same
 if TYPE_CHECKING:
     from dgraph.programs.analysis import Analysis
 
-EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4), (0, 4)]  # several ways lead to most vertices ...
-BACK_EDGES = [(4, 1), (3, 0), (2, 2)]  # ... and with these, around in cycles
-# Small degrees, large numbers first.
+EDGES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (3, 4), (0, 4)]  # several paths lead to most vertices ...
+BACK_EDGES = [(4, 1), (3, 0), (2, 2)]  # ... and these edges close cycles
+# A graph with small degrees, whose edges lead from large numbers to small ones.
 SPARSE_EDGES = [(7, 5), (6, 5), (5, 4), (7, 4), (4, 3), (2, 3), (3, 1), (7, 1), (1, 0)]
-VERTICES = 5  # of the graphs that are not sparse
+VERTICES = 5  # the number of vertices of the graphs that are not sparse
 TESTED_CUTS = 2  # how many ways to divide the messages of one firing are tested
-MOST_FIRINGS = 30  # in each run: an endless program has shown enough by then
-SLACK = 0.01  # of the largest float: what a threshold in `send` may hold back
+MOST_FIRINGS = 30  # the limit of each run, which is enough to judge an endless program
+SLACK = 0.01  # how much a threshold in `send` may hold back, as a share of the largest float
 
 NamedValues = dict[str, Any]
 
 
 def try_laws(program: VertexProgram, analysis: Analysis) -> None:
-    """Raise a ProgramError if a firing of a program without rounds of its own breaks a law."""
+    """Raise a ProgramError if a firing of an accumulative program breaks a law."""
     if analysis.in_any_order and (broken := counter_example(program, analysis)):
         raise ProgramError(
             f"{program.title}: {broken}: answers would depend on the engine. Change `apply` or `send` (a Delta holds "
@@ -45,8 +45,8 @@ def try_laws(program: VertexProgram, analysis: Analysis) -> None:
 
 
 def counter_example(program: VertexProgram, analysis: Analysis) -> str:
-    """Messages for which a firing breaks a law; "" if none are found. A run that fails in plain Python, which raises
-    where kernels do not (1 / 0), shows nothing."""
+    """A description of messages for which a firing breaks a law; "" if none are found. A run that fails in plain
+    Python, which raises where kernels do not (1 / 0), is inconclusive."""
     rng = random.Random(0)
     for edges in (EDGES, EDGES + BACK_EDGES, EDGES, SPARSE_EDGES, SPARSE_EDGES, EDGES + BACK_EDGES, EDGES):
         try:
@@ -79,8 +79,8 @@ class LawTrial:
         self.largest = 0.0
 
     def run(self) -> str:
-        """Seed, then fire vertices in random order, each on everything that has come to it. Returns the first breach
-        of a law, or ""."""
+        """Seed, then fire vertices in random order, each on all messages that it has received. Returns the first
+        violation of a law, or ""."""
         seed, fields = self.program.functions["seed"], self.phase.messages
         waiting = [[self.reference.call(seed, fields, context)] for context in self.fixed]
         state = self.reference.state
@@ -104,8 +104,8 @@ class LawTrial:
     def _grouping_violation(
         self, v: int, before: NamedValues, messages: list[NamedValues], after: NamedValues, sent: list[NamedValues]
     ) -> str:
-        """Describe how firing on messages in turn differs from firing on them at once, which leaves `after` and sends
-        `sent`; empty if it does not."""
+        """Describe how firing on messages in turn differs from firing on them at once, which results in the state
+        `after` and sends `sent`; "" if it does not differ."""
         for first, second in self._split_messages(messages):
             between, sent_first = self._fire(v, before, first)
             in_turn, sent_second = self._fire(v, between, second)
@@ -120,7 +120,8 @@ class LawTrial:
         return ""
 
     def _split_messages(self, messages: list[NamedValues]) -> Iterator[tuple[NamedValues, NamedValues]]:
-        """Messages in two parts that are not silent, in both orders; and twice the same, if that must not matter."""
+        """Splits of the messages into two parts that are not silent, in both orders; if repetition must not matter,
+        also the same messages twice."""
         for cut in self.rng.sample(range(1, len(messages)), min(TESTED_CUTS, len(messages) - 1)):
             parts = self._merge_messages(messages[:cut]), self._merge_messages(messages[cut:])
             if self.silent not in parts:
@@ -130,10 +131,10 @@ class LawTrial:
             yield (whole := self._merge_messages(messages)), whole
 
     def _silence_violation(self, v: int, before: NamedValues) -> str:
-        """Describe what firing on the identity of the merge changes; empty if nothing."""
+        """Describe what firing on the identity of the merge changes; "" if it changes nothing."""
         try:
             after = self._apply(v, before, self.silent)
-        except (ArithmeticError, ValueError):  # a program that divides by its message, say
+        except (ArithmeticError, ValueError):  # for example, a program that divides by its message
             return ""
         fresh = {name: after[name] for name in self.fresh}
         held = self._without_deltas(before)
@@ -147,7 +148,7 @@ class LawTrial:
     # -- one vertex ----------------------------------------------------------------------------------------------------
 
     def _fire(self, v: int, before: NamedValues, message: NamedValues) -> tuple[NamedValues, list[NamedValues]]:
-        """The state after a firing, and what it sends along each edge."""
+        """The state after a firing, and what the vertex sends along each edge."""
         after = self._apply(v, before, message)
         reset = {**before, **self.fresh}
         if all(reset[name] == after[name] for name in self.triggers):
@@ -179,7 +180,7 @@ class LawTrial:
         return {name: value for name, value in state.items() if name not in self.fresh}
 
     def _same(self, a: Any, b: Any) -> bool:
-        """Whether values agree: sums of floats to what a threshold may hold back, all others to rounding."""
+        """Whether values agree: sums of floats up to what a threshold may hold back, all others up to rounding."""
         if isinstance(a, Mapping):
             return all(self._same(a[name], b[name]) for name in a)
         if isinstance(a, tuple):
@@ -206,7 +207,7 @@ def reference_for(program: VertexProgram, analysis: Analysis, edges: list, rng: 
 
 
 def on_small_graph(program: VertexProgram) -> VertexProgram:
-    """The program with parameters that are vertices of the small graph."""
+    """The program with its vertex parameters set to vertices of the small graph."""
     ours = copy(program)
     ours.values = dict(program.values)
     for one in program.of(Parameter):
@@ -221,6 +222,6 @@ def _format_values(values: Mapping[str, Any]) -> str:
 
 
 def _format_sent(sent: list[NamedValues]) -> str:
-    """What is sent, once if it is the same along all edges."""
+    """The messages sent, only once if they are the same along all edges."""
     texts = list(dict.fromkeys(_format_values(one) for one in sent))
     return " and ".join(texts) or "nothing"

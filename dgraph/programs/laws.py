@@ -104,7 +104,7 @@ def try_merges(program: VertexProgram, fields: Iterable[Message | Global], trial
 
 
 class Vertex:
-    """A seeded vertex of an accumulative program, with one out-edge, for trying messages."""
+    """A seeded vertex of an accumulative program, with one out-edge, on which to test messages."""
 
     def __init__(self, program: VertexProgram, weight: float = 1.0, vertices: int = 8, number: int = 1):
         if program.kind != "accumulative":
@@ -118,7 +118,7 @@ class Vertex:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The state of the vertex without Deltas, which it does not keep."""
+        """The state of the vertex without Deltas, which a vertex does not keep."""
         return {name: value for name, value in self.run.state[self.number].items() if name not in self.fresh}
 
     def fire(self, message: Mapping[str, Any]) -> dict[str, Any]:

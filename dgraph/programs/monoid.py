@@ -1,4 +1,4 @@
-"""How messages to one vertex combine on the way. A merge is a value whose laws `laws.py` checks.
+"""Merges, which combine messages to one vertex on the way. `laws.py` checks the laws of a merge.
 
 A *Monoid* may merge in any order and grouping, so messages merge where they are sent, on any device. A *Neighbourhood*
 needs all messages to a vertex in one place, so all in-edges of a vertex must be in one partition.
@@ -17,7 +17,7 @@ from dgraph.errors import ProgramError
 from dgraph.programs.random_draws import mix
 
 NONE = -1  # "no vertex": vertex numbers are never negative
-UNREACHED = 2**63 - 1  # "no distance yet" for integers: under MIN it means no message, as inf does for floats
+UNREACHED = 2**63 - 1  # "no distance yet" for integers; under MIN it means no message, like inf for floats
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Monoid:
     name: str
     merge: Callable[[Any, Any], Any]
     identity_of: Callable[[np.dtype], Any]
-    idempotent: bool = False  # then an inbox never needs clearing
+    idempotent: bool = False  # if true, an inbox never needs clearing
     atomic: str | None = None
     combines = True
 
@@ -107,7 +107,7 @@ class Neighbourhood:
 
     name: str
     meaning: Callable[..., Any]
-    fields: int = 1  # of a message: a value, or a value and its weight
+    fields: int = 1  # the number of fields of a message: a value, or a value and its weight
     combines = False
     idempotent = False
     atomic = None
@@ -163,13 +163,13 @@ def _or(a, b):
 
 
 def most_frequent(values: Sequence[Any], key: int) -> Any:
-    """The most frequent value, or the smallest of several."""
+    """The most frequent value; among ties, the smallest."""
     counts = Counter(values)
     return min(counts, key=lambda value: (-counts[value], value))
 
 
 def heaviest(values: Sequence[Any], key: int, weights: Sequence[Any]) -> tuple[Any, Any]:
-    """The value with the largest sum of weights, or the smallest of several, and that sum. Weights are >= 0."""
+    """The value with the largest sum of weights (among ties, the smallest), and that sum. Weights are >= 0."""
     sums: Counter = Counter()
     for value, weight in zip(values, weights, strict=True):
         sums[value] += weight
@@ -177,7 +177,7 @@ def heaviest(values: Sequence[Any], key: int, weights: Sequence[Any]) -> tuple[A
 
 
 def choose(values: Sequence[Any], key: int) -> Any:
-    """One of the distinct values, at random. It depends on the values and the key, not on their order."""
+    """One of the distinct values, at random. The choice depends on the values and the key, but not on their order."""
     return min(values, key=lambda value: (mix(key ^ (int(value) & 0xFFFF_FFFF_FFFF_FFFF)), value))
 
 

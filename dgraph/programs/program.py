@@ -39,7 +39,7 @@ class Field:
     def __init__(self, dtype: Any, *, shape: int | str | EllipsisType | None = None):
         self.name, self.shape, self.is_vertex = "", shape, dtype is vertex
         admitted = (*([] if isinstance(self, EdgeColumn) else ["vertex"]), *ADMITTED_DTYPES)
-        with suppress(TypeError):  # not a dtype: an error below
+        with suppress(TypeError):  # if it is not a dtype, an error follows below
             self.dtype = np.dtype(np.int64 if dtype is vertex else dtype)
         if ("vertex" if self.is_vertex else str(vars(self).get("dtype"))) not in admitted:
             raise ProgramError(
@@ -47,7 +47,7 @@ class Field:
             )
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.name = self.name or name  # `check_names` refuses a second name
+        self.name = self.name or name  # `check_names` rejects a second name
 
     def __repr__(self) -> str:
         shape = "" if self.shape is None else f", shape={self.shape!r}"
@@ -63,7 +63,7 @@ class Field:
         if self.is_vertex and array.dtype.kind in ids and array.ndim == (self.shape is not None):
             return value if self.shape is None else np.asarray(value, object)  # the graph will number them
         try:
-            with np.errstate(invalid="ignore"):  # NaN to an integer, which changes it
+            with np.errstate(invalid="ignore"):  # casting NaN to an integer changes it, which is detected below
                 cast = array.astype(self.dtype)
             same = bool(np.all((cast == array) | (cast != cast))) or self.dtype.kind == "f"
             same &= array.dtype.kind == "i" or not self.is_vertex  # booleans and floats are not ids
@@ -213,12 +213,12 @@ class VertexColumn(Field):
 
     def __init__(self, dtype: Any, missing: Any = None, *, shape: int | str | None = None):
         super().__init__(dtype, shape=shape)
-        self.optional = missing is not None  # whether the graph need not have it
+        self.optional = missing is not None  # whether the graph may lack the column
         self.missing = Field(dtype).cast((NONE if self.is_vertex else 0) if missing is None else missing, "missing")
 
 
 class Decorator(Field):
-    """A field that decorates the function that computes it."""
+    """A field that decorates the function which computes it."""
 
     function: Callable | None = None
 
@@ -446,7 +446,7 @@ class VertexProgram:
 
     @property
     def title(self) -> str:
-        """The name of the program in error messages: that of the operation, or else of the class."""
+        """The name of the program in error messages: the operation's name or, failing that, the class's name."""
         return self.operation or type(self).__name__
 
     def _vector_length(self) -> int:
@@ -478,7 +478,7 @@ class VertexProgram:
 
 
 def _complete_phase(program: type[VertexProgram], phase: type[Phase]) -> None:
-    """Set what the phase takes over from the program, and check it."""
+    """Set what the phase inherits from the program, and check the phase."""
     title = f"{program.__name__}.{phase.name}".rstrip(".")
     phase.along = phase.along or program.along
     states = [value for value in program.fields.values() if isinstance(value, State)]

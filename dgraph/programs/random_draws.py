@@ -26,13 +26,13 @@ def mix(z: int) -> int:
 
 
 def word_of_round(random_seed: int, round: int) -> int:
-    """64 random bits that depend only on the seed and the round. Kernels are passed this word, which leaves them more
-    registers."""
+    """64 random bits that depend only on the seed and the round. Kernels receive this word instead of the seed and the
+    round, to save registers."""
     return mix(mix(uint64(random_seed)) ^ uint64(round))
 
 
 def random_word(word: int, id: int) -> int:
-    """64 random bits of a vertex, from those of the round."""
+    """64 random bits of a vertex, derived from the round's word."""
     return mix(word ^ uint64(id))
 
 
@@ -43,15 +43,15 @@ def uniform(word: int, id: int, component: int = 0) -> float:
 
 def uniform_of_edge(word: int, sender: int, target: int, ordinal: int, component: int = 0) -> float:
     """A random float in [0, 1) for one edge along which `sender` sends to `target`, both below 2**40. `ordinal`, below
-    2**32, tells apart all edges between these two. The highest bit keeps these words apart from those of vertices.
+    2**32, distinguishes all edges between these two. The highest bit keeps these words distinct from those of vertices.
     `sender` enters last, so that kernels that gather compute `row` once per target and mix once per edge."""
     row = mix(word ^ uint64(target) ^ (uint64(component) << uint64(40)) ^ uint64(0x8000_0000_0000_0000))
     return (mix(row ^ uint64(sender) ^ (uint64(ordinal) << uint64(32))) >> 11) * 2.0**-53
 
 
 def encode_ordinal(place: Any, against: bool) -> Any:
-    """The ordinal of an edge, from its place among the repeats of an edge and whether a message goes against its
-    direction: when messages go both ways, a vertex may send to another along an edge and against one."""
+    """The ordinal of an edge, from its place among parallel edges and whether a message goes against its direction.
+    When messages go both ways, a vertex may send to another along one edge and against a different one."""
     return 2 * place + against
 
 

@@ -1,4 +1,4 @@
-"""What a function of a program reads: the names of its parameters say where they come from."""
+"""Determines what a function of a program reads, from the names of its parameters."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class Reads:
 
     function: Function
     kinds: dict[str, str]  # state, before, message, edge, target, ahead, draw, column, parameter, global, vertex or run
-    vector: bool  # it reads or returns a vector, and so runs once per component
-    component: int | None = None  # of a vector of global values, whose components are folded separately
+    vector: bool  # whether the function reads or returns a vector, and so runs once per component
+    component: int | None = None  # which component of a vector of global values it folds
 
     def names_of(self, *kinds: str) -> tuple[str, ...]:
         """The parameters that come from one of `kinds`."""
         return tuple(name for name, kind in self.kinds.items() if kind in kinds)
 
     def __contains__(self, name: str) -> bool:
-        """Whether it reads a built-in name, such as `id` or `round`, and not a field with this name."""
+        """Whether the function reads a built-in name, such as `id` or `round`, and not a field with this name."""
         return self.kinds.get(name) in ("vertex", "run", "ahead", "draw")
 
     @property
     def depends_on_round(self) -> bool:
-        """Whether it reads the number of the round or a random draw, which differ from round to round."""
+        """Whether the function reads the number of the round or a random draw, which differ from round to round."""
         return any(name in self for name in ("round", "random", "vertex_random"))
 
 
@@ -43,7 +43,7 @@ def reads_of(program: VertexProgram, function: Function, phase: Any, admitted: f
     for name in function.parameters:
         kind, field = _kind(program, name, phase)
         if name == "random" and kind == "vertex" and "draw" in admitted:
-            kind = "draw"  # in `send` it is drawn for each edge
+            kind = "draw"  # in `send`, a random number is drawn for each edge
         if kind not in admitted | {"parameter", "run"}:
             known = kind or name in ("message", *program.fields)
             problem = "cannot be read here" if known else "is neither declared nor built in"

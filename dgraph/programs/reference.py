@@ -3,12 +3,14 @@
 A *round* merges the messages to each vertex and applies them. Vertices *fire* in it: in an accumulative program those
 with a message, in a synchronous program all. A message equal to the merge's identity counts as no message.
 
-    start     every State is what `start` returns, or its field's own start; global values are folded over all vertices
+    start     every State is set to what `start` returns, or to its field's start; global values are folded over all
+              vertices
     send      in round 1 of an accumulative program, `seed` returns the messages. Otherwise every *sender* sends along
               its edges (`along`: out of it, into it, or both). In an accumulative program, senders are vertices that
               fired in the last round and changed a field that `send` reads (any field if it reads none); in a
               synchronous program, all vertices
-    merge     messages to one vertex merge; without any, the inbox holds the identity. It is emptied in the round
+    merge     messages to one vertex merge; without messages, its inbox holds the identity. The inbox is emptied in the
+              round
     apply     in each firing vertex, Deltas are reset to their start, then fields take the values that `apply` returns
     fold      each global value is folded again over all vertices, fired or not; `x_before` is x before this `apply`
     stop      ends the run if it returns True. A synchronous program without `stop` ends when no field changes. Both are
@@ -46,7 +48,7 @@ from dgraph.programs.random_draws import encode_ordinal, random_word, uniform, u
 
 EdgePairs = Iterable[tuple[int, int]]
 
-TOLERANCE = 1e-9  # within which floats count as equal
+TOLERANCE = 1e-9  # the difference up to which floats count as equal
 
 
 def run(
@@ -179,14 +181,14 @@ class Reference:
         self.changed = False
 
     def places(self, arcs: list[tuple[int, int, dict]]) -> list[int]:
-        """The place of each edge among those with the same ends, in ascending order of the columns that `send` reads.
-        Which of several equal edges comes first does not matter."""
+        """The place of each edge among the edges with the same ends, in ascending order of the columns that `send`
+        reads. The order of equal edges does not matter."""
         reads = dict.fromkeys(name for phase in self.program.phases for name in parameters(phase.functions["send"]))
 
         def rank(i: int) -> tuple:
             u, v, columns = arcs[i]
             values = [columns[name] for name in reads if name in columns]
-            return u, v, [(value != value, 0 if value != value else value) for value in values]  # NaN is last
+            return u, v, [(value != value, 0 if value != value else value) for value in values]  # NaN sorts last
 
         places, found = [0] * len(arcs), Counter[tuple[int, int]]()
         for i in sorted(range(len(arcs)), key=rank):
@@ -200,7 +202,7 @@ class Reference:
         return self.program.phases[self.rounds % len(self.program.phases)]
 
     def send(self, to: int | None = None) -> None:
-        """Fill the inboxes of the next round, or that of one vertex."""
+        """Fill the inboxes of the next round, or only the inbox of vertex `to`."""
         phase, number = self.phase, self.rounds + 1
         self.inbox: list[dict[Message, list]] = [{m: [] for m in phase.messages} for _ in range(self.vertices)]
         if number == 1 and not self.synchronous:
@@ -221,7 +223,7 @@ class Reference:
             self.done |= not any(values for inbox in self.inbox for values in inbox.values())
 
     def deliver(self, v: int, message: dict[str, Any]) -> None:
-        """Put a message into an inbox. The identity is not a message, whatever its weight."""
+        """Put a message into an inbox. The identity does not count as a message, whatever its weight."""
         first = next(iter(self.inbox[v]))
         for field, values in self.inbox[v].items():
             value = field if field.merge.combines else first
@@ -290,11 +292,11 @@ class Reference:
         return word_of_round(self.random_seed, number)
 
     def draw(self, number: int, v: int, component: int) -> float:
-        """A vertex's random number of a round."""
+        """The random number of a vertex in a round."""
         return uniform(self.word(number), v, component)
 
     def draw_of_edge(self, number: int, u: int, v: int, ordinal: int, component: int) -> float:
-        """An edge's random number of a round."""
+        """The random number of an edge in a round."""
         return uniform_of_edge(self.word(number), u, v, ordinal, component)
 
     def results(self) -> dict[str, list]:
@@ -344,7 +346,7 @@ class Reference:
     def call(
         self, function: Callable, fields, context, *, every: bool = False, vectors: bool = False
     ) -> dict[str, Any]:
-        """What a function returns for each of the fields. It runs once per component if it reads vectors."""
+        """What a function returns for each of the fields. The function runs once per component if it reads vectors."""
         if not self.program.vector_length:
             answer = _call(function, context)
             values = answer if isinstance(answer, tuple) else (answer,)
@@ -371,7 +373,7 @@ class Reference:
 
 
 def stored(dtype: Any, value: Any) -> Any:
-    """A value as a field of a dtype holds it. Whole numbers wrap, as they do in kernels."""
+    """A value as stored in a field of a dtype. Integers wrap around, as they do in kernels."""
     if dtype.kind != "i" or not isinstance(value, int | np.integer):
         return dtype.type(value).item()
     value = int(value)
@@ -414,7 +416,7 @@ def _differs(a: Any, b: Any) -> bool:
 
 
 def merge_values(field: Message | Global, a: Any, b: Any) -> Any:
-    """Merge two scalars or, component by component, two vectors. Whole numbers wrap, as they do in kernels."""
+    """Merge two scalars or, component by component, two vectors. Integers wrap around, as they do in kernels."""
     if isinstance(a, tuple):
         return tuple(merge_values(field, x, y) for x, y in zip(a, b, strict=True))
     value = field.merge.merge(a, b)  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Replace the outer names in a program's function, so that its text is complete."""
+"""Replaces the outer names in a program's function, so that its text is self-contained."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def outer_names(python: Callable) -> dict[str, Any]:
 
 
 class Resolver(ast.NodeTransformer):
-    """Turn outer names into literals, `math.` names and helper functions, and refuse all other code."""
+    """Turns outer names into literals, `math.` names and helper functions, and rejects code that is not allowed."""
 
     def __init__(self, function: Function, within: tuple[Callable, ...], read_helper: Callable[..., Function]):
         self.function, self.read_helper = function, read_helper

@@ -1,4 +1,4 @@
-"""What an accumulative program may send, as far as its text tells. `law_trials.py` tries the rest."""
+"""Checks what an accumulative program may send, as far as its text shows. `law_trials.py` tests the rest."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ COUNTING_MERGES = (SUM, PRODUCT)  # the merges for which it matters how often a 
 
 
 def check_sends(program: VertexProgram, analysis: Analysis) -> None:
-    """Refuse a program that sends again what it has sent before, if that counts twice.
+    """Reject a program that sends again what it has sent before, if that counts twice.
 
     A vertex sends whenever it fires and changes a field that `send` reads, and engines differ in how often a vertex
-    fires. So a message that is added up may depend on a `Delta`, on what no message changes, and on a bool that changes
-    once. Whether it does change once is for `law_trials.py` to find out, and so it is for merges of the user's own.
+    fires. A message that is added up may therefore depend on a `Delta`, on values that no message changes, and on a
+    bool that changes once. `law_trials.py` tests whether the bool changes only once, and also tests user-defined
+    merges.
     """
     states, send, apply = analysis.states, analysis.phases[0].send, analysis.phases[0].apply
     changing = {
@@ -49,8 +50,8 @@ def check_sends(program: VertexProgram, analysis: Analysis) -> None:
 
 
 def _example(program: VertexProgram, analysis: Analysis) -> str:
-    """Messages of a small graph that show it, if there are any."""
-    from dgraph.programs.law_trials import counter_example  # this and the reference are loaded for few programs
+    """Messages of a small graph that show the problem, if there are any."""
+    from dgraph.programs.law_trials import counter_example  # few programs need this and the reference
 
     broken = counter_example(program, analysis)
     return f": {broken}" if broken else ""
@@ -83,8 +84,8 @@ def values_at(node: ast.expr | None, place: int) -> list[ast.expr]:
 
 
 def names_of_value(function: Function, place: int) -> set[str]:
-    """The parameters on which the returned value at this place may depend: those in it, in what is assigned to its
-    names, and in all conditions."""
+    """The parameters on which the returned value at this place may depend: the parameters in the value, in what is
+    assigned to its names, and in all conditions."""
     nodes = list(ast.walk(function.tree))
     returned = [value for node in nodes if isinstance(node, ast.Return) for value in values_at(node.value, place)]
     tests = [node.test for node in nodes if isinstance(node, ast.If | ast.While | ast.IfExp)]

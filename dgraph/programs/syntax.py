@@ -119,11 +119,11 @@ def integer_value(node: ast.expr) -> int | None:
 
 
 def fold_integers(node: ast.BinOp) -> ast.expr:
-    """The result of an operation on two integer constants, exact as in Python; else the operation itself."""
+    """The result of an operation on two integer constants, exact as in Python; otherwise the operation itself."""
     a, b = integer_value(node.left), integer_value(node.right)
     if a is None or b is None or type(node.op) not in EXACT:
         return node
-    if isinstance(node.op, ast.Pow | ast.LShift) and b > 1000:  # would take forever
+    if isinstance(node.op, ast.Pow | ast.LShift) and b > 1000:  # computing it would take forever
         return node
     try:
         return ast.copy_location(literal(EXACT[type(node.op)](a, b)), node)
@@ -155,7 +155,7 @@ def find_long_integer(tree: ast.FunctionDef) -> ast.Constant | None:
 
 
 def flaws(tree: ast.FunctionDef, of_helpers: Mapping[str, int]) -> Iterator[tuple[str, ast.expr | None, str]]:
-    """Errors that Python would only find at run time: for each the problem, the expression, and the remedy.
+    """Yield errors that Python would find only at run time, each as the problem, the expression, and the remedy.
 
     `of_helpers` says how many values each helper returns.
     """

@@ -1,1 +1,1 @@
-"""A run, from the user's call to the result: options, plan, execution, report. Rounds and kernels are made below."""
+"""A run, from the user's call to the result: options, plan, execution, report. Lower layers run rounds and kernels."""

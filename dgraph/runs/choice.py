@@ -1,5 +1,5 @@
-"""Turns a user's options into a Plan, for a program, a graph and the workers. An error for an impossible choice names
-an alternative."""
+"""Turns a user's options into a Plan, given a program, a graph and the workers. An error about an impossible choice
+names an alternative."""
 
 from __future__ import annotations
 
@@ -62,21 +62,21 @@ def device_on(graph: PartitionedGraph, options: RunOptions) -> str:
 
 
 def uses_solver(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> bool:
-    """Whether the program's own solver runs: it has one, the graph is one partition, and no option needs rounds."""
+    """Whether the program's own solver runs: it exists, the graph is one partition, and no option needs rounds."""
     if program.solver is None or graph.num_parts > 1 or options.engine != AUTO:
         return program.solver is not None and graph.num_parts == 1 and options.engine == LOCAL
     return could_use_solver(graph, program, options)
 
 
 def could_use_solver(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> bool:
-    """Whether the program's own solver would run if the graph were one partition, and the engine left open."""
+    """Whether the program's own solver would run if the graph were one partition and the engine were "auto"."""
     without_rounds = options.daemons is None and options.checkpoint is None and not options.progress
     return program.solver is not None and without_rounds and device_on(graph, options) == CPU
 
 
 def sends_changes(graph: PartitionedGraph, options: RunOptions) -> bool:
-    """Whether vertices send changes of their values rather than the values: on engines without rounds, unless blocks
-    pull."""
+    """Whether vertices send changes of their values rather than the values, as they do on engines without rounds
+    unless blocks pull."""
     if (blocks := options.block_descent) is None:
         return options.engine_name in ASYNCHRONOUS
     if blocks.operator == AUTO:
@@ -85,13 +85,13 @@ def sends_changes(graph: PartitionedGraph, options: RunOptions) -> bool:
 
 
 def local_method_for(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> LocalMethod | None:
-    """The local method that this run would use; None if it would take single steps, or use the program's solver."""
+    """The local method that this run would use; None if it would take single steps or use the program's solver."""
     return choose(graph, program, options).local_method
 
 
 def _engine(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> str:
-    """The engine. "auto" means the program's own solver if possible, and "gas" otherwise: it waits once per round,
-    "bsp" up to twice."""
+    """The name of the engine. "auto" means the program's own solver if possible, and otherwise "gas", which waits once
+    per round ("bsp" waits up to twice)."""
     engine = options.engine_name
     if engine == CUGRAPH:
         raise OptionError(f'engine={engine!r} supports only {", ".join(OPERATIONS)}; choose engine="auto"')
@@ -112,7 +112,7 @@ def _round_options(options: RunOptions) -> RoundOptions:
     return RoundOptions(
         active_only=chosen.active_only,
         changed_only=chosen.changed_only,
-        direction="pull" if deterministic and direction == AUTO else direction,  # a fixed message order
+        direction="pull" if deterministic and direction == AUTO else direction,  # pulling fixes the order of messages
         random_seed=options.random_seed,
         deterministic=deterministic,
         skip_exchange=chosen.skip_exchange,
@@ -121,7 +121,7 @@ def _round_options(options: RunOptions) -> RoundOptions:
 
 
 def _blocks(options: RunOptions) -> BlockOptions | None:
-    """The options of block descent, or None for any other engine; "" leaves an option open."""
+    """The options of block descent, or None for any other engine. An option that is "" is open."""
     if (descent := options.block_descent) is None:
         return None
     operator, order = ("" if one == AUTO else one for one in (descent.operator, descent.order))
@@ -130,8 +130,8 @@ def _blocks(options: RunOptions) -> BlockOptions | None:
 
 
 def _complete_for(plan: Plan, analysis: Analysis, parts: int) -> Plan:
-    """The plan completed for the program. An engine that cannot run the program, or a global value that cannot be
-    deterministic, raises an error."""
+    """The plan completed for the program. Raises an error for an engine that cannot run the program, or a global value
+    that cannot be deterministic."""
     suitable = [name for name in engines_for(analysis) if name in ENGINES]
     if plan.engine not in suitable:
         why = obstacle(plan.engine, analysis)
@@ -153,8 +153,8 @@ def _complete_for(plan: Plan, analysis: Analysis, parts: int) -> Plan:
 
 
 def _local_method(graph: PartitionedGraph, plan: Plan, program: VertexProgram) -> LocalMethod | None:
-    """The program's local method. None if rounds are single steps, because of an option or because the program counts
-    rounds."""
+    """The program's local method, or None if rounds are single steps, because of an option or because the program
+    counts rounds."""
     chosen = plan.local_rounds, plan.max_rounds, replace(plan.round_options, random_seed=0)
     if plan.blocks or chosen != (None, None, RoundOptions()) or plan.device != CPU or not plan.settings.without_daemons:
         return None

@@ -1,5 +1,5 @@
-"""`engine="cugraph"` (experimental): sends arguments and edges to one GPU, or to several that can work together, and
-returns cuGraph's answer as a RunResult."""
+"""Implements `engine="cugraph"` (experimental): sends arguments and edges to one GPU, or to several that can work
+together, and returns cuGraph's answer as a RunResult."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ VERTEX_COLUMNS = ("component", "predecessor")
 
 
 def run_on_cugraph(graph: PartitionedGraph, name: str, arguments: dict[str, Any]) -> RunResult:
-    """The answer of cuGraph. This is called in place of an operation's own function, so warnings point at the user's
-    line."""
+    """The answer of cuGraph. The decorator calls this in place of the operation's own function, so that warnings point
+    at the user's line."""
     if graph.weight is None and arguments.get("weighted"):
         raise graph.input_edges.edges.no_weight(f"weighted=True: {name} needs weights")
     if graph.weight is None and name == "sssp":
@@ -65,7 +65,7 @@ def _by_cugraph(graph: PartitionedGraph, name: str, arguments: dict[str, Any]) -
     if len(gpus) == 1:
         results = workers.hold([workers.call(_ask, shares[0], call, on=gpus[0])])
     else:
-        workers.wait(shares)  # raises an error in one before others wait for it
+        workers.wait(shares)  # raises the error of any share before others wait for it
         results = run_team(workers, [gpu for gpu in gpus if gpu is not None], shares, call)
     whole = workers.hold([workers.call(merge_answers, call, results, on=gpus[0])])[0]
     if call.steps:
@@ -77,7 +77,7 @@ def _by_cugraph(graph: PartitionedGraph, name: str, arguments: dict[str, Any]) -
 
 
 def _gpus(graph: PartitionedGraph) -> list[str | None]:
-    """The workers whose GPUs are used: one for each partition if they can work together; otherwise one."""
+    """The workers whose GPUs are used: one per partition if they can work together, otherwise only one."""
     workers = graph.workers
     able = workers.capabilities.that_have(f"engine={CUGRAPH!r}", PACKAGES, REMEDY)
     if workers.client is None or graph.num_parts == 1:
@@ -88,7 +88,7 @@ def _gpus(graph: PartitionedGraph) -> list[str | None]:
 
 
 def _numbers(graph: PartitionedGraph, name: str, value: Any) -> Any:
-    """An argument, with vertices as numbers."""
+    """An argument with its vertex ids converted to numbers."""
     if name == "source":
         return np.array([graph.numbering.find(one) for one in vertex_list(name, value)], np.int64)
     if name == "personalization" and value is not None:

@@ -30,8 +30,8 @@ def warn_not_converged(totals: dict[str, Any], max_iter: int, tol: float | None)
 
 
 def warn_unsent(program: VertexProgram, result: RunResult) -> None:
-    """Warn if the user's program, which keeps the best message of each vertex, ended before any vertex had anything to
-    send. A vertex without edges counts as one that sends."""
+    """Warn if the user's program, which keeps the best message of each vertex, ended before any vertex had something
+    to send. A vertex without edges counts as sending."""
     keeps_best = program.kind == "accumulative" and all(one.merge.idempotent for one in program.phases[0].messages)
     if not keeps_best or program.operation or result.rounds > 1:
         return

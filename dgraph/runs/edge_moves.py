@@ -16,11 +16,11 @@ from dgraph.runs.vertex_columns import unpack
 from dgraph.runs.worker_results import VertexValues, WorkerResult
 
 BUILD_STEPS = ("place", "partition", "transpose")  # the steps that a move repeats
-SECONDS_AN_EDGE = 1e-7  # of a move, if those steps were not timed
+SECONDS_AN_EDGE = 1e-7  # the assumed time of a move, if those steps were not timed
 
 
 def check_rebalance(plan: Plan, graph: PartitionedGraph) -> None:
-    """Refuse `rebalance=True` if edges cannot move: without common rounds, or if the user's function places them."""
+    """Reject `rebalance=True` if edges cannot move: without common rounds, or if the user's function places them."""
     if not plan.has_rounds:
         raise OptionError(
             f"rebalance=True is not available with engine={plan.engine!r}: edges can move only between rounds that all "
@@ -33,7 +33,7 @@ def check_rebalance(plan: Plan, graph: PartitionedGraph) -> None:
 
 
 def move_cost(graph: PartitionedGraph) -> float:
-    """The seconds that a move takes: as many as the partitions took to build."""
+    """The estimated seconds of a move, which equal the time that it took to build the partitions."""
     return (
         sum(graph.input_edges.stopwatch.seconds.get(step, 0.0) for step in BUILD_STEPS)
         or graph.num_edges * SECONDS_AN_EDGE
@@ -44,7 +44,7 @@ class ResumePoint:
     """What a partition continues from after a move. This is a plain class because Dask searches tuples for tasks."""
 
     def __init__(self, share: Any, rows: dict[str, Any]):
-        self.share, self.rows = share, rows  # the partition and its columns; the arrays of its vertices
+        self.share, self.rows = share, rows  # the partition with its columns, and the arrays of its vertices
 
 
 def paused(rounds: Rounds) -> WorkerResult:

@@ -1,4 +1,4 @@
-"""Runs that may never end: how long they may last, and a warning before that."""
+"""Runs that may never end: limits on how long they may last, and an earlier warning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from dgraph.programs.program import VertexProgram
 
 
 def patience_for(program: VertexProgram, analysis: Analysis, plan: Plan, vertices: int) -> Patience | None:
-    """How long a user's program may run. None if something bounds it; operations are known to end."""
+    """How long a user's program may run. None if something bounds it, or if it is an operation, which is known to
+    end."""
     if program.operation or plan.max_rounds is not None or has_bound(analyse(program).stop):
         return None
     in_rounds = plan.engine not in WITHOUT_COMMON_ROUNDS
@@ -23,7 +24,7 @@ def patience_for(program: VertexProgram, analysis: Analysis, plan: Plan, vertice
 
 
 class Watch:
-    """Warns once about a run in rounds that may never end. A run without rounds has no moment to be looked at."""
+    """Warns once about a run in rounds that may never end. A run without rounds offers no moment to check it."""
 
     def __init__(self, patience: Patience | None):
         self.patience, self.begun = patience, time.monotonic()

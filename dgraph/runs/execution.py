@@ -146,7 +146,7 @@ def run(
 def execute(
     graph: PartitionedGraph, program: VertexProgram, options: RunOptions, columns: ColumnValues | None = None
 ) -> RunResult:
-    """Run a program for `run`, or for an operation, with options that are checked already."""
+    """Run a program for `run` or for an operation, with options that are already checked."""
     if not isinstance(program, VertexProgram):
         raise OptionError(f"expected an instance of a dgraph.VertexProgram subclass, got {program!r}{_meant(program)}")
     columns = columns or {}
@@ -158,7 +158,7 @@ def execute(
         result.options = replace(options, engine=LOCAL, device=CPU, progress=None)
         return result
     plan = choose(graph, program, options)
-    silent: list[str] = []  # workers that did not answer, over all attempts
+    silent: list[str] = []  # workers that did not answer in any attempt
     # `first` and `again` take the graph as an argument, because a result must not keep its graph alive.
     first = partial(in_rounds, program=program, options=options, columns=columns, plan=plan, silent=silent)
     again = partial(first, options=replace(options, progress=False), plan=replace(plan, rebalance=False))
@@ -171,7 +171,7 @@ def execute(
 
 
 def _meant(program: Any) -> str:
-    """What to write instead of something that is not a program: a class, an operation, or its name."""
+    """A suggestion for a value that is not a program but a class, an operation, or the name of one."""
     if isinstance(program, type) and issubclass(program, VertexProgram):
         return f"; make an instance: {program.__name__}(...)"
     name = program if isinstance(program, str) else getattr(program, "__name__", "")

@@ -1,4 +1,4 @@
-"""`dgraph.explain`: how a program, or the programs of an operation, run."""
+"""`dgraph.explain`, which describes how a program, or the programs of an operation, run."""
 
 from __future__ import annotations
 

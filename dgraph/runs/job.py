@@ -1,4 +1,4 @@
-"""What each worker of a run does: it sets up the states of its partitions, takes supersteps, and returns results."""
+"""The work of each worker in a run: it sets up the states of its partitions, takes supersteps, and returns results."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from dgraph.vertex_state.synchronous_state import SynchronousState
 
 @dataclass(frozen=True)
 class WorkerJob:
-    """What a worker needs to know about the run apart from its partitions. It is sent to the workers, and its methods
-    are the `Steps` of the run."""
+    """What a worker needs to know about the run, apart from its partitions. A job is sent to the workers, and its
+    methods are the `Steps` of the run."""
 
     recipes: Mapping[str, Recipe]  # by device
     plan: Plan
     directed: bool
     vertices: int
     columns: dict[str, tuple[str, str]]  # edge columns: {name in the program: (name in the graph, dtype)}
-    threads: int | None  # of each partition; None: all threads of the worker, whose partitions take turns
+    threads: int | None  # threads per partition; None for all threads of the worker, whose partitions then take turns
     patience: Patience | None = None  # for a program that may never end
     checkpoints: CheckpointPlan | None = None
     cost: float | None = None  # seconds to move edges; None if they must not move
@@ -87,7 +87,7 @@ class WorkerJob:
         self, carried: dict[int, ResumePoint], keeper: CheckpointKeeper | None
     ) -> Callable[[Rounds], None] | None:
         """A function that restores the states after edges have moved, or from a checkpoint; None if the run starts
-        here."""
+        from the beginning."""
         if carried:
             return edge_moves.resume_after_move(carried, self.round)
         return keeper.restore if keeper is not None and keeper.plan.round else None
@@ -102,7 +102,7 @@ class WorkerJob:
         )
         edges = EdgeTables(partition, self.directed, self.columns, threads, recipe.analysis.draws)
         direct = frozenset[int]()
-        if device == CUDA and switches.changed_only:  # otherwise the host must see which copies change
+        if device == CUDA and switches.changed_only:  # if not, the host must see which copies change
             direct = frozenset(part for part in range(partition.parts) if end.takes_gpu_arrays(part, self.gpus))
         post = ProxyMail(end, partition, direct)
         parts = edges, recipe, connection, post, switches, self.vertices, columns

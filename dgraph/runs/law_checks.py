@@ -1,4 +1,4 @@
-"""Try the laws of programs that users write, once per text: a program that has passed is noted beside its kernels."""
+"""Tests the laws of users' programs, once per program text. A note next to its kernels records that it passed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dgraph.programs.analysis import analyse
 from dgraph.programs.monoid import MONOIDS, Monoid
 from dgraph.programs.program import Global, Message, State, VertexProgram
 
-EDITION = 9  # changes with what is tried, so that what has passed is tried again
+EDITION = 9  # changes with the tests, so that programs that have passed are tested again
 _passed: set[str] = set()
 
 
 def try_once(program: VertexProgram, one_by_one: bool) -> None:
-    """Raise a ProgramError if a user's program breaks a law. A synchronous program has those of its merges, and more
-    where vertices are brought up to date `one_by_one`. The tests of dgraph try the programs of its operations."""
+    """Raise a ProgramError if a user's program breaks a law. A synchronous program must obey the laws of its merges,
+    and more if vertices are updated `one_by_one`. The programs of operations are covered by dgraph's own tests."""
     if program.operation:
         return
     if _own_merges(program):
@@ -42,25 +42,25 @@ def _pass_once(program: VertexProgram, what: str, trial: Callable[[VertexProgram
     if note is not None:
         try:
             note.touch(mode=0o600)
-        except OSError:  # the disk is full or read-only: other processes try again
+        except OSError:  # the disk is full or read-only, so other processes test again
             return
 
 
 def _own_merges(program: VertexProgram) -> list[Message | Global]:
-    """The fields that are merged by a function of the user's."""
+    """The fields that are merged by a user-defined function."""
     fields: list[Message | Global] = [message for phase in program.phases for message in phase.messages]
     fields += program.of(Global)
     return [field for field in fields if isinstance(field.merge, Monoid) and field.merge not in MONOIDS]
 
 
 def _try_merges(program: VertexProgram) -> None:
-    from dgraph.programs.laws import try_merges  # loaded for few runs, as below
+    from dgraph.programs.laws import try_merges  # imported here because few runs need it, as below
 
     try_merges(program, _own_merges(program))
 
 
 def _try(program: VertexProgram) -> None:
-    # Several milliseconds to load, which most runs do not need
+    # These take several milliseconds to import, and most runs do not need them.
     from dgraph.programs.fixed_point import try_fixed_point
     from dgraph.programs.law_trials import try_laws
 
@@ -71,7 +71,7 @@ def _try(program: VertexProgram) -> None:
 
 
 def _note(name: str) -> Path | None:
-    """The file that says that a program has passed, if there is a folder for it."""
+    """The file that records that a program has passed, if there is a folder for it."""
     try:
         return cache_folder() / name
     except (OSError, OptionError):

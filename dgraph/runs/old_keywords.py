@@ -1,5 +1,5 @@
-"""Keywords of 0.9 that are fields of values now. The error about one shows how the whole call is written. This file
-goes with 0.11."""
+"""Keywords of 0.9 that are now fields of values. The error about such a keyword shows how to write the whole call. This
+file will be removed in 0.11."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ OLD = (*BLOCKS, *ROUNDS, *SWITCHES, *OF_DAEMONS, "memory_budget")
 
 
 def old_keywords(known: Collection[str], given: dict[str, Any]) -> None:
-    """Refuse keywords of 0.9 among those given to a function, which has the parameters `known`."""
+    """Reject keywords of 0.9 among those passed to a function that has the parameters `known`."""
     old = [name for name in given if name in OLD and name not in known]
-    if not old or "daemons" not in known:  # such an operation runs no program, and never obeyed them
+    if not old or "daemons" not in known:  # such an operation runs no program and never had these keywords
         return
     new = {name: value for name, value in spelled_now(known, given).items() if value is not given.get(name)}
     said = " and ".join(format_option(name, given[name]) for name in old)
@@ -37,7 +37,8 @@ def old_keywords(known: Collection[str], given: dict[str, Any]) -> None:
 
 
 def spelled_now(known: Collection[str], given: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of a call with values in place of keywords of 0.9. An OptionError says what was never possible."""
+    """The keywords of a call, with values in place of keywords of 0.9. Raises an OptionError for combinations that were
+    never possible."""
     new = {name: value for name, value in given.items() if name not in OLD or name in known}
     old = {name: value for name, value in given.items() if name in OLD and name not in known}
     if of_engine := _engine_fields(old):
@@ -56,7 +57,7 @@ def spelled_now(known: Collection[str], given: dict[str, Any]) -> dict[str, Any]
 
 
 def _engine_fields(old: dict[str, Any]) -> dict[str, Any]:
-    """The fields of an engine that keywords of 0.9 set, without those that are as usual."""
+    """The fields of an engine that keywords of 0.9 set to something other than the default."""
     found = {name: AUTO if old[name] is None else old[name] for name in BLOCKS if name in old}
     found = {name: value for name, value in found.items() if not is_default(value, AUTO)}
     usual = {one.name: one.default for one in fields(Gas)}

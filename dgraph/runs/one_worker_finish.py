@@ -42,7 +42,7 @@ class OneWorkerFinish:
         self.graph, self.program, self.options, self.columns = graph, program, options, columns
         reads_results = any(isinstance(column, ResultColumn) for column in columns.values())
         analysis = analyse(program)
-        as_many_rounds = analysis.synchronous and analysis.stop is not None  # on one worker
+        as_many_rounds = analysis.synchronous and analysis.stop is not None  # whether one worker takes as many rounds
         small = graph.input_edges.num_arcs <= SMALL_GRAPH * graph.workers.threads
         open_to_it = options.engine == AUTO and could_use_solver(graph, program, options)
         self.allowed = (small or not as_many_rounds) and open_to_it and not reads_results
@@ -81,8 +81,8 @@ class OneWorkerFinish:
 
 
 def as_one_partition(graph: PartitionedGraph) -> PartitionedGraph:
-    """The same graph as one partition; kept as long as the graph lives."""
-    if graph.num_parts == 1:  # values of a gathered run are being recomputed
+    """The same graph as one partition, which is cached as long as the graph lives."""
+    if graph.num_parts == 1:  # the values of a gathered run are being recomputed
         return graph
     if graph not in _one_partition_graphs:
         _one_partition_graphs[graph] = PartitionedGraph(graph.input_edges.anew(), PartitionOptions(parts=1))

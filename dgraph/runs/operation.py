@@ -1,4 +1,4 @@
-"""The decorator of operations, which refuses unknown options and passes `engine="cugraph"` to cuGraph."""
+"""The decorator of operations, which rejects unknown options and passes calls with `engine="cugraph"` to cuGraph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 
 
 def operation(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
-    """Decorates an operation, so that it refuses unknown options. With `engine="cugraph"`, cuGraph computes the
+    """Decorate an operation, so that it rejects unknown options. With `engine="cugraph"`, cuGraph computes the
     result."""
     by_engine = {CUGRAPH: partial(_by_cugraph, function)} if function.__name__ in OPERATIONS else {}
     return known_options(by_engine=by_engine, old=old_keywords)(function)
@@ -34,9 +34,9 @@ def _by_cugraph(function: Callable[..., RunResult], *positional: Any, **options:
     bound.apply_defaults()
     arguments, known = bound.arguments, inspect.signature(OPERATIONS[function.__name__]).parameters
     graph, how = arguments.pop("graph"), {name: arguments.pop(name) for name in HOW if name in arguments}
-    RunOptions(**how)  # refuses what excludes cuGraph
+    RunOptions(**how)  # rejects options that exclude cuGraph
     others = {one: value for one, value in arguments.items() if one not in known}
-    if "progress" in how:  # an operation that runs no program has none
+    if "progress" in how:  # an operation that runs no program lacks this option
         others["progress"] = how["progress"]
     if isinstance(how["device"], Cuda) and how["device"] != Cuda():
         others["device"] = how["device"]

@@ -11,14 +11,14 @@ from typing import Any
 from dgraph.phrases.phrases import format_count
 from dgraph.phrases.printable import printable
 
-EVERY = 0.2  # seconds
-CLEAR = "\r\033[K"  # the line of a terminal
+EVERY = 0.2  # seconds between updates
+CLEAR = "\r\033[K"  # erases the current line of a terminal
 
 
 class Progress:
     """Calls `show` with a dict of counts so far: superstep, fired vertices, edges, bytes and seconds. When a worker
-    does not answer, `silent` is its address. A `line` also tells what happens before the first superstep, and the end.
-    """
+    does not answer, `silent` is its address. A `line` also shows what happens before the first superstep and at the
+    end."""
 
     def __init__(self, show: Callable[[dict[str, Any]], Any] | None, line: ProgressLine | None = None):
         self.show, self.line = show, line
@@ -27,7 +27,7 @@ class Progress:
 
     @classmethod
     def of(cls, option: Any, title: str) -> Progress:
-        """Progress as the option `progress=` says. None shows a line on a terminal or in a notebook."""
+        """The Progress that the option `progress=` asks for. None shows a line on a terminal or in a notebook."""
         if callable(option):
             return cls(option)
         line = ProgressLine(title, stays=option is True)
@@ -38,7 +38,7 @@ class Progress:
         return self.show is not None
 
     def prepare(self, what: str) -> None:
-        """Called with what happens next, before the first superstep."""
+        """Show what happens next, before the first superstep."""
         if self.line is not None:
             self.line.prepare(what)
 
@@ -54,12 +54,12 @@ class Progress:
         self.show({**self.counts, "seconds": now - self.started})
 
     def silent(self, worker: str) -> None:
-        """Called with the address of a worker that does not answer, for which the run waits."""
+        """Called with the address of a worker that the run waits for and that does not answer."""
         if self.show is not None:
             self.show({**self.counts, "seconds": time.perf_counter() - self.started, "silent": worker})
 
     def end(self, supersteps: int) -> None:
-        """Called when the run has ended well."""
+        """Called when the run has ended successfully."""
         if self.line is not None:
             self.line.end(supersteps, time.perf_counter() - self.started)
 
@@ -69,7 +69,7 @@ class Progress:
 
 
 class ProgressLine:
-    """One line that is overwritten again and again. At the end it is erased from a terminal, unless it `stays`."""
+    """A line that is continually overwritten. At the end it is erased from a terminal, unless it `stays`."""
 
     written = float("-inf")  # when any line was last written
 
@@ -78,7 +78,7 @@ class ProgressLine:
         self.length = 0
         self.timer: Timer | None = None
         self.on_terminal = bool(getattr(sys.stderr, "isatty", lambda: False)())
-        self.is_seen = self.on_terminal or "ipykernel" in sys.modules  # a notebook
+        self.is_seen = self.on_terminal or "ipykernel" in sys.modules  # ipykernel means a notebook
 
     def prepare(self, what: str) -> None:
         """Show what happens before the first superstep, if it takes a moment."""

@@ -1,9 +1,9 @@
-"""Partitions built for one run. In some, every vertex has all its edges where it is owned, for programs that merge
-whole neighbourhoods at once; others are sized by the speed of their workers.
+"""Partitions built for one run. One kind keeps all edges of a vertex in the partition that owns it, for programs that
+merge whole neighbourhoods at once; the other kind is sized by the speed of the workers.
 
-If messages travel along the edges, the first kind is the incoming cut. For an undirected graph it is the outgoing cut
-read in reverse, so nothing is built. If messages also travel against the edges, each edge of a directed graph is placed
-twice: with its destination and with its source.
+If messages travel along the edges, the first kind is the incoming cut. For an undirected graph, this is the outgoing
+cut read in reverse, so nothing is built. If messages also travel against the edges, each edge of a directed graph is
+placed twice: with its destination and with its source.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ REVERSED = {"out": "incoming", "incoming": "out"}
 def partitions_for(
     graph: PartitionedGraph, analysis: Analysis, plan: Plan
 ) -> tuple[Sequence[Any], dict[str, tuple[str, str]], Plan]:
-    """Partitions with the columns that the program reads, built anew if it merges whole neighbourhoods."""
+    """Partitions with the columns that the program reads. They are rebuilt if it merges whole neighbourhoods."""
     columns = graph.columns_for(analysis)
     kept = tuple(name for name, _ in columns.values())
     if not plan.drop_weights and graph.weight is not None:
@@ -59,7 +59,7 @@ def partitions_for(
 
 def needs_neighbourhoods(graph: PartitionedGraph, analysis: Analysis, *, gathers: bool) -> tuple[bool, bool]:
     """Whether a program cannot run on the graph's own partitions, and whether it needs each edge at both ends. With
-    `gathers`, every vertex gathers over all its edges in any case."""
+    `gathers`, every vertex gathers over all its edges, whatever the merge."""
     alongs = {phase.along if graph.directed else "out" for phase in analysis.phases}
     gathers |= not all(phase.combines for phase in analysis.phases)
     twice = alongs != {"out"}
@@ -67,16 +67,17 @@ def needs_neighbourhoods(graph: PartitionedGraph, analysis: Analysis, *, gathers
 
 
 def can_reverse(graph: PartitionedGraph, *, in_order: bool) -> bool:
-    """Whether the graph's own partitions can be read in reverse: the graph is undirected, and its vertices have all
-    their edges where they are owned."""
+    """Whether the graph's own partitions can be read in reverse, which requires that the graph is undirected and that
+    each partition has all edges of the vertices it owns."""
     return graph.cut.sends_from_masters and not (graph.directed or in_order)
 
 
 def neighbourhood_partitions(
     graph: PartitionedGraph, columns: Sequence[str], orders: Sequence[str], *, twice: bool, in_order: bool
 ) -> list[Any]:
-    """The partitions, on the same workers as the graph's, kept as long as the graph lives. With `in_order`, neighbours
-    are sorted by number and every partition owns whole blocks of numbers, so that sums do not depend on partitions."""
+    """The partitions, on the same workers as the graph's own, cached as long as the graph lives. With `in_order`,
+    neighbours are sorted by number and every partition owns whole blocks of numbers, so that sums do not depend on
+    partitions."""
     if can_reverse(graph, in_order=in_order):
         own = graph.partitioned([REVERSED[order] for order in orders], columns).held
         return graph.workers.wait(graph.workers.each(_reversed, [(one,) for one in own]))
@@ -88,7 +89,7 @@ def neighbourhood_partitions(
 
 
 def _reversed(partition: Partition) -> Partition:
-    """The reversed partition: the same object each time, so that tables kept with it are reused."""
+    """The reversed partition. It is the same object each time, so that tables cached with it are reused."""
     return cached_on(partition, "turned", partition.reversed)
 
 
@@ -99,7 +100,7 @@ def partitions_by_shares(
     switches: RoundOptions,
     shares: Sequence[float],
 ) -> list[Any]:
-    """The partitions of this run with other shares of the work; they are not kept."""
+    """The partitions of this run with different shares of the work; they are not cached."""
     policy, in_order = INCOMING if switches.whole else graph.cut, switches.deterministic
     return _build(graph, columns, orders, policy, twice=switches.twice, in_order=in_order, shares=shares)
 

@@ -1,4 +1,4 @@
-"""What a run returns: the values of all vertices as frames, with the user's own ids, and a report."""
+"""The result of a run: the values of all vertices as frames, with the user's own ids, and a report."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class RunResult(NotPicklable):
     def __init__(
         self,
         graph: PartitionedGraph,
-        held: Sequence[Any],  # a `WorkerResult` of each worker; futures on a cluster
+        held: Sequence[Any],  # the `WorkerResult` of each worker, as futures on a cluster
         vertex_columns: Sequence[str],
         options: dict[str, Any],
         *,
@@ -78,19 +78,19 @@ class RunResult(NotPicklable):
         self.rounds, self.totals = max(one.rounds for one in summaries), summaries[0].totals
         self._missing = set().union(*(one.missing for one in summaries))
         self._held = WorkerResults(held, {part: i for i, one in enumerate(summaries) for part in one.parts})
-        self._own: list[Any] = []  # the numbering on a worker, once there is a frame
+        self._own: list[Any] = []  # a copy of the numbering on a worker, once there is a frame
         self._empty = next(iter(summaries[0].without_values().parts.values()))  # no vertices, but the columns' dtypes
-        self._follows = False  # whether it was made from columns of another result
+        self._follows = False  # whether this result was made from columns of another result
         self._work: Callable[[PartitionedGraph], RunResult] | None = None  # recomputes the values, if that is possible
         self._rows = sorted((row for one in summaries for row in one.rows), key=itemgetter("superstep", "partition"))
         self._options = dict(options)
         self.options: Any = None
         ends = [one.found_end_in for one in summaries if one.found_end_in is not None]
-        if ends and self._rows:  # the worker that had work last was the quickest to learn that nothing followed
+        if ends and self._rows:  # the last worker to have work was the first to learn that nothing followed
             self._options["milliseconds to find the end"] = round(min(ends) * 1e3, 3)
 
     def _available(self) -> WorkerResults:
-        """The values on the workers, recomputed if some were lost with a worker."""
+        """The values on the workers, recomputed first if some were lost with a worker."""
         if self._held.lost:
             graph, work = self._graph(), self._work
             if graph is None or work is None:
@@ -399,7 +399,7 @@ class RunResult(NotPicklable):
         return changed
 
     def _parts(self, *, on_two: bool = False) -> list[tuple]:
-        """The arguments of `numbered_table` for each partition; with `on_two`, as copies on two workers."""
+        """The arguments of `numbered_table` for each partition; with `on_two`, on two workers each."""
         held, workers = self._available(), self._workers
         results, numbering = held.results, workers.share(self._numbering)
         if on_two:
@@ -470,8 +470,8 @@ def recoverable_result(
     later: Callable[[PartitionedGraph], RunResult] | None = None,
 ) -> RunResult:
     """The result of `work` on a graph. `work` is retried if a worker is lost meanwhile; if values of the result are
-    lost later, `later` (by default `work`) recomputes them. Both first recompute lost values of earlier results that
-    `columns` belong to. A long chain of results, each made from columns of the one before, is not kept for that."""
+    lost later, `later` (by default `work`) recomputes them. Both first recompute lost values of earlier results whose
+    columns are in `columns`. No long chain of results, each made from columns of the one before, is kept for this."""
     before = [column.result for column in (columns or {}).values() if isinstance(column, ResultColumn)]
 
     def after_those(work: Callable[[PartitionedGraph], RunResult], graph: PartitionedGraph) -> RunResult:
@@ -481,7 +481,7 @@ def recoverable_result(
 
     result = retry(graph.client, partial(after_those, work, graph), graph.forget_lost)
     result._follows = bool(before)
-    if not any(one._follows and one._work is not None for one in before):  # otherwise the chain would only grow
+    if not any(one._follows and one._work is not None for one in before):  # or the chain would only grow
         result._work = partial(after_those, later or work)
     return result
 

@@ -1,4 +1,4 @@
-"""Finds where a run with checkpoints starts: at its last complete checkpoint, or at the beginning."""
+"""Finds where a run with checkpoints starts: from its last complete checkpoint, or from the beginning."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ REMEDY = "choose another path, or remove the checkpoints"
 def checkpoints_for(
     graph: PartitionedGraph, recipe: Recipe, plan: Plan, series: CheckpointSeries, shares: Sequence[Any]
 ) -> CheckpointPlan:
-    """The checkpoints of this run. Checkpoints of the same program with other inputs raise an error that names the
-    difference."""
+    """The checkpoints of this run. If there are checkpoints of the same program with different inputs, raises an error
+    that names the difference."""
     option = series.option
     if series.memory is not None:
         return _in_memory(graph, option, series.memory)
@@ -58,8 +58,8 @@ def checkpoints_for(
 
 
 def _check_place(graph: PartitionedGraph, folder: CheckpointFolder) -> None:
-    """Refuse, before the work starts, a path that cannot be written, or that is not the same place for all workers
-    (such as a local disk of each host): nothing could be resumed from it."""
+    """Reject, before the work starts, a path that is not writable, or that is not the same folder for all workers (such
+    as a local disk of each host), because no run could resume from it."""
     meeting = f".meeting-{uuid4().hex}"
     if graph.client is None:
         folder.write_marker(meeting, "this process")
@@ -96,7 +96,7 @@ def forget(graph: PartitionedGraph, store: CheckpointFolder | MemoryStore) -> No
 
 @contextmanager
 def forget_on_failure(graph: PartitionedGraph, series: CheckpointSeries) -> Iterator[None]:
-    """If the block fails for good, remove the checkpoints that this call left in the workers' memory."""
+    """If the body fails for good, remove the checkpoints that this call left in the workers' memory."""
     try:
         yield
     except BaseException:
@@ -106,7 +106,7 @@ def forget_on_failure(graph: PartitionedGraph, series: CheckpointSeries) -> Iter
 
 
 def _identity(graph: PartitionedGraph, recipe: Recipe, plan: Plan, shares: Sequence[Any]) -> dict[str, str]:
-    """What must be equal for two runs to be the same; the engine, the partitions and the workers may differ."""
+    """The properties that make two runs the same. The engine, the partitions and the workers may differ."""
     reads = [name for name, _ in graph.columns_for(recipe.analysis).values()]
     prints = graph.workers.get(
         [graph.workers.call(_fingerprint, one, reads, plan.round_options.twice) for one in shares]
@@ -143,6 +143,6 @@ def _is_whole(folder: CheckpointFolder, checkpoint: str, part: int) -> bool:
 
 
 def _absolute(path: Any) -> str:
-    """The path for workers, which may have been started in another folder."""
+    """The absolute path, because workers may have been started in a different folder."""
     name = os.fspath(path)
     return name if "://" in name or "::" in name else str(Path(name).expanduser().absolute())

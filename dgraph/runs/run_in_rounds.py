@@ -1,5 +1,5 @@
-"""The client's side of a run in rounds: all workers take steps until the run ends. If edges move in the meantime, the
-run continues on new partitions; if it takes very many rounds, one worker may finish it (`one_worker_finish.py`)."""
+"""The client's side of a run in rounds: all workers take steps until the run ends. If edges move during the run, it
+continues on new partitions; if it takes very many rounds, one worker may finish it (`one_worker_finish.py`)."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def in_rounds(
     plan: Plan,
     silent: Sequence[str] = (),
 ) -> RunResult:
-    """Run a plan in rounds: build partitions, take steps on the workers, make the result. `silent` names the workers
-    that have not answered, in earlier attempts and, as it grows, in this one."""
+    """Run a plan in rounds: build partitions, take steps on the workers, make the result. `silent` lists the workers
+    that have not answered in earlier attempts; the caller may add more during this one."""
     with closing(Progress.of(options.progress, program.title)) as shown, hearing_of_silence(shown.silent):
         result = _run(graph, program, options, columns, plan, silent, shown)
         shown.end(result.rounds)
@@ -110,14 +110,14 @@ def _run(
     summaries[0].rows = rows + summaries[0].rows
     facts = _facts(plan, outcome, moves) | ({"silent workers": ", ".join(dict.fromkeys(silent))} if silent else {})
     result = RunResult(graph, outcome.results, analysis.vertex_results, facts, summaries=summaries)
-    if job.checkpoints is not None:  # nothing will resume from them
+    if job.checkpoints is not None:  # the run is over, so nothing will resume from them
         forget(graph, job.checkpoints.store)
     return result
 
 
 @contextmanager
 def naming_vertices(graph: PartitionedGraph) -> Iterator[None]:
-    """Name the vertex of a SumError by its id: workers know only its number."""
+    """Name the vertex of a SumError by its id, because workers know only its number."""
     try:
         yield
     except SumError as error:
@@ -127,7 +127,7 @@ def naming_vertices(graph: PartitionedGraph) -> Iterator[None]:
 
 
 def _recipes(graph: PartitionedGraph, program: VertexProgram, plan: Plan) -> dict[str, Recipe]:
-    """The program's kernels for each device, with the values of its parameters (vertices by number)."""
+    """The program's kernels for each device, with the values of its parameters (vertices as numbers)."""
     values, operator = graph.parameters_of(program), plan.blocks.operator if plan.blocks else None
     recipes = {
         device: recipe_of(program, device, operator, plan.settings.other_devices) for device in plan.kernel_devices
@@ -154,7 +154,7 @@ def _steps(
     watch: Watch,
     gathering: OneWorkerFinish,
 ) -> Outcome | None:
-    """All steps of the workers, until the run ends or edges should move; None if one worker should finish it."""
+    """Take all steps of the workers until the run ends or edges should move; None if one worker should finish it."""
 
     def after_chunk(steps: int, tokens: Sequence[Token]) -> int | None:
         shown.after_chunk(tokens)
@@ -183,7 +183,7 @@ def _moved(
     paused: WorkerResult,
     outcome: Outcome,
 ) -> list[Any]:
-    """Partitions sized as a paused run demands, with their columns and the state of the run."""
+    """Partitions with the sizes that a paused run asks for, with their columns and the state of the run."""
     plan, analysis, workers = job.plan, job.recipes[CPU].analysis, graph.workers
     orders, names = plan.orders(analysis, graph.directed), dict(job.columns.values())
     held = partitions_by_shares(graph, tuple(names), orders, plan.round_options, paused.shares)
@@ -192,7 +192,7 @@ def _moved(
 
 
 def _facts(plan: Plan, outcome: Outcome, moves: Sequence[str]) -> dict[str, Any]:
-    """What the report says about the plan, and about what the run did."""
+    """What the report says about the plan and about the run."""
     devices = sorted({row["device"] for one in outcome.summaries for row in one.rows}) or [plan.device]
     facts = {**plan.options(), "device": " and ".join(devices), "exchange": outcome.exchange}
     if plan.rebalance:

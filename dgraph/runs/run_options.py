@@ -1,5 +1,5 @@
-"""What a call says about how to run: its keywords as one object, short forms turned into values, and checked against
-each other. `choice.py` turns it into a Plan."""
+"""The options of a call: its keywords as one object, with short forms turned into values and conflicts rejected.
+`choice.py` turns them into a Plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dgraph.plan import CUGRAPH, LOCAL
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RunOptions:
-    """What a call says about how to run, with short forms turned into values. Not exported: users meet it as
+    """The options of a call, with short forms turned into values. The class is not exported; users see an instance as
     `result.options`."""
 
     engine: Any = AUTO  # "auto", "local", "cugraph", or a value
@@ -39,7 +39,7 @@ class RunOptions:
     checkpoint: Any = None  # a Checkpoint, or None
     progress: Any = None
     random_seed: int = 0
-    part: str = ""  # which of an operation's runs this is: names its checkpoints
+    part: str = ""  # which of an operation's runs this is; part of the names of its checkpoints
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "engine", engine_value(self.engine))
@@ -58,7 +58,7 @@ class RunOptions:
             raise OptionError(f"{said} are mutually exclusive: {why}. Leave one out")
 
     def _conflicts(self) -> Iterator[tuple[str, str, str]]:
-        """Pairs of options that are mutually exclusive, and why."""
+        """Pairs of options that are mutually exclusive, with the reason."""
         on_gpu, by_daemons = isinstance(self.device, Cuda), self.daemons is not None
         given = {"daemons": by_daemons, "checkpoint": self.checkpoint is not None, "device": on_gpu}
         if by_daemons and on_gpu:
@@ -88,7 +88,7 @@ class RunOptions:
         return f"{name}={getattr(self, name)!r}"
 
     def __repr__(self) -> str:
-        """What a call says: `engine=dg.Gas(direction='pull'), device='cpu'`."""
+        """The options as in a call: `engine=dg.Gas(direction='pull'), device='cpu'`."""
         named = [one.name for one in fields(self) if one.name not in ("progress", "part")]
         usual = {one.name: one.default for one in fields(self)}
         always = ("engine", "device")
@@ -111,12 +111,12 @@ class RunOptions:
 
     @property
     def rounds(self) -> Gas | Bsp:
-        """The options of common rounds; the defaults on other engines."""
+        """The options of common rounds, which are the defaults on other engines."""
         return self.engine if isinstance(self.engine, Gas | Bsp) else USUAL_ROUNDS
 
     @property
     def block_descent(self) -> BlockDescent | None:
-        """The options of block descent, if that is the engine."""
+        """The options of block descent, or None if the engine is a different one."""
         return self.engine if isinstance(self.engine, BlockDescent) else None
 
     @property
@@ -125,21 +125,21 @@ class RunOptions:
         return getattr(self.engine, "optimizations", USUAL)
 
     def decided(self, engine: str, device: str) -> RunOptions:
-        """These options once "auto" is decided; without a function that shows progress, which need not pickle."""
+        """These options with "auto" decided, and without a progress function, which may not be picklable."""
         chosen = ENGINE_VALUES[engine]() if self.engine == AUTO and engine in ENGINE_VALUES else self.engine
         return replace(self, engine=chosen, device=device if self.device == AUTO else self.device, progress=None)
 
     def limited_to(self, max_rounds: int) -> RunOptions:
-        """These options with a limit of rounds, for an operation that counts them."""
+        """These options with a limit on rounds, for an operation that counts them."""
         return replace(self, engine=_with_limit(self.engine, max_rounds))
 
     def for_part(self, part: int) -> RunOptions:
-        """The options of one of several runs of an operation, with its own checkpoints. Such a run may in turn consist
-        of several."""
+        """The options of one of several runs of an operation, with separate checkpoints. Such a run may in turn consist
+        of several runs."""
         return self if self.checkpoint is None else replace(self, part=f"{self.part}_{part}")
 
     def afterwards(self) -> RunOptions:
-        """Options for a run after the first: in rounds, without limits and checkpoints."""
+        """Options for a run after the first, in rounds and without limits or checkpoints."""
         engine = Gas(
             deterministic=self.rounds.deterministic,
             direction=self.engine.direction if isinstance(self.engine, Gas | Bsp | BulkAsync) else "auto",
@@ -152,7 +152,7 @@ USUAL_ROUNDS = Gas()
 
 
 def engine_with_limit(engine: Any, max_rounds: Any) -> Any:
-    """The engine with the short form `max_rounds=` of `dgraph.run` in it."""
+    """The engine with the value of `max_rounds=`, the short form of `dgraph.run`, set in it."""
     if max_rounds is None:
         return engine
     check_integer("max_rounds", max_rounds)

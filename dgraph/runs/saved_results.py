@@ -1,4 +1,4 @@
-"""Results saved beside their graph, and opened with it."""
+"""Results that are saved together with their graph, and opened with it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class NamedResult:
     result: RunResult
 
     def write(self, folder: Path, number: int) -> dict[str, Any]:
-        """Write the blocks of the result, which is the graph's number-th. Returns what the manifest says of it."""
+        """Write the blocks of the result. `number` is its position among the graph's results. Returns its entry in the
+        manifest."""
         result, workers = self.result, self.result._workers
         held = result._available()
         arguments = [(folder, _prefix(number, part), held.of(part), part) for part in sorted(held.homes)]
@@ -74,7 +75,7 @@ def _as_json(value: Any) -> Any:
 
 
 def to_save(graph: PartitionedGraph, results: Mapping[str, RunResult] | None) -> list[NamedResult]:
-    """The user's `results`, once they are checked."""
+    """The user's `results`, after checking them."""
     if results is not None and not isinstance(results, Mapping):
         raise OptionError(f"results={type(results).__name__} must be a mapping, such as results={{'pagerank': result}}")
     for name, result in (results or {}).items():
@@ -95,7 +96,7 @@ def _prefix(number: int, part: int) -> str:
 
 
 def _write(folder: Path, prefix: str, result: WorkerResult, part: int) -> dict[str, store.Entry] | OSError:
-    """Write the values of a partition's vertices. Returns the blocks; or the error, once all are done."""
+    """Write the values of a partition's vertices. Returns the blocks, or an OSError, so that all partitions finish."""
     numbers, columns = result.parts[part]
     arrays = {f"{prefix}.numbers": numbers, **{f"{prefix}.column{k}": one for k, one in enumerate(columns.values())}}
     try:
@@ -151,7 +152,7 @@ def _opened(graph: PartitionedGraph, name: str) -> RunResult:
 
 
 def _read(saved: SavedGraph, number: int, part: int, none: Mapping[str, np.ndarray], vertices: int) -> WorkerResult:
-    """A partition's share of a saved result. Kernels trust the numbers and types, so these are checked."""
+    """A partition's share of a saved result. Numbers and types are checked, because kernels trust them."""
     prefix = _prefix(number, part)
     blocks = list(saved.content["results"].values())[number]["blocks"]
 

@@ -1,4 +1,4 @@
-"""Runs an operation's own solver if the graph is one partition: a single call, from the first round to the last."""
+"""Runs an operation's own solver, in a single call from the first round to the last, if the graph is one partition."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_v
 from dgraph.solvers.solver import Problem, Solver
 from dgraph.tables.edge_tables import EdgeTables
 
-SHORT_CALL_LOOKS = 1 << 22  # edges read in tenths of a second at most, for which Ctrl-C may wait
+SHORT_CALL_LOOKS = 1 << 22  # as many edges take at most tenths of a second, for which Ctrl-C may wait
 
 
 def solve(
     graph: PartitionedGraph, program: VertexProgram, columns: Mapping[str, Any] | None = None, random_seed: int = 0
 ) -> RunResult:
-    """The result of the program's solver, which runs on the worker of the only partition and shows no progress."""
+    """The result of the program's solver, which runs on the worker that holds the only partition and shows no
+    progress."""
     analysis, workers = analyse(program), graph.workers
     edge_columns = graph.columns_for(analysis)
     orders = program.solver.orders if graph.directed else ("out",)
@@ -51,7 +52,7 @@ def solve(
 
 @dataclass(frozen=True)
 class LocalJob:
-    """The task of that worker: a call of the solver."""
+    """The task of that worker, which calls the solver."""
 
     solver: Solver
     values: dict[str, Any]
@@ -72,8 +73,8 @@ class LocalJob:
         return WorkerResult(parts, missing, [row], solved.rounds, solved.totals)
 
     def is_short(self, partition: Partition) -> bool:
-        """Whether the call is short and takes one thread. Only then does the main thread make it: Ctrl-C in the middle
-        of a team of threads would leave the others waiting."""
+        """Whether the call is short and takes one thread. The main thread makes only such calls, because Ctrl-C in the
+        middle of a team of threads would leave the others waiting."""
         looks = max(self.solver.reads_per_edge, self.values.get("max_iter", 0)) * _size(partition)
         return looks <= SHORT_CALL_LOOKS and self._threads(partition) == 1
 
@@ -82,5 +83,5 @@ class LocalJob:
 
 
 def _size(partition: Partition) -> int:
-    """The work of a round of all vertices, in edges: a vertex takes about as long as an edge."""
+    """The work of a round of all vertices, measured in edges, where a vertex counts as one edge."""
     return partition.num_owned + partition.num_edges

@@ -1,4 +1,4 @@
-"""The vertex columns that a program reads: each partition gets its share of them, on its own worker."""
+"""The vertex columns that a program reads. Each partition receives its share of them on its own worker."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def attach_columns(
     *,
     anew: bool = False,
 ) -> Sequence[Any]:
-    """Each partition paired with its share of the vertex columns, if the program reads any. On a cluster a share is a
+    """Each partition paired with its share of the vertex columns, if the program reads any. On a cluster, a share is a
     future on the partition's worker, possibly not computed yet; a task on another worker would copy the partition.
     With `anew`, the partitions were made for this run and are not the graph's own."""
     read = {column.name: column for column in analysis.vertex_columns}
@@ -130,7 +130,7 @@ def _fits(dtype: np.dtype, other: np.dtype) -> bool:
 
 
 def _cast(graph: PartitionedGraph, column: VertexColumn, values: Any) -> np.ndarray:
-    """Values in the column's dtype, with vertices as numbers; raises an error if that would change them."""
+    """Values in the column's dtype, with vertices as numbers. Raises an error if the conversion would change them."""
     if column.is_vertex:
         return np.array([graph.numbering.find(vertex) for vertex in values], np.int64)
     return _cast_exactly(column, np.asarray(values))
@@ -138,7 +138,7 @@ def _cast(graph: PartitionedGraph, column: VertexColumn, values: Any) -> np.ndar
 
 def _cast_exactly(column: VertexColumn, values: np.ndarray) -> np.ndarray:
     try:
-        with np.errstate(invalid="ignore"):  # NaN as an integer; the comparison below refuses it
+        with np.errstate(invalid="ignore"):  # NaN cast to an integer; the comparison below rejects it
             cast = values.astype(column.dtype)
     except (TypeError, ValueError) as error:
         raise ColumnError(f"column {column.name!r} is declared {column.dtype}: {error}; pass numbers") from error
@@ -151,8 +151,8 @@ def _cast_exactly(column: VertexColumn, values: np.ndarray) -> np.ndarray:
 
 
 def _attributes(graph: PartitionedGraph, reader: str, columns: Sequence[VertexColumn]) -> dict[str, FullColumn]:
-    """The columns that are attributes of the graph's vertices. Optional columns that the vertices lack are left out;
-    any other raises an error."""
+    """The columns that are attributes of the graph's vertices. Optional columns that the graph lacks are left out; any
+    other missing column raises an error."""
     known = graph.input_edges.vertices.columns
     absent = [one.name for one in columns if not one.optional and (one.shape is not None or one.name not in known)]
     if absent:
@@ -189,8 +189,8 @@ def _share_of(
     sent: Mapping[str, SparseColumn | FullColumn],
     held: Mapping[str, tuple[str, WorkerResult]],
 ) -> tuple[Partition, dict[str, np.ndarray]]:
-    """The partition with its share of the columns that were `sent`, and of those `held` by the worker as a column of an
-    earlier result."""
+    """The partition with its share of the columns that were `sent`, and of those that the worker has `held` as a column
+    of an earlier result."""
     owned = partition.numbers[: partition.num_owned]
     share = {name: values.of(owned) for name, values in sent.items()}
     for name, (column, result) in held.items():

@@ -1,5 +1,5 @@
-"""What a run leaves on the workers: the values of each partition's vertices, which worker holds them, and how they
-become tables."""
+"""What a run leaves on the workers: the values of each partition's vertices, which worker holds them, and their
+conversion to tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dgraph.partition.ids.numbering import Numbering
 
 
 def single_call_row(fired: int, edges: int, busy: float, **others: Any) -> dict[str, Any]:
-    """The row of a report for a superstep that is a single call, without messages or waiting; `others` replace values,
+    """The row of a report for a superstep that is a single call, without messages or waiting. `others` override values
     such as the superstep, the partition or the device."""
     row: dict[str, Any] = {"superstep": 1, "partition": 0, "fired": fired, "edges": edges, "messages": 0, "bytes": 0}
     row |= {"skipped": False, "direction": "local", "device": "cpu", "busy": busy, "idle": 0.0}
@@ -52,7 +52,7 @@ class WorkerResult:
         self.found_end_in = found_end_in  # seconds from the worker's last work to the end, without common rounds
 
     def without_values(self) -> WorkerResult:
-        """What the client needs at once, without the values."""
+        """What the client needs immediately, without the values."""
         summary = copy(self)
         summary.parts = {
             part: VertexValues(numbers[:0], {name: values[:0].copy() for name, values in columns.items()})
@@ -70,7 +70,7 @@ class WorkerResults:
 
     @property
     def lost(self) -> bool:
-        """Whether some were lost with their worker."""
+        """Whether some results were lost with their worker."""
         return any_lost(self.results)
 
     def of(self, part: int) -> Any:

@@ -48,7 +48,7 @@ class LocalChain:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is not None:  # Ctrl-C, for example: wake the threads that wait for mail
+        if error is not None:  # after Ctrl-C, for example, wake the threads that wait for mail
             self.ends[0].fail(RunError("the run was stopped") if isinstance(error, KeyboardInterrupt) else error)
         if self.pool is not None:
             self.pool.shutdown(wait=error is None, cancel_futures=True)

@@ -1,10 +1,10 @@
-"""The chain of steps for clusters on which plugins cannot be installed: mail travels along edges of the task graph, by
-Dask's public API alone.
+"""The chain of steps for clusters on which plugins cannot be installed: mail travels along edges of the task graph,
+using only Dask's public API.
 
 A worker's end of the exchange, with its state, is the result of a task, and stays in that worker's memory as long as
 the client holds the future. Every step receives it and changes it in place, so a step that Dask repeats is rejected.
 The last tasks of a chunk deliver its mail to the ends, after which nothing in the cluster depends on the chunk. A step
-reads everything that its peers have sent to any worker: this takes few tasks, but more bytes than with plugins.
+reads everything that its peers have sent to any worker. This takes few tasks, but more bytes than with plugins.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class MailExchange(Exchange):
         return self.next
 
     def report(self, reason: str, error: BaseException) -> None:
-        """Do nothing: the error is the result of the task, and Dask fails all tasks that depend on it."""
+        """Do nothing, because the task raises the error, and Dask fails all tasks that depend on it."""
 
     def sum(self, values: list[float]) -> list[float]:
         raise RunError("sums during a step are not available with direct_exchange=False, nor without plugins")
@@ -94,8 +94,8 @@ def finish_task(end: MailExchange, taken: int) -> Any:
 
 
 class MailChunk(StepChunk):
-    """Some steps: one task per worker and step, which depends on all tasks of the previous step; then one per worker
-    that delivers the last mail."""
+    """Some steps of a run: one task per worker and step, which depends on all tasks of the previous step; then one task
+    per worker that delivers the last mail."""
 
     def __init__(self, route: Route, ends: Sequence[Future], first: int, count: int):
         super().__init__(route.run, route.workers, first, count, fuse=False)
@@ -118,7 +118,7 @@ class MailChunk(StepChunk):
 
 
 class MailChain(DaskChain):
-    """Only the client watches over the run: a step pinned to a worker that has left would wait forever."""
+    """A chain that only the client watches, because a step pinned to a worker that has left would wait forever."""
 
     exchange = "graph"
 
@@ -152,7 +152,7 @@ class MailChain(DaskChain):
             raise
 
     def _blame(self, error: RunError) -> None:
-        """Raise LostError if a worker has left: other workers may have failed first, because its mail was missing."""
+        """Raise LostError if a worker has left. Other workers may have failed first, because its mail was missing."""
         try:
             self._look()
         except LostError as loss:

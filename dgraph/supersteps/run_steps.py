@@ -27,7 +27,7 @@ class Chain(AbstractContextManager["Chain"], Protocol):
     def advance(self, first: int, count: int, fuse: bool) -> list[Token]: ...
 
     def finish(self) -> list[Any]:
-        """The result of each worker; futures on a cluster."""
+        """The result of each worker, as futures on a cluster."""
         ...
 
 

@@ -43,7 +43,7 @@ def start_task(run: str, address: str, steps: bytes, count: int, partitions: lis
 
 
 def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
-    """The next step of a worker. It secedes when it waits for long, because it may be waiting for a task that needs a
+    """The next step of a worker. It secedes before a long wait, because it may be waiting for a task that needs a
     thread."""
     with taking_part(run, address) as end:
         token = take_steps(end, 1, secedes=True)
@@ -51,7 +51,7 @@ def step_task(run: str, address: str, last: bool, before: list[None]) -> Any:
 
 
 def fused_task(run: str, address: str, count: int, before: list[None]) -> Any:
-    """Several steps of a worker in its only task of the chunk."""
+    """Several steps of a worker, in its only task of the chunk."""
     with taking_part(run, address) as end:
         return _finished(end, take_steps(end, count, secedes=end.steps_and_state[0].waits_within_steps))
 
@@ -151,8 +151,8 @@ if Expr is not None:
 
 
 class DaskChain:
-    """Uses the workers of a cluster. States stay there, and tokens return at the end of each chunk, so no chunk depends
-    on another."""
+    """Uses the workers of a cluster. States stay on the workers, and tokens return at the end of each chunk, so no
+    chunk depends on another."""
 
     exchange = "workers"
 
@@ -160,7 +160,7 @@ class DaskChain:
         self, steps: Steps, partitions: Sequence[Any], client: Client, homes: Sequence[str] | None, patience: float
     ):
         self.steps, self.partitions, self.client, self.patience = steps, partitions, client, patience
-        self.futures: list[Future] = []  # of the last tasks in the last chunk
+        self.futures: list[Future] = []  # the futures of the last tasks in the last chunk
         self.over = False  # whether the scheduler knows that the run is over
         homes = list(homes or homes_of(client, partitions))
         workers = list(dict.fromkeys(homes))
@@ -172,7 +172,7 @@ class DaskChain:
     def start(self, count: int) -> list[Token]:
         shares = [[self.partitions[p] for p in self.route.partitions_of(w)] for w in self.workers]
         shares = [[one if isinstance(one, Future) else quote(one) for one in share] for share in shares]
-        steps = dumps(self.steps)  # bytes, which the scheduler need not unpickle nor keep as objects in its logs
+        steps = dumps(self.steps)  # bytes, so that the scheduler does not unpickle them or keep objects in its logs
         opening = OpeningChunk(self.route.run, self.route.workers, count, steps, shares)
         registry.begin_run(self.client, self.route, run_coroutine, self.patience, self._needs_all(opening))
         return self._run(opening)
@@ -187,7 +187,7 @@ class DaskChain:
         return self.futures
 
     def _needs_all(self, chunk: StepChunk) -> bool:
-        """Whether all tasks must run at the same time, so that no other run may come in between."""
+        """Whether all tasks must run at the same time, without another run in between."""
         return chunk.fuse and chunk.count > 0 and not self.steps.waits_within_steps
 
     def _run(self, chunk: StepChunk) -> list[Token]:
@@ -206,7 +206,7 @@ class DaskChain:
         return tokens
 
     def _look(self) -> None:
-        """Called while the client waits: a task that failed before it took part in the run has reported nothing."""
+        """Check futures while the client waits, because a task that failed before joining the run reports nothing."""
         for future in self.futures:
             if future.status in ("error", "cancelled"):
                 future.result()
@@ -224,7 +224,7 @@ class DaskChain:
             raise RunError(
                 f"the scheduler of {self.client!r} cannot be reached; check that the cluster is running"
             ) from lost
-        if not isinstance(error, Exception) or isinstance(error, LostError):  # Ctrl-C is no Exception
+        if not isinstance(error, Exception) or isinstance(error, LostError):  # Ctrl-C is not an Exception
             return
         if cause is not None:
             raise cause from error
@@ -233,7 +233,7 @@ class DaskChain:
 
 
 def release(futures: Sequence[Future]) -> None:
-    """Release futures explicitly. If that is left to their finalizers, a Ctrl-C during one is lost, because Python
-    drops exceptions there, and the run would go on."""
+    """Release futures explicitly. If that were left to their finalizers, a Ctrl-C during one would be lost, because
+    Python drops exceptions there, and the run would go on."""
     for future in futures:
         future.release()

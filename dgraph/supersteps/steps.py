@@ -1,9 +1,9 @@
 """Steps: a chain of tasks, one per worker and step, on threads of this process or on a Dask cluster.
 
-A step begins when its worker has the tokens of all workers for the previous step. They say what was sent and hold each
-worker's part of the global values, so all workers make the same decisions, including that the run is over. Tokens and
-mail travel through the exchange, without passing the scheduler. A round of a program, which is what the report counts,
-takes one or two steps.
+A step begins when its worker has the tokens of all workers for the previous step. Tokens say what was sent and hold
+each worker's part of the global values, so all workers make the same decisions, including that the run is over. Tokens
+and mail travel through the exchange, without passing the scheduler. A round of a program, which is what the report
+counts, takes one or two steps.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Steps:
     step: Callable[[Any, int, list[StepReport]], StepReport]
     # state -> this worker's result
     finish: Callable[[Any], Any]
-    # result -> what the caller needs of it at once
+    # result -> the part that the caller needs immediately
     summary: Callable[[Any], Any] | None = None
     # whether a step may wait for other workers in the same step; if so, its task on a cluster secedes while it waits
     waits_within_steps: bool = False
@@ -47,7 +47,7 @@ class Steps:
 class Outcome:
     """The outcome of a run after its last step. Lists have one entry per worker."""
 
-    steps: int  # the number that each worker took
+    steps: int  # the number of steps that each worker took
     values: list[StepReport]  # the last reports
     results: list[Any]  # futures on a cluster
     summaries: list[Any]
@@ -86,7 +86,7 @@ def take_steps(end: Exchange, count: int, secedes: bool = False) -> Token:
                 end.check()
                 tokens = end.gather(end.last_token.step, secedes)
                 spent += max(token.seconds for token in tokens)
-                if taken >= CHUNK and spent > MOST_FUSED_SECONDS:  # all workers decide the same, by the same tokens
+                if taken >= CHUNK and spent > MOST_FUSED_SECONDS:  # all decide alike, because they have the same tokens
                     break
                 take_step(end, end.last_token.step + 1, tokens)
         return end.last_token
@@ -100,5 +100,5 @@ def take_step(end: Exchange, number: int, tokens: list[Token]) -> None:
         end.result = steps.finish(state)
         if steps.summary is not None:
             values = {**values, SUMMARY: steps.summary(end.result)}
-    # all workers know that the run is over, so none waits for the last token
+    # after the last step, all workers know that the run is over, so none waits for this token
     end.flush(number, values, time.perf_counter() - begun, share=not done)

@@ -1,4 +1,4 @@
-"""Tools for tests of programs and clusters: verifiers, Hypothesis strategies, stand-ins. Independent of pytest."""
+"""Tools for testing programs and clusters: verifiers, Hypothesis strategies and stand-ins, independent of pytest."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Clusters for tests: a scheduler with CPU workers and GPU workers, all on this machine."""
+"""Clusters for tests, with a scheduler, CPU workers and GPU workers all on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dgraph.arguments import check_integer
 from dgraph.devices.probe import SIMULATOR, gpus, missing_requirements
 
 CONTEXT = "DASK_DISTRIBUTED_UCXX__CREATE_CUDA_CONTEXT"  # if True, a worker creates a context before UCX looks for one
-SWITCHES = 1e-4  # seconds between switches of Python threads: those of the simulator meet at barriers
+SWITCHES = 1e-4  # seconds between switches of Python threads; short, because the simulator's threads meet at barriers
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""Simulated schedules of an asynchronous run, which test how its end is detected.
+"""Simulated schedules of an asynchronous run, which test termination detection.
 
 Workers send each other messages that live for a number of hops, and all pending events wait in a pool. A random
-schedule draws the next event from the pool, so that any event may be late or overtaken. In a timed schedule all events
+schedule draws the next event from the pool, so that any event may be late or overtaken. In a timed schedule, all events
 take the same time.
 """
 
@@ -20,8 +20,8 @@ Event = tuple  # kind, worker, and further values
 
 @dataclass(frozen=True)
 class ScheduleOutcome:
-    """The outcome of a schedule: its numbers of snapshots and events, and the notes and steps of time that followed
-    once the last work was done and acknowledged."""
+    """The outcome of a schedule: the numbers of snapshots and events, and the numbers of notes and time steps after the
+    last work was done and acknowledged."""
 
     snapshots: int
     events: int
@@ -32,7 +32,7 @@ class ScheduleOutcome:
 class Schedule:
     """The workers of a run, and the events between them.
 
-    `hops` lists for each worker the number of hops that each of its first messages lives. `peer_of` maps a worker to
+    `hops` lists, for each worker, the number of hops that each of its first messages lives. `peer_of` maps a worker to
     the receiver of its next message.
     """
 
@@ -40,8 +40,8 @@ class Schedule:
         workers = len(hops)
         self.machines = [Termination(worker, workers) for worker in range(workers)]
         self.peer_of = peer_of
-        self.inbox = [len(one) for one in hops]  # messages that wait for work
-        self.unknown = [0] * workers  # messages sent and not yet acknowledged
+        self.inbox = [len(one) for one in hops]  # messages waiting to be processed
+        self.unknown = [0] * workers  # messages sent but not yet acknowledged
         self.resting = [False] * workers
         self.alive = sum(self.inbox)  # all messages
         self.owed = 0  # receipts not yet delivered
@@ -108,7 +108,8 @@ def at_random(schedule: Schedule, draw: random.Random, held: str = "") -> Schedu
 
 
 def in_time(schedule: Schedule) -> ScheduleOutcome:
-    """Let events happen in order of time until none is left. Mail, receipts and notes take a step; work takes none."""
+    """Let events happen in order of time until none is left. Mail, receipts and notes take a time step; work takes
+    none."""
     now: deque[Event] = deque()
     events = notes = steps = 0
     coming = schedule.new
@@ -131,6 +132,6 @@ def in_time(schedule: Schedule) -> ScheduleOutcome:
 
 
 def notes_of(workers: int) -> int:
-    """The number of notes in one snapshot: a vote up the tree from every worker but the roots, an outcome down, and two
-    votes between the roots."""
+    """The number of notes in one snapshot: for every worker but the roots, a vote up the tree and an outcome down, plus
+    two votes between the roots."""
     return 2 * (workers - 1)

@@ -1,5 +1,5 @@
-"""Daemons that stand in for missing hardware: they compute on the CPU, and each stage waits until a given time has
-passed. Waiting leaves the core free for others, as a device does."""
+"""Daemons that stand in for missing hardware. They compute on the CPU, and each stage waits until a given time has
+passed. Waiting leaves the core free for others, as a real device would."""
 
 from __future__ import annotations
 

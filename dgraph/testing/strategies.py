@@ -5,8 +5,9 @@
         frame, kwargs = drawn
         r = dg.wcc(dg.Graph.from_edges(frame, **kwargs))
 
-A failing graph shrinks to few edges between few vertices with ids 0, 1, 2, ...: kinds of ids, weights and shapes are
-drawn from lists that start with the simplest, and an edge is one element of one list, so it can be removed alone.
+A failing graph shrinks to few edges between few vertices with ids 0, 1, 2, ..., because kinds of ids, weights and
+shapes are drawn from lists that start with the simplest. An edge is one element of one list, so shrinking can remove it
+alone.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _IDS: dict[str, Callable[[int], st.SearchStrategy[list]]] = {
     "dense": _dense,  # 0 .. n - 1
     "sparse": _distinct(st.integers(0, 10**12)),
     "negative": _distinct(st.integers(-1000, 1000)),
-    # both ends of int64, and 2**53, past which float64 cannot tell neighbours apart
+    # both ends of int64, and 2**53, beyond which float64 cannot distinguish neighbours
     "extreme": _distinct(
         st.sampled_from([0, -1, 1 << 53, (1 << 53) + 1, _MOST, _MOST - 1, _LEAST, _LEAST + 1])
         | st.integers(_LEAST, _MOST)
@@ -74,7 +75,7 @@ def edge_frames(
 
     Ends are chosen from `ids`; None draws at most `max_vertices` ids of one of `kinds`. With `loops=False` there are no
     self loops, and with `repeats=False` no repeated pairs (src, dst). An empty frame still has the columns with their
-    types. The index is a range, ascending or descending, and means nothing.
+    types. The index is an ascending or descending range without meaning.
     """
     fewest = 0 if min_edges == 0 else 1 if loops else 2
     n = draw(st.integers(fewest, max_vertices)) if ids is None else len(ids)
@@ -127,8 +128,8 @@ def small_graphs(
     }
 
 
-# Edges are positions in the list of ids, which is drawn last: another kind of ids leaves the edges unchanged, and a
-# failure that does not depend on ids shrinks to dense ones.
+# Edges are positions in the list of ids, which is drawn last. A different kind of ids thus leaves the edges unchanged,
+# and a failure that does not depend on ids shrinks to dense ones.
 
 
 def _any_ids(kinds: Sequence[str], n: int) -> st.SearchStrategy[list]:
@@ -154,7 +155,7 @@ def _rows(
 
 
 def _frame(rows: list, ids: Sequence[Any], weights: list | None, backwards: bool) -> pd.DataFrame:
-    """A frame of rows whose ends are positions in `ids`. `backwards` reverses the index, which means nothing."""
+    """A frame of rows whose ends are positions in `ids`. `backwards` reverses the index, which has no meaning."""
     columns = {
         "src": _id_column([ids[u] for (u, _), _ in rows], ids),
         "dst": _id_column([ids[v] for (_, v), _ in rows], ids),

@@ -1,1 +1,1 @@
-"""A partition while a program runs: its arrays, and what a round does to them. `engines/` decides the order."""
+"""The state of a partition while a program runs: its arrays, and what a round does to them, in the engine's order."""

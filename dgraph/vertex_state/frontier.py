@@ -1,4 +1,4 @@
-"""The vertices of a partition that take part in a round: those with a message, and once these have fired, those with
+"""The vertices of a partition that take part in a round: those with a message and, once these have fired, those with
 something to send. Two arrays as long as the partition hold the two lists; each round fills one from the other."""
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dgraph.tables.vertex_lists import NO_VERTICES
 
 
 class Frontier:
-    """The vertices `queue[:queued]` have a message. If `scan`, so do all others whose flag `arrived` is set, because
-    kernels that pull set flags without listing vertices. `senders` have something to send."""
+    """The frontier of a partition. The vertices `queue[:queued]` have a message. If `scan` is true, so do all others
+    whose flag `arrived` is set, because kernels that pull set flags without listing vertices. `senders` have something
+    to send."""
 
     def __init__(self, size: int):
         self.queue, self.spare = (np.empty(max(size, 1), np.uint32) for _ in range(2))
@@ -38,7 +39,7 @@ class Frontier:
         self.queued = len(ids)
 
     def clear(self) -> None:
-        """Empty the queue: no vertex has a message."""
+        """Empty the queue, so that no vertex has a message."""
         self.queued, self.scan = 0, False
 
     def send(self, senders: Any) -> None:

@@ -1,5 +1,5 @@
-"""A partition whose program has a `LocalMethod`: it goes as far as it can by itself, then exchanges news with other
-partitions. Each kind of method has its own subclass."""
+"""A partition whose program has a `LocalMethod`: it goes as far as it can without others, then exchanges news with
+other partitions. Each kind of method has its own subclass."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dgraph.vertex_state.partition_state import PartitionState
 
 
 class LocalState(PartitionState, ABC):
-    """The methods that engines call, in rounds or without: `local_rounds.py` and `free_local_rounds.py` in
-    `engines/local_methods/`."""
+    """The methods that engines call: in rounds from `engines/local_methods/local_rounds.py`, without rounds from
+    `engines/local_methods/free_local_rounds.py`."""
 
     lists_senders = False
-    free_rounds: ClassVar[Any]  # the `FreeRounds` that run it without rounds; not for methods that need rounds
+    free_rounds: ClassVar[Any]  # the `FreeRounds` that run it without rounds; methods that need rounds lack it
 
     @property
     def settled(self) -> bool:
-        """Whether the partition knows by itself that the run is over. Most never do."""
+        """Whether the partition can tell by itself that the run is over. Most never can."""
         return False
 
     @abstractmethod
@@ -27,7 +27,7 @@ class LocalState(PartitionState, ABC):
 
     @abstractmethod
     def tell(self, side: str, target_side: str) -> None:
-        """Send what other partitions must know: from masters to their proxies on `side`, and from proxies on
+        """Send the changes that other partitions need: from masters to their proxies on `side`, and from proxies on
         `target_side` to their masters."""
 
     @abstractmethod
@@ -36,5 +36,5 @@ class LocalState(PartitionState, ABC):
 
     @property
     def news(self) -> int:
-        """How many vertices have something to do here, or to tell other partitions."""
+        """How many vertices have something to do here, or to send to other partitions."""
         return self.waiting

@@ -6,8 +6,8 @@
 
 Local ids number owned vertices first (`0:n`), then proxies (`n:size`). Only owned vertices fire, and here only those
 with a message; in `synchronous_state.py` all do. A PartitionState has an agent run kernels, a `ProxyMail` carry values,
-and `VertexArrays` do everything else with arrays, because only these know where arrays are. It depends on neither
-device nor transport. An engine decides in which order its methods are called.
+and `VertexArrays` do everything else with arrays, because only these know where arrays are. A PartitionState depends
+on neither device nor transport. An engine decides in which order to call its methods.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COUNTERS = ("fired", "edges", "messages", "bytes")  # for each superstep and par
 
 
 class PartitionState:
-    """`values` holds one array per field; kernels and messages find them by name."""
+    """The state of one partition. `values` holds one array per field, which kernels and messages find by name."""
 
     lists_senders = True  # whether the frontier lists the vertices that send next
 
@@ -67,7 +67,7 @@ class PartitionState:
         self.degrees: dict[str, Any] = {}  # direction of edges -> each vertex's degree
         self.frontier = Frontier(self.size)
         self.pulled = False  # whether messages last crossed edges by a pull
-        self.changed: list[Any] = []  # how many vertices have changed since workers last agreed, by range of rows
+        self.changed: list[Any] = []  # how many vertices changed since workers last agreed, by range of rows
         self.total, self.reported = (dict.fromkeys(COUNTERS, 0) for _ in range(2))
 
     # -- before the first round ----------------------------------------------------------------------------------------
@@ -126,14 +126,14 @@ class PartitionState:
             self.values["degree"] = self.degrees[phase.along]
 
     def halt(self) -> None:
-        """Called before a checkpoint: write to the arrays whatever they lack."""
+        """Bring the arrays up to date before a checkpoint."""
         self.check_sums()
 
     def resume(self, phase: PhaseAnalysis) -> None:
-        """Called when the arrays have been restored from a checkpoint: prepare to go on."""
+        """Prepare to continue after the arrays have been restored from a checkpoint."""
 
     def emit(self, phase: PhaseAnalysis) -> None:
-        """Do nothing: a vertex that sends the same along all its edges computed that value when it fired."""
+        """Do nothing, because a vertex that sends the same along all its edges computed that value when it fired."""
 
     def broadcast(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Send the values of senders to their proxies."""
@@ -284,7 +284,7 @@ class PartitionState:
         return {name: self.arrays.to_host(array, self.n) for name, array in columns.items()}
 
     def check_sums(self) -> None:
-        """Raise if the sum of messages to a vertex has exceeded its type."""
+        """Raise if the sum of messages to a vertex has overflowed its type."""
         excess = self.values.get(EXCESS)
         if excess is not None and excess[0]:
             raise SumError(self.analysis.title, int(self.partition.numbers[excess[0] - 1]))

@@ -43,7 +43,7 @@ class RecountState(SynchronousState):
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
         self.slack = np.full(self.n, -1, np.int32)
-        self.seen: list[Any] | None = None  # what vertices had to send when messages last crossed edges, if they have
+        self.seen: list[Any] | None = None  # what vertices sent when messages last crossed edges, if ever
 
     def resume(self, phase: PhaseAnalysis) -> None:
         super().resume(phase)
@@ -61,7 +61,7 @@ class RecountState(SynchronousState):
 
     def _spent(self, phase: PhaseAnalysis, rows: Adjacency, changed: np.ndarray) -> bool:
         """Reduce the slack of all neighbours of changed vertices, and use up that of the changed vertices if what they
-        are sent depends on their own state. Returns False, and does nothing, if they have too many edges."""
+        receive depends on their own state. Returns False, and does nothing, if they have too many edges."""
         owned, proxies = np.split(changed, np.searchsorted(changed, [self.n]))
         few = rows.num_edges // SPARSE
         if count_edges([rows], owned) > few or count_edges([far := self.edges.of_proxies(phase.along)], proxies) > few:
@@ -75,7 +75,7 @@ class RecountState(SynchronousState):
 
 @kernel
 def reduce_slack(ids, indptr, neighbours, slack):
-    """Reduce the slack of each neighbour of some vertices by one for each edge. Proxies have no slack."""
+    """Reduce the slack of each neighbour of the vertices `ids` by one per edge. Proxies have no slack."""
     for i in range(uint64(ids.size)):
         for e in range(uint64(indptr[ids[i]]), uint64(indptr[ids[i] + one])):
             v = uint64(neighbours[e])

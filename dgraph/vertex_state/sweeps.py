@@ -1,5 +1,5 @@
-"""Gauss-Seidel sweeps: rows fire one after the other and send at once, so that later rows fire with what earlier ones
-have just sent. Sums converge with about half as many edge traversals."""
+"""Gauss-Seidel sweeps: rows fire one after the other and send immediately, so that later rows fire with what earlier
+ones have just sent. Sums converge with about half as many edge traversals."""
 
 from __future__ import annotations
 

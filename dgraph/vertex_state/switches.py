@@ -14,11 +14,11 @@ PULL_SHARE = 0.2
 
 @dataclass(frozen=True)
 class RoundOptions:
-    """How rounds are run. The answer is the same for all settings."""
+    """Settings of how rounds run. The answer is the same for all of them."""
 
     active_only: bool = True  # only vertices with a message fire (Falcon), or with changed neighbours gather
     changed_only: bool = True  # only changed copies travel (Falcon)
-    direction: str = "auto"  # "push", "pull", or by the size of the frontier
+    direction: str = "auto"  # "push", "pull", or "auto", which depends on the size of the frontier
     whole: bool = False  # every vertex has all its edges in the partition that owns it, so proxies gather nothing
     twice: bool = False  # each edge is stored twice, with the owner of its source and with the owner of its target
     random_seed: int = 0
@@ -28,7 +28,7 @@ class RoundOptions:
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether rounds may skip the exchange: only if no vertex fires or is sent without news."""
+        """Whether rounds may skip the exchange, which requires that no vertex fires or travels without news."""
         return self.skip_exchange and self.active_only and self.changed_only
 
     def pulls(self, work: int, edges: int) -> bool:

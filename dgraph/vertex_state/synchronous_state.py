@@ -1,5 +1,5 @@
-"""A partition of a synchronous program: in each round every vertex gathers anew from all its in-neighbours, and fires.
-So every vertex is a sender, none waits in a queue, and workers tell each other how many vertices have changed."""
+"""A partition of a synchronous program: in each round, every vertex gathers from all its in-neighbours and fires.
+Every vertex is therefore a sender, none waits in a queue, and workers exchange how many vertices have changed."""
 
 from __future__ import annotations
 

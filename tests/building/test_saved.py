@@ -206,7 +206,7 @@ def test_how_a_graph_is_saved_is_checked(tmp_path, monkeypatch):
             example().save(path)
         with pytest.raises(OptionError, match="expected the path of a folder, got"):
             dg.open_graph(path)
-    with pytest.raises(OptionError, match=r"columns='cost' must be a list of column names, as \['cost'\]"):
+    with pytest.raises(OptionError, match=r"columns='cost' must be a list of column names, such as \['cost'\]"):
         example().save("g", columns="cost")
     with pytest.raises(OptionError, match="overwrite='no' must be True or False"):
         example().save("g", overwrite="no")
@@ -429,7 +429,7 @@ def test_results_are_saved_with_their_graph(tmp_path, client):
     assert not graph.results
     other = dg.Graph.from_edges({"src": [1], "dst": [2]})
     for wrong, message in (
-        ({"ranks": dg.pagerank(other)}, "'ranks'.*other vertices"),
+        ({"ranks": dg.pagerank(other)}, "'ranks'.*vertices other than those"),
         ({"ranks": 5}, "'ranks': int"),
         ([some["ranks"]], "results=list must be a mapping"),
     ):

@@ -1,4 +1,4 @@
-"""Plots of results, one per file. Measuring is one folder up.
+"""Plots of results, one per file. The code that measures is one folder up.
 
 A suite finds a plot by the name of its file, which defines a function and a constant:
 

@@ -1,5 +1,5 @@
-"""A figure of every case as a bar: the median of its trials, with a thin line from quartile to quartile, and a mark for
-the slowest trial."""
+"""Bars that show a figure of every case: the median of its trials, with a thin line from quartile to quartile, and a
+mark for the slowest trial."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dgraph.bench.plots.style import Drawing, colour_of
 from dgraph.bench.table import shown
 
 READS = "trials"
-HEIGHT = 0.24  # of a bar, in inches
+HEIGHT = 0.24  # the height of a bar in inches
 
 
 def draw(

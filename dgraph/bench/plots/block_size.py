@@ -1,4 +1,4 @@
-"""The time of a request by the number of its blocks: measured, as the cost model predicts, and the model's choice."""
+"""Plots the time of a request by the number of its blocks: as measured, as the cost model predicts, and its choice."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The distance from the fixed point by epochs, with a line for each setting (GraphABCD's figure 4). An epoch is as much
-work as reading every edge once."""
+"""Plots the distance from the fixed point by epochs, with a line for each setting (GraphABCD's figure 4). An epoch is
+as much work as reading every edge once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Busy and idle seconds of each partition, with engines side by side, as in the figures of Gluon-Async."""
+"""Plots busy and idle seconds of each partition, with engines side by side, as in the figures of Gluon-Async."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dgraph.bench.plots.style import BUSY, COLOURS, IDLE, Drawing
 
 READS = "report"
 PARTS = {"busy": BUSY, "wait": COLOURS[1], "idle": IDLE}  # working; waiting with work to do; nothing to do
-HEIGHT = 0.26  # of a bar, in inches
+HEIGHT = 0.26  # the height of a bar in inches
 
 
 def draw(
@@ -27,7 +27,7 @@ def draw(
         seconds = seconds.div(frame.groupby([group, "name", "partition"])["trial"].nunique(), axis=0)
     groups, names = list(dict.fromkeys(frame[group])), list(dict.fromkeys(frame["name"]))
     last = frame.groupby("name", sort=False)["partition"].max()
-    room = last + 1.8  # from the first bar of one run to that of the next
+    room = last + 1.8  # the distance from the first bar of one run to the first bar of the next
     begin = room.cumsum() - room
     size: dict[str, Any] = {"width": 2 + 3 * len(groups), "height": 1 + HEIGHT * float(room.sum())}
     with Drawing(title or "Busy and idle seconds of each partition", across=len(groups), **size) as drawing:

@@ -1,5 +1,5 @@
-"""One figure against another, such as time by workers or epochs by size: the median of the trials as a line, and all
-trials as points. A setting without an `x` is drawn as a horizontal reference line."""
+"""Plots one figure against another, such as time by workers or epochs by size: the median of the trials as a line, and
+all trials as points. A setting without an `x` is drawn as a horizontal reference line."""
 
 from __future__ import annotations
 

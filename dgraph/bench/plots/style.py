@@ -35,7 +35,7 @@ STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "lines.linewidth": 1.6,
     "lines.markersize": 5,
-    "svg.fonttype": "none",  # keep text as text: smaller, and searchable in a browser
+    "svg.fonttype": "none",  # keep text as text, which is smaller, and searchable in a browser
     "svg.hashsalt": "dgraph",  # makes the output reproducible
 }
 
@@ -44,13 +44,13 @@ class Drawing:
     """A figure with axes in the common style, which lasts until the end of `with`; `save` writes PNG and SVG."""
 
     def __init__(self, title: str, *, across: int = 1, down: int = 1, width: float = 8.0, height: float = 3.2):
-        """`width` and `height` are those of the whole figure, in inches."""
+        """`width` and `height` are the size of the whole figure in inches."""
         self.title, self.across, self.down, self.size = title, across, down, (width, height)
 
     def __enter__(self) -> Drawing:
         self._style = _matplotlib().rc_context(STYLE)
         self._style.__enter__()
-        from matplotlib.figure import Figure  # not pyplot, which would choose a window system
+        from matplotlib.figure import Figure  # not pyplot, which would choose a GUI backend
 
         self.figure = Figure(figsize=self.size, layout="constrained")
         self.figure.suptitle(self.title, x=0.01, ha="left", fontsize=11, fontweight="bold")
@@ -69,7 +69,7 @@ class Drawing:
         return text.getvalue()[text.getvalue().index("<svg") :]
 
     def legend(self, axes: Any) -> None:
-        """Put the legend beside the axes, where it covers nothing."""
+        """Put the legend next to the axes, where it covers nothing."""
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 

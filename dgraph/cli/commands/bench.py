@@ -25,7 +25,7 @@ fill = partial(filled, width=110, break_on_hyphens=False)
 
 
 class Suites(Group):
-    """The commands of `dgraph bench`: `compare`, and one for each suite, by its name or the path of its file."""
+    """The commands of `dgraph bench`: `compare`, and one per suite, named by the suite or the path of its file."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return ["compare"]
@@ -80,7 +80,7 @@ def command(context: click.Context, listed: bool, as_json: bool) -> None:
 
 
 def _command_for(name: str) -> click.Command:
-    """The command that runs a suite. Its help does not wait for the suite, which is opened when the command runs."""
+    """The command that runs a suite. The suite is opened when the command runs, so its help appears without delay."""
 
     def bench(place: Place, output: str | None, check: bool, as_json: bool, trials: int | None, **given: Any) -> None:
         from dgraph.bench.suite import open_suite
@@ -126,7 +126,7 @@ def _only(axis: str, name: str) -> Callable:
 def _run(suite: Any, place: Place, folder: Path | None, only: Any, trials: int | None, *, as_json: bool) -> bool:
     """Run a suite and print the outcome. Returns whether a target was missed.
 
-    If there is a folder, each record is written to it as soon as it is known.
+    If there is a folder, each record is written to it as soon as it is available.
     """
     from dgraph.bench import outcome, records
     from dgraph.bench.runner import Runner
@@ -158,13 +158,13 @@ def _run(suite: Any, place: Place, folder: Path | None, only: Any, trials: int |
 
 
 def _show_progress(line: str) -> None:
-    """Replace the line of progress on a terminal; "" clears it."""
+    """Replace the progress line on a terminal; "" clears it."""
     if sys.stderr.isatty():
         say(line[:100], nl=False, err=True, clear=True)
 
 
 def _text(suite: Any, rows: Any, results: Any, note: str) -> str:
-    """The text shown at the end: a table of cases, what the paper says, and the targets."""
+    """The text shown at the end: a table of cases, the paper's statement, and the targets."""
     from dgraph.bench import table
 
     blocks = [f"{suite.name}: {suite.title}", table.as_text(table.case_cells(suite, rows))]
@@ -180,7 +180,7 @@ def _text(suite: Any, rows: Any, results: Any, note: str) -> str:
 
 @contextmanager
 def _clusters(place: Place, suite: Any) -> Iterator[tuple[Any, Callable[[int, int | None], AbstractContextManager]]]:
-    """The suite as it runs in a place, and a function with which `Runner` starts the workers of a case.
+    """The suite adapted to a place, and a function with which `Runner` starts the workers of a case.
 
     On a cluster, or with --workers, all cases run on the same workers.
     """

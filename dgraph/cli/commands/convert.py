@@ -1,4 +1,4 @@
-"""`dgraph convert EDGES -o FILE`: edges from one format to another, or to a saved graph."""
+"""`dgraph convert EDGES -o FILE`: convert edges from one format to another, or to a saved graph."""
 
 from __future__ import annotations
 

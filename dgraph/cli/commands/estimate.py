@@ -1,4 +1,4 @@
-"""`dgraph estimate OP EDGES`: what an operation will need, before any work."""
+"""`dgraph estimate OP EDGES`: estimate what an operation will need, before any work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dgraph explain PROGRAM`: what a vertex program communicates, and on request its kernels."""
+"""`dgraph explain PROGRAM`: show what a vertex program communicates, and on request its kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dgraph.errors import OptionError
 
 
 def _complete(context: click.Context, param: click.Parameter, begun: str) -> Any:
-    """Complete the names of operations; if none matches, of files."""
+    """Complete the names of operations or, if none matches, of files."""
     return complete_operations(context, param, begun) or FILE.shell_complete(context, param, begun)
 
 

@@ -1,4 +1,4 @@
-"""`dgraph generate KIND -o FILE`: the edges of a generated graph."""
+"""`dgraph generate KIND -o FILE`: write the edges of a generated graph."""
 
 from __future__ import annotations
 

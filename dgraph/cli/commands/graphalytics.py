@@ -58,7 +58,7 @@ def command(directory: str, place: Place, output: str | None, rules: str, as_jso
 
 
 def _line(row: dict[str, Any]) -> str:
-    """The line that the terminal shows for a job: its times in seconds, and whether its output is valid."""
+    """The line shown on the terminal for a job: its times in seconds, and whether its output is valid."""
     verdict = {True: "valid", False: f"NOT VALID: {row['problem']}", None: row["problem"]}[row["valid"]]
     times = "  ".join(f"{name} {row[name]:8.4f} s" for name in ("T_l", "T_m", "T_p"))
     return f"{row['dataset']:>24}  {row['algorithm']:5} {times}  {row['EVPS']:12,.0f} EVPS  {verdict}"

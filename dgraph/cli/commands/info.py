@@ -1,4 +1,4 @@
-"""`dgraph info`: this machine, versions of packages, and where kernels are cached."""
+"""`dgraph info`: show this machine, versions of packages, and where kernels are cached."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def command(
 
 
 def run_on_sample(graph: Any, name: str) -> Any:
-    """Run an operation on a sample: paths start at the vertex with the most out-edges, and `alpha` is low enough for
+    """Run an operation on a sample. Paths start at the vertex with the most out-edges, and `alpha` is low enough for
     Katz centrality to converge."""
     import dgraph as dg
 
@@ -85,7 +85,7 @@ def run_on_sample(graph: Any, name: str) -> Any:
 
 @cache  # a sample runs many times, and the search for its hub must not be measured
 def _hub(graph: Any) -> Any:
-    """The vertex with the most out-edges. From others, paths may lead nowhere."""
+    """The vertex with the most out-edges. Paths from other vertices may lead nowhere."""
     import dgraph as dg
 
     degrees = dg.degrees(graph).compute()

@@ -45,11 +45,11 @@ RUN_OPTIONS = (
         help="Write a report with one row per superstep, in a format like OUT.",
     ),
 )
-RENAMED = {  # elsewhere --source is a column, and --left a number of vertices
+RENAMED = {  # because in other commands --source is a column, and --left a number of vertices
     **{name: f"{name}_vertex" for name in ("source", "target", "left")},
     "random_seed": "seed",
 }
-HELP = {  # docstrings that describe values which cannot be typed, or the opposite of the option
+HELP = {  # replaces docstrings that describe values which cannot be typed, or the opposite of the option
     "left": "A vertex on the left. By default, the sources of the edges as listed.",
     "predecessors": "Do not find predecessors, which saves time. With negative weights they are always found.",
     "normalized": "Do not divide the scores by the square root of the sum of their squares.",
@@ -58,14 +58,14 @@ HELP = {  # docstrings that describe values which cannot be typed, or the opposi
     "or nowhere (ranks then sum to less than 1). By default, as for other jumps. "
     'One of "uniform", "personalization", "none".',
 }
-EXAMPLE = {"katz": " --alpha 0.001"}  # options in the example, besides 0 for each parameter without a default
+EXAMPLE = {"katz": " --alpha 0.001"}  # more options in the example, where each required parameter gets 0
 EXAMPLE_GRAPHS = {
     "matching": "bipartite --left 50 --right 60 --edges 300",
     "factorize": "ratings --users 100 --items 40 --ratings 900",
 }
 SUFFIX = {"factorize": "parquet"}  # CSV cannot hold vectors
-ERROR_FIGURES = ("mean", "rmse", "held_out")  # what `factorize` reports
-NAMES = (*dg.OPERATIONS, "factorize")  # for any graph, and for ratings
+ERROR_FIGURES = ("mean", "rmse", "held_out")  # the figures that `factorize` reports
+NAMES = (*dg.OPERATIONS, "factorize")  # operations on any graph, and the one on ratings
 
 
 class Operations(Group):
@@ -94,7 +94,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             raise OptionError(f"-o and --report cannot both be {where}; choose another file for one")
         begun = time.perf_counter()
         with edges.graph() as graph:
-            with show_status("numbering vertices"):  # which reads files that are read in blocks
+            with show_status("numbering vertices"):  # this reads files that are read in blocks
                 kind = graph.numbering.id_type.kind
             loaded = time.perf_counter()
             if (limit := options.pop("max_rounds")) is not None:
@@ -150,7 +150,7 @@ def _errors_of(result: Any) -> dict[str, float]:
     values = {**result.totals, **result.report.iloc[-1]}
     return {
         what: float(values[what]) for what in ERROR_FIGURES if values[what] == values[what]
-    }  # NaN: none were held out
+    }  # NaN means that no ratings were held out
 
 
 @click.command("run", cls=Operations)

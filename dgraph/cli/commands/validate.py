@@ -1,4 +1,4 @@
-"""`dgraph validate EDGES`: what may be surprising in a graph, and whether a file of results is right."""
+"""`dgraph validate EDGES`: show what may be surprising in a graph, and check whether a file of results is right."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def command(edges: GraphArguments, as_json: bool, **options: Any) -> None:
         try:
             with at_hand.graph() as graph:
                 validation = graph.validate()
-        except WeightError:  # count what is missing, too
+        except WeightError:  # count missing weights, too
             with at_hand.graph(weight_as_column=True) as graph:
                 validation = validate(graph, graph.edges.columns[-1])
     validation = _as_typed(validation)
@@ -95,7 +95,7 @@ def command(edges: GraphArguments, as_json: bool, **options: Any) -> None:
 
 
 def _as_typed(validation: Validation) -> Validation:
-    """What `Graph.validate` returns, with arguments spelled as options of this command and of the operations."""
+    """The result of `Graph.validate`, with arguments spelled as options of this command and of the operations."""
     import dgraph as dg
     from dgraph.cli.commands.run import HELP, RENAMED
 
@@ -108,7 +108,7 @@ def _as_typed(validation: Validation) -> Validation:
 
 
 def _with_ids(problem: str, ids: Any) -> str:
-    """Add the ids of the vertices to the text of a verifier, which calls them by their numbers."""
+    """Add the ids of vertices to the text of a verifier, which refers to vertices by number."""
     numbers = re.findall(r"(?:vertex|edge|-|source|component|label|predecessor|mate)(?: is)? (\d+)", problem)
     names = {number: ids[number] for number in sorted(set(map(int, numbers))) if number < len(ids)}
     text = ", ".join(f"{number} is {name}" for number, name in names.items() if name != number)

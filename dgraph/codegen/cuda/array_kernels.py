@@ -1,6 +1,7 @@
-"""CUDA kernels that are the same for all programs: for lists and flags of vertices, and for mail between partitions.
+"""CUDA kernels shared by all programs. They handle lists and flags of vertices, and mail between partitions.
 
-Fields, including vectors, are passed as rows of unsigned integers (`words`), so one kernel copies all types of a width.
+Fields, including vectors, are passed as rows of unsigned integers (`words`), so one kernel copies all types of the same
+width.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dgraph.codegen.cuda.cuda_kernels import LISTED
 from dgraph.codegen.kernel_source import Source
 from dgraph.codegen.text import COMMON_ARGUMENTS, Argument
 
-FIELD_BITS = 8, 32, 64  # bits of a field
+FIELD_BITS = 8, 32, 64  # the widths that a field can have
 
 LIST_KERNELS = '''
 @njit
@@ -82,7 +83,7 @@ def {name}_{bits}(lo, hi, {arguments}):
             {body}
 '''
 
-WORD_KERNELS = {  # name: arguments, docstring, and what is done with component c of row i
+WORD_KERNELS = {  # name: arguments, docstring, and the statement for component c of row i
     "put": ("ids, words, value", "words[ids[lo:hi]] = value", "words[ids[i], c] = value"),
     "pack": ("ids, words, packed", "packed[lo:hi] = words[ids[lo:hi]]", "packed[i, c] = words[ids[i], c]"),
     "unpack": ("ids, words, packed", "words[ids[lo:hi]] = packed[lo:hi]", "words[ids[i], c] = packed[i, c]"),

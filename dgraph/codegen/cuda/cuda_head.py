@@ -1,4 +1,4 @@
-"""The names by which kernel text for CUDA uses the device: with another head, the same bodies run elsewhere."""
+"""The names through which CUDA kernel text uses the device. With a different head, the same bodies run elsewhere."""
 
 CUDA_HEAD = '''
 import math

@@ -1,11 +1,12 @@
-"""Kernels for CUDA: the kernels of `program_kernels.py`, with the threads of a grid that strides over the rows.
+"""CUDA versions of the kernels of `program_kernels.py`, in which a grid of threads strides over the rows.
 
-Vertices are listed through a counter, `listed`; the messages of a push merge by atomics; a global value is folded to
-one number per block (`partial_...`), and by the last block to a single one (`total_...`). The edges of a row are shared
-by a group of threads of one block: one, some or all of them, depending on its length. The same holds for the first
-`part_size` edges of a sender; a sender with more edges is in a separate list, once per further part. Edge arrays may be
-a block of a table: rows row_low:row_high, without the edges before `edge_base`. Bodies use the device only through the
-names of the head: with another head they run on one thread of a CPU, so that large graphs can be tested without a GPU.
+Vertices are listed through a counter, `listed`; the messages of a push merge by atomics; each block folds a global
+value to one number (`partial_...`), and the last block folds these to a single one (`total_...`). A group of threads of
+one block shares the edges of a row: one, some or all threads, depending on the row's length. The same holds for the
+first `part_size` edges of a sender; a sender with more edges is in a separate list, once per additional part. Edge
+arrays may be a block of a table: rows row_low:row_high, without the edges before `edge_base`. Bodies use the device
+only through the names of the head; with another head they run on one CPU thread, so that large graphs can be tested
+without a GPU.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from dgraph.programs.program import Field, Global, Message
 Folded = Global | Message
 
 LISTED, ROWS, FINISHED, BEST = "listed", "row_list", "finished", "best"
-ARGUMENTS = by_name(  # those that kernels for a CPU lack, or have with another type
-    Argument("arrived", "int32", 1, True),  # there are no atomics on 8 bits
+ARGUMENTS = by_name(  # arguments that CPU kernels lack, or declare with another type
+    Argument("arrived", "int32", 1, True),  # CUDA has no 8-bit atomics
     *(Argument(name, "int64", 1, True) for name in (LISTED, FINISHED)),
     *(Argument(name, "uint32", 1) for name in (ROWS, "parts")),
     *(Argument(name, "uint64") for name in ("group_size", "edge_base", "row_low", "row_high", "part_size")),
 )
 
 THREADS = "grid_size, thread, block_start = threads()"
-# once per kernel: a 64-bit division takes longer than an edge
+# computed once per kernel, because a 64-bit division takes longer than processing an edge
 GROUPS = "in_group, group_number, group_count = thread % group_size, thread // group_size, grid_size // group_size"
 
 
@@ -44,12 +45,12 @@ def pushes(phase: PhaseAnalysis) -> bool:
 
 
 def partial_name(name: str) -> str:
-    """The array of a value as folded by each block."""
+    """The name of the array that holds what each block folds a value to."""
     return f"partial_{name}"
 
 
 def total_name(name: str) -> str:
-    """The value as folded by all blocks."""
+    """The name of the value that all blocks together fold to."""
     return f"total_{name}"
 
 
@@ -60,7 +61,7 @@ def folded(analysis: Analysis) -> dict[str, Folded]:
 
 
 class CudaEdgeKernelWriter(EdgeKernelWriter):
-    """Push, pull and receive."""
+    """Writes push, pull and receive."""
 
     in_edges = "for e in range(uint64(indptr[v]) - edge_base, uint64(indptr[v + one]) - edge_base):"
     checks_sums = False
@@ -86,7 +87,7 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
                 self.enqueue(kernel)
 
     def sweep(self) -> None:
-        """Write nothing: a sweep takes rows one after the other, which does not suit a grid of threads."""
+        """Write nothing: a sweep processes rows one after the other, which does not suit a grid of threads."""
 
     def rows_of_pull(self, kernel: KernelText) -> None:
         kernel.use("edge_base")
@@ -133,7 +134,7 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
             kernel.add("arrived[v] = 1", place_on_queue(kernel))
 
     def scratch(self, kernel: KernelText, names: Sequence[str]) -> list[str]:
-        """Scratch for a neighbourhood: the part that belongs to its edges, in arrays for all edges."""
+        """Scratch for a neighbourhood: its own part of arrays that cover all edges."""
         for name in super().scratch(kernel, names):
             ends = (f"{SCRATCH[name]} * (indptr[{row}] - int64(edge_base))" for row in ("v", "v + one"))
             kernel.add(f"own_{name} = {name}[{':'.join(ends)}]")
@@ -262,7 +263,7 @@ def merge_in_group(kernel: KernelText, values: Sequence[tuple[str, str, str]]) -
 
 
 def arrays_of(analysis: Analysis, arrays: Mapping[str, Argument]) -> dict[str, Argument]:
-    """All arguments that the kernels may use, from those of kernels for a CPU."""
+    """All arguments that the kernels may use, derived from those of CPU kernels."""
     names = {what(name): of for name, of in folded(analysis).items() for what in (partial_name, total_name)}
     return {**arrays, **ARGUMENTS, **by_name(*(Argument(name, of.dtype.name, 1, True) for name, of in names.items()))}
 

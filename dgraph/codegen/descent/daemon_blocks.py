@@ -1,8 +1,8 @@
-"""Kernels for a block of block descent that a daemon has taken: the daemon handles the edges, these the vertices.
+"""Kernels for a block that a daemon takes in block descent. The daemon handles the edges, these kernels the vertices.
 
 gathered   pull: apply the messages that a daemon has gathered for a block, and notify the readers
-leaving    push: a block takes its inboxes; vertices that must send are listed, for a daemon to send their messages
-arriving   push: merge the messages that a daemon has merged per target into inboxes, like those of the CPU's threads
+leaving    push: take the inboxes of a block, and list the vertices whose messages the daemon must send
+arriving   push: merge into inboxes the messages that a daemon has merged per target, as CPU threads do with theirs
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dgraph.codegen.descent.news import QUEUE_ARRAYS, real
 from dgraph.codegen.descent.turn import TurnWriter
 from dgraph.programs.kernel_names import inbox_name, incoming_name
 
-DAEMON_KERNELS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # by operator
+DAEMON_KERNELS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # operator -> kernels
 
 
 class DaemonBlockWriter(TurnWriter):
@@ -50,7 +50,7 @@ class DaemonBlockWriter(TurnWriter):
         kernel.add("return _fired, int64(_count)")
 
     def leave(self, change: str, own: dict[str, str]) -> None:
-        """List v, for the daemon to send its message."""
+        """List v, so that the daemon sends its message."""
         if self.phase.hoisted:
             self.kernel.add(f"{self.kernel.use('_leaving', True)}[v] = _new")
         self.kernel.add(f"{self.kernel.use('_leavers', True)}[_count] = v", "_count += one")

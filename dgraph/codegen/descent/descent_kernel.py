@@ -1,13 +1,14 @@
 """The kernels of block coordinate descent (GraphABCD, Yang et al. 2020): the threads of a team take blocks of vertices
 from a queue and update them from the newest values of all others, without waiting and without locking vertices.
 
-    push       a block takes its inboxes, each by one atomic exchange, and merges its messages into those of others; in
-               synchronous programs an inbox is the sum of what all neighbours sent last, and differences are added
+    push       a block takes its inboxes, each by one atomic exchange, and merges its messages into the inboxes of
+               others; in synchronous programs an inbox is the sum of the last messages of all neighbours, and senders
+               add differences to it
     pull       a block gathers along all its in-edges, then notifies the blocks that read it of the size of the change
     pull_push  the same, but a changed vertex writes to one slot per edge, which its readers then find in order
 
-A block has one writer at a time, so states need no atomics. A message is a state where it is gathered repeatedly (pull)
-and a change where it is merged once (push); a change must never be lost or merged twice.
+A block has one writer at a time, so states need no atomics. With pull, a message is a state, which may be gathered
+repeatedly. With push, it is a change, which must be merged exactly once.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dgraph.programs.kernel_names import before_name, field_name, inbox_name, se
 OPERATORS = ("push", "pull", "pull_push")
 
 _sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (block_queue, team))
-_digest = sha256(_sources).hexdigest()[:20]  # in the text, so that kernels are recompiled when these modules change
+_digest = sha256(_sources).hexdigest()[:20]  # part of the text, so that a change to these modules recompiles kernels
 IMPORTS = f"""# Names of the queue {_digest} and of this kernel's own begin with an underscore.
 from dgraph.native import block_queue as _queue
 from dgraph.native import team as _team"""
@@ -136,7 +137,7 @@ class DescentKernelWriter(TurnWriter):
         kernel, phase, m = self.kernel, self.phase, self.message
         states, sums, rows = self.analysis.states, kernel.use(inbox_name(phase, m), True), kernel.use("indptr")
         kernel.add("_fired += 1", "_first = _limits[_queue.FIRST]")
-        for name in self.analysis.before:  # the values that others have seen
+        for name in self.analysis.before:  # `before_...` holds the values that others have seen
             copy, held = kernel.use(before_name(name), True), kernel.use("_held", True)
             kernel.add(f"{copy}[v] = {copy}[v] if {held}[v] else {kernel.use(field_name(name))}[v]")
         with kernel.block("if not _first:"):

@@ -1,5 +1,4 @@
-"""Kernel text that sends the change of a vertex in block descent: along its out-edges, and to the blocks at their
-ends."""
+"""Kernel text that sends a vertex's change in block descent: along its out-edges, and to the blocks at their ends."""
 
 from __future__ import annotations
 
@@ -11,14 +10,14 @@ from dgraph.programs.kernel_names import inbox_name, merge_name
 from dgraph.programs.program import Field, Message
 
 QUEUE_ARRAYS = ("_heap", "_place", "_keys", "_live", "_board", "_limits")  # arrays of the queue of blocks
-STORED_ARRAYS = ("_heap", "_place", "_keys", "_board")  # those that change when a block is put or taken
+STORED_ARRAYS = ("_heap", "_place", "_keys", "_board")  # arrays that change when a block is put or taken
 STORE_ARGUMENTS = ", ".join(STORED_ARRAYS)
 OUT_EDGE = CallSite(vertex="v", edge="e", target="_w")  # the out-edges of v
 ATOMIC = {"min": "_team.atomic_min", "max": "_team.atomic_max", "add": "_team.atomic_add"}  # by merge
 
 
 def real(field: Field, text: str) -> str:
-    """Kernel text for a value as a float, for differences."""
+    """Kernel text that converts a value to a float, so that differences can be computed."""
     return f"float(int64({text}))" if field.dtype.kind == "b" else f"float({text})"
 
 
@@ -44,7 +43,7 @@ class ChangeWriter:
         return self.kernel
 
     def send_to_neighbours(self, change: str, own: dict[str, str]) -> None:
-        """The loop over the out-edges of v."""
+        """Write the loop that sends along all out-edges of v."""
         kernel = self.kernel
         rows, readers = kernel.use("indptr"), kernel.use("neighbours")
         kernel.add(f"_edges += {rows}[v + one] - {rows}[v]")
@@ -96,11 +95,11 @@ class ChangeWriter:
         self.notify_block(change)
 
     def merge_into(self, array: str, unless: str = "") -> None:
-        """Merge `_new` into array[_w], by one atomic instruction if there are several threads; the text `unless` is
-        then checked again."""
+        """Merge `_new` into array[_w], by one atomic instruction if there are several threads. In that case the
+        condition `unless` is checked again."""
         kernel, m = self.kernel, self.message
         name = ATOMIC.get(m.merge.atomic or "")
-        if name is None or m.dtype.kind == "b":  # then the team has one thread
+        if name is None or m.dtype.kind == "b":  # in this case the team has one thread
             self.merge_at(array, "_w", "_new")
             return
         with kernel.block("if _size > 1:"):
@@ -146,7 +145,7 @@ class ChangeWriter:
 
     @property
     def adds(self) -> bool:
-        """Whether inboxes are sums of what all neighbours sent last, to which differences are added."""
+        """Whether each inbox is the sum of the last messages of all neighbours, to which senders add differences."""
         return self.synchronous and self.operator == "push"
 
     @property

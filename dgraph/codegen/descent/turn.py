@@ -1,5 +1,5 @@
 """A vertex's turn in block descent: kernel text that takes its messages, applies them, and decides whether it sends.
-The kernels for the CPU's own blocks and for those of daemons are composed of it."""
+The kernels for CPU blocks and for daemon blocks are both composed of this text."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class TurnWriter(ChangeWriter):
 
     @contextmanager
     def deferring_later_rows(self) -> Iterator[None]:
-        """Open the loop over the rows of block b. Rows whose message orders after those of other blocks wait, and the
-        block returns to the queue."""
+        """Open the loop over the rows of block b. Rows whose message orders after the messages of other blocks wait,
+        and the block returns to the queue."""
         if self.takes_best_first:
             self.kernel.add("_last, _later = _queue.last_key(_b, _heap, _keys, _board, _limits), inf")
         yield
@@ -29,7 +29,7 @@ class TurnWriter(ChangeWriter):
             self.kernel.add(f"if _later < inf: _queue.put(_b, _later, {STORE_ARGUMENTS})")
 
     def take(self) -> None:
-        """Take the inbox of v. If messages are ordered it keeps the best; otherwise it is emptied atomically."""
+        """Take the inbox of v. An inbox of ordered messages keeps the best one; any other is emptied atomically."""
         kernel, m = self.kernel, self.message
         array, none = kernel.use(inbox_name(self.phase, m), True), literal(m.identity)
         if self.sent_one_by_one:
@@ -79,7 +79,7 @@ class TurnWriter(ChangeWriter):
         return text if self.synchronous else f"({text} if {kernel.use('_news', True)}[{u}] else {none})"
 
     def update(self, send_on: Callable[[str, dict[str, str]], None] | None = None) -> None:
-        """Apply the messages, and if that changes the message of v, send it by `send_on`. The default is
+        """Apply the messages, and if that changes the message of v, send it with `send_on`, which defaults to
         `send_to_neighbours`."""
         kernel, phase, m = self.kernel, self.phase, self.message
         states = self.analysis.states
@@ -107,7 +107,7 @@ class TurnWriter(ChangeWriter):
                 change = f"abs({real(m, '_new')})"
             else:
                 kernel.add(f"_moved = abs({real(m, '_new')} - {real(m, f'{array}[v]')})", f"{array}[v] = _new")
-                # the message of a vertex without edges may be NaN (rank / degree): then use the change of its state
+                # a vertex without edges may have the message NaN (rank / degree), so use the change of its state
                 kernel.add(f"if not _moved < inf: _moved = {change}")
                 kernel.add("if not _moved < inf: _moved = 1e300")
                 change = "_moved"
@@ -126,8 +126,8 @@ class TurnWriter(ChangeWriter):
         (send_on or self.send_to_neighbours)(change, own)
 
     def measure_own_changes(self) -> None:
-        """Add up the changes of the states of v that `apply` itself reads: they make v out of date again, even if no
-        message changes."""
+        """Add up the changes of the states of v that `apply` itself reads, because they make v out of date again even
+        if no message changes."""
         kernel = self.kernel
         for state in self.own:
             change = f"abs({real(state, f'new_{state.name}')} - {real(state, self.kernels.old(kernel, state))})"
@@ -141,8 +141,9 @@ class TurnWriter(ChangeWriter):
 
     @property
     def own(self) -> list[State]:
-        """The states that `apply` reads in every round of a synchronous program, besides messages. Operations read them
-        only to relax (`ScaledPageRank`), and know how far a block is from its fixed point without another turn."""
+        """The states that `apply` reads in every round of a synchronous program, in addition to messages. Operations
+        read states only to relax (`ScaledPageRank`), and then know without another turn how far a block is from its
+        fixed point."""
         read = self.phase.apply.names_of("state") if self.synchronous and self.analysis.reads_attributes else ()
         return [
             state for state in self.analysis.states if state.name in read and state.name in self.kernels.kept_states
@@ -155,13 +156,13 @@ class TurnWriter(ChangeWriter):
 
     @property
     def sent_one_by_one(self) -> bool:
-        """Whether the messages of a vertex cannot merge on the way to its proxies: then it waits until they have been
-        notified."""
+        """Whether successive messages of a vertex cannot be merged on the way to its proxies, so that the vertex must
+        wait until the proxies have been notified."""
         sent_states = self.phase.send.names_of("state")
         deltas = any(isinstance(state, Delta) and state.name in sent_states for state in self.analysis.states)
         return self.operator == "push" and not self.phase.hoisted and (deltas or not self.phase.idempotent)
 
     @property
     def takes_best_first(self) -> bool:
-        """Whether a block takes only those of its waiting messages that order before those of many other blocks."""
+        """Whether a block takes only the waiting messages that order before the messages of many other blocks."""
         return self.operator == "push" and self.smaller_wins is not None and not self.synchronous

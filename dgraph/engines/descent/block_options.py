@@ -1,4 +1,4 @@
-"""The options of block descent, completed by what suits the program. Part of a Plan; the engine, its
+"""The options of block descent, with defaults chosen to suit the program. They are part of a Plan, and the engine, its
 kernels and its queue read them."""
 
 from __future__ import annotations
@@ -12,36 +12,36 @@ from dgraph.programs.program import Message
 
 ORDERS = ("priority", "cyclic")
 MODES = ("async", "barrier", "bsp")
-WAITING_SHARE = 0.3  # of what there is to be told along an edge on average: less may wait; measured
+WAITING_SHARE = 0.3  # a change below this share of the mean change along an edge may wait (tuned by measurement)
 
 
 def can_send_changes(phase: PhaseAnalysis) -> bool:
-    """Whether a vertex may be told by how much another's message has changed, in place of all messages again."""
+    """Whether a vertex may send only the difference to its last message, rather than the whole message again."""
     (message,) = phase.messages
     return message.merge.atomic == "add" and message.dtype.kind == "f" and not phase.send.names_of("target", "ahead")
 
 
 def has_atomic_merge(message: Message) -> bool:
-    """Whether several threads may merge into an inbox at the same time, by one atomic instruction each."""
+    """Whether several threads may merge into an inbox at the same time, each by one atomic instruction."""
     return message.merge.atomic in ("min", "max", "add") and message.dtype.kind != "b"
 
 
 @dataclass(frozen=True)
 class BlockOptions:
-    """An option that is "" is open, until `completed_for` chooses. `pace` is for tests of slow threads: nanoseconds
-    that each thread of a team waits for every edge."""
+    """The options. An option that is "" is open until `completed_for` chooses a value. `pace` is for tests of slow
+    threads: the nanoseconds that each thread of a team waits per edge."""
 
-    operator: str = ""  # of codegen/descent/descent_kernel.py
+    operator: str = ""  # one of those in codegen/descent/descent_kernel.py
     order: str = ""
     mode: str = "async"
-    size: int | None = None  # vertices of a block; a power of two is taken that is not smaller
+    size: int | None = None  # vertices per block, rounded up to a power of two
     pace: tuple[float, ...] = ()
-    free: bool = False  # whether partitions go on until nobody has news; else an epoch is common to all
-    waits: bool = False  # whether partitions wait for each other although that was not asked for
+    free: bool = False  # whether partitions run at their own pace until no changes are left; if not, epochs are common
+    waits: bool = False  # whether partitions wait for each other although the user did not ask for it
 
     def completed_for(self, analysis: Analysis, parts: int) -> BlockOptions:
-        """Choose what was left open, and refuse what the program cannot do. Partitions need not wait for each other
-        where changes travel, because changes merge; states must come in order."""
+        """Choose the options that are open, and reject those that the program does not support. Partitions that send
+        changes need not wait for each other, because changes merge; states must arrive in order."""
         operator = self.operator or ("pull" if analysis.synchronous else "push")
         if analysis.synchronous and self.mode == "bsp":
             operator = "pull"
@@ -55,7 +55,7 @@ class BlockOptions:
                 f"operator={operator!r} gathers the values of all neighbours each time, but {analysis.title} "
                 'accumulates messages, so some would count twice; choose operator="push"'
             )
-        order = self.order or ("priority" if operator == "push" else "cyclic")  # whichever was measured to be quicker
+        order = self.order or ("priority" if operator == "push" else "cyclic")  # whichever was faster when measured
         news_for_all = analysis.synchronous and operator != "push" and bool(analysis.phases[0].apply.names_of("global"))
         if order == "priority" and news_for_all and self.mode != "bsp":
             raise OptionError(
@@ -67,7 +67,7 @@ class BlockOptions:
         return replace(self, operator=operator, order=order, free=free, waits=waits)
 
     def beside(self, daemons: Any, analysis: Analysis) -> BlockOptions:
-        """Refuse what daemons beside the CPU's threads cannot do."""
+        """Reject options that daemons running alongside the CPU's threads do not support."""
         phase, given = analysis.phases[0], f"daemons={daemons!r}"
         if self.mode != "bsp" and self.operator == "pull_push":
             raise OptionError(
@@ -84,16 +84,16 @@ class BlockOptions:
 
     @property
     def share(self) -> float:
-        """A change waits if it is less than this share of the mean change that is to be told along an edge."""
+        """A change waits if it is less than this share of the mean change to be sent along an edge."""
         return WAITING_SHARE if self.order == "priority" else 0.0
 
     @property
     def gathers(self) -> bool:
-        """Whether a vertex is brought up to date from all its in-edges."""
+        """Whether a vertex is updated from all its in-edges."""
         return self.operator != "push" and self.mode != "bsp"
 
     def options(self) -> dict[str, Any]:
-        """What the report says of them. With mode="bsp" there are neither an order of blocks nor an operator."""
+        """The options as shown in the report. With mode="bsp" there is neither an order of blocks nor an operator."""
         if self.mode == "bsp":
             return {"mode": "bsp", "block size": "all vertices"}
         mode = f"{self.mode}, but partitions wait after each epoch" if self.waits else self.mode

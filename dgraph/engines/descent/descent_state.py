@@ -1,5 +1,5 @@
-"""One partition of block coordinate descent: its queue of blocks, the compiled call in which a team of threads works
-that off, and its mail."""
+"""One partition of block coordinate descent: its queue of blocks, the compiled call in which a team of threads
+processes the queue, and its mail."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dgraph.vertex_state.partition_state import PartitionState
 
 
 class DescentState:
-    """The blocks of the vertices that a partition owns. Proxies have no blocks; they hear of their masters by mail."""
+    """The blocks of the vertices that a partition owns. Proxies have no blocks; mail brings them news of masters."""
 
     def __init__(self, state: PartitionState, phase: PhaseAnalysis, blocks: BlockOptions, side: str, resumed: bool):
         self.state, self.phase, self.blocks, self.n = state, phase, blocks, state.n
@@ -52,7 +52,7 @@ class DescentState:
     # -- work ----------------------------------------------------------------------------------------------------------
 
     def _begin(self, resumed: bool) -> None:
-        """Fill the queue with the first blocks, and note what is to be told."""
+        """Fill the queue with the first blocks, and record which changes must be sent."""
         state = self.state
         if self.adds:
             self._inbox[:] = 0
@@ -70,7 +70,7 @@ class DescentState:
             state.agent.rows("fill", self.n, {**state.values, **self.arguments})
 
     def epoch(self, number: int, sweep: bool = False) -> None:
-        """Take blocks from the queue until as many edges have been looked at as there are here, or no block waits. A
+        """Take blocks from the queue until no block waits, or as many edges have been visited as the partition has. A
         sweep takes every block once, in order."""
         state = self.state
         for name in state.analysis.before if not self.adds else ():
@@ -79,8 +79,8 @@ class DescentState:
         waited = np.count_nonzero(self.fresh)
         self._descend(sweep)
         state.frontier.sent += int(np.count_nonzero(self.fresh) - waited)
-        self.fresh &= self.copied  # nobody else need be told of the others
-        if self.adds and not self.residual < np.inf:  # sums that an infinite value has been added to never lose it
+        self.fresh &= self.copied  # vertices without proxies have nothing to send to other partitions
+        if self.adds and not self.residual < np.inf:  # a sum that an infinite value was added to stays infinite
             raise OptionError(
                 f'operator="push" sends differences between values, but vertices of {state.analysis.title} sent an '
                 'infinite value or NaN; choose operator="pull", which sends the values themselves'
@@ -91,8 +91,8 @@ class DescentState:
         self.arguments["_least"] = self.blocks.share * self.residual / self.edges
 
     def _descend(self, sweep: bool, first: bool = False) -> None:
-        """Run the kernel. In the `first` sweep of a program whose vertices add up changes, all tell their start
-        values."""
+        """Run the kernel. In the `first` sweep of a program whose vertices add up changes, all vertices send their
+        start values."""
         board, limits = self.board, self.limits
         for what in (queue.EDGES, queue.DONE, queue.FIRED, queue.STALENESS, queue.CURSOR, queue.TOLD):
             board[what] = 0
@@ -109,8 +109,8 @@ class DescentState:
         self.state.total["edges"] += int(board[queue.EDGES])
 
     def must_sweep(self, known: Mapping[str, Any]) -> bool:
-        """Whether the next epoch must look at every vertex: a global value that `apply` reads has changed; or vertices
-        add up changes, and then no list says which blocks have news."""
+        """Whether the next epoch must visit every vertex: either a global value that `apply` reads has changed, or
+        vertices add up changes, in which case no list records which blocks have news."""
         now = {name: known[name] for name in self.phase.apply.names_of("global")}
         before, self.globals = self.globals, now
         return self.adds or now != before
@@ -121,14 +121,14 @@ class DescentState:
 
     @property
     def waiting(self) -> int:
-        """How many blocks and proxies have something to do or to tell."""
+        """How many blocks and proxies have something to do or to send."""
         news = np.count_nonzero(self.live) if self.adds else self.blocks_waiting
         return int(news) + self.state.waiting_proxies + int(np.count_nonzero(self.fresh & self.copied))
 
     @property
     def residual(self) -> float:
-        """The sum of the absolute changes that vertices have not been brought up to date with; where messages have an
-        order, the number of vertices with a message that waits."""
+        """The sum of the absolute changes that vertices have not taken into account yet; for ordered messages, the
+        number of vertices with a waiting message."""
         if not self.ordered:
             return float(self.live.sum())
         return float(np.count_nonzero(self._inbox[: self.n] != self.arguments["_taken"][: self.n]))
@@ -146,7 +146,7 @@ class DescentState:
         }
 
     def _shares(self) -> dict[str, int]:
-        """Columns that say how many blocks and edges each kind of daemon took, if the CPU is not alone."""
+        """Report columns with the number of blocks and edges that each kind of daemon took, if there are daemons."""
         found: defaultdict[str, int] = defaultdict(int)
         if self.drivers:
             found["block_size"] = 1 << self.shift
@@ -160,9 +160,9 @@ class DescentState:
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
     def halt(self) -> None:
-        """For a checkpoint, when nothing is under way: its senders are the vertices with a message that waits; where
-        blocks pull, all that have ever sent, because some readers may not have looked since. A synchronous program has
-        only its states."""
+        """Set the senders that a checkpoint records, when no mail is in transit. With push, these are the vertices with
+        a waiting message; with pull, all vertices that have ever sent, because some readers may not have looked since.
+        A checkpoint of a synchronous program holds only states."""
         if self.synchronous:
             return
         if self.blocks.operator == "push":
@@ -179,7 +179,7 @@ class DescentState:
             self._wake(np.arange(self.n))
             return
         if self._sent is not None:
-            self._sent[:] = self.message.identity  # all have been told
+            self._sent[:] = self.message.identity  # all proxies are up to date
         if self.phase.idempotent:
             taken[: self.n] = self._inbox[: self.n]
             taken[ids] = self.message.identity
@@ -188,8 +188,8 @@ class DescentState:
     # -- mail ----------------------------------------------------------------------------------------------------------
 
     def tell(self, side: str, target_side: str, everything: bool = False) -> None:
-        """Tell proxies what their masters have sent, and masters what their proxies have gathered. While blocks wait
-        here, and unless `everything`, only what is most urgent: the others may have more to say later."""
+        """Send proxies what their masters have sent, and masters what their proxies have gathered. While blocks wait
+        here, and unless `everything` is true, send only the most urgent messages; the others may still change."""
         state = self.state
         told = self._most_urgent(np.flatnonzero(self.fresh & self.copied), self._sent, everything)
         if len(told):
@@ -198,7 +198,7 @@ class DescentState:
             if self._sent is not None and not self.phase.idempotent and not self.synchronous:
                 self._sent[told] = self.message.identity
             elif self._sent is None and not self.synchronous:
-                self._wake(told[self._inbox[told] != self.message.identity])  # which have waited to be told of
+                self._wake(told[self._inbox[told] != self.message.identity])  # these waited for this broadcast
         proxies = self._most_urgent(self.n + np.flatnonzero(state.values["arrived"][self.n :]), self._inbox, everything)
         if len(proxies):
             state.post.reduce(target_side, [self._inbox], self._mask(proxies))
@@ -207,7 +207,7 @@ class DescentState:
                 self._inbox[proxies] = self.message.identity
 
     def hear(self, side: str, target_side: str) -> None:
-        """Take in what other partitions have told; the blocks that it concerns join the queue."""
+        """Merge the mail of other partitions, and add the blocks that it concerns to the queue."""
         state = self.state
         for mail in state.post.collect({BROADCAST: side, REDUCE: target_side}):
             tag, ids, values = mail
@@ -225,16 +225,16 @@ class DescentState:
             self._wake_arrived()
 
     def _gain(self, ids: np.ndarray, values: list[np.ndarray]) -> np.ndarray:
-        """How urgent it is what masters have told: by how much its first field has changed, if it has any."""
+        """The urgency of what masters have sent: the change of its first field, or 1 if it has no fields."""
         if not values:
             return np.ones(len(ids))
-        with np.errstate(invalid="ignore"):  # infinite before and now
+        with np.errstate(invalid="ignore"):  # infinity minus infinity is NaN
             change = np.abs(values[0].astype(float) - self._travels()[0][ids].astype(float))
         return np.where(change < np.inf, change, 1e300)
 
     def _most_urgent(self, ids: np.ndarray, values: np.ndarray | None, everything: bool) -> np.ndarray:
-        """Of `ids`, those whose message is no worse than the mean of all; all of them once no block waits, or if
-        `everything`."""
+        """The vertices in `ids` whose message is at least as urgent as the mean; all of `ids` once no block waits, or
+        if `everything` is true."""
         if values is None or everything or self.synchronous or not len(ids) or not self.blocks_waiting:
             return ids
         messages = values[ids].astype(float)
@@ -242,10 +242,10 @@ class DescentState:
             gain = -messages if smaller_wins(self.message) else messages
         else:
             gain = np.abs(messages)
-        return ids[gain >= (gain / len(gain)).sum()]  # gain.mean() may be too large
+        return ids[gain >= (gain / len(gain)).sum()]  # gain.mean() may overflow
 
     def _travels(self) -> list[np.ndarray]:
-        """The arrays of which masters tell their proxies."""
+        """The arrays whose values masters send to their proxies."""
         return [self.state.values[name] for name in self.phase.broadcast]
 
     def _mask(self, ids: np.ndarray) -> np.ndarray:
@@ -254,7 +254,7 @@ class DescentState:
         return found
 
     def _wake_arrived(self) -> None:
-        """The blocks of vertices to which messages have come join the queue."""
+        """Add the blocks of vertices that have received messages to the queue."""
         ids = self.state.ready()
         self.state.values["arrived"][ids] = False
         self._wake(ids)
@@ -270,5 +270,5 @@ class DescentState:
 
     @property
     def _sent(self) -> np.ndarray | None:
-        """What vertices have sent since their proxies were told, if it is the same along all their edges; else None."""
+        """What vertices have sent since their proxies were updated, or None if it differs between their edges."""
         return self.state.values[sent_name(self.phase, self.message)] if self.phase.hoisted else None

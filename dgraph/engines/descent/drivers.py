@@ -1,6 +1,6 @@
-"""Drivers: daemons take blocks of block descent from the same queue as the CPU's threads (GraphABCD's hybrid
-execution). A driver is one more thread of the team. It has its daemon look at the edges of a block; firing vertices,
-and telling other blocks, are compiled calls here, because to move a vertex costs more than to fire it."""
+"""Drivers let daemons take blocks of block descent from the same queue as the CPU's threads (GraphABCD's hybrid
+execution). A driver is an additional thread of the team. It has its daemon process the edges of a block; firing
+vertices and notifying other blocks are compiled calls here, because moving a vertex costs more than firing it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from dgraph.programs.kernel_names import inbox_name, incoming_name, phase_name, 
 
 
 class DaemonDriver:
-    """The thread of one daemon. It keeps the rules of the team: nobody else writes to the vertices of its block, and
-    the values that it reads are as new as those that threads read."""
+    """The thread of one daemon. It obeys the rules of the team: no other thread writes to the vertices of its block,
+    and the values that it reads are as new as those that other threads read."""
 
     def __init__(self, lane: Lane, cpu: Cpu, phase: PhaseAnalysis, operator: str, arguments: Mapping[str, Any]):
         self.lane, self.cpu, self.phase = lane, cpu, phase
@@ -38,12 +38,12 @@ class DaemonDriver:
         if operator == "pull":
             rows = {name.removeprefix("_in_"): array for name, array in arguments.items() if name.startswith("_in_")}
             self.own |= {**rows, "sending": np.ones(size, bool) if phase.hoisted else arguments["_news"]}
-            if is_bounded(phase):  # nobody knows the best message that is to come
+            if is_bounded(phase):  # the best message that is still to come is unknown
                 self.own[bound_name(phase, self.message)] = best_possible(self.message)
         else:
             self.own["senders"] = np.zeros(1 << self.shift, np.uint32)
             self.leaving = {"_leavers": self.own["senders"]}
-            if phase.hoisted:  # what they send now, and not all that their proxies must be told
+            if phase.hoisted:  # only what rows send now, not everything that their proxies have yet to receive
                 self.leaving["_leaving"] = self.own[sent_name(phase, self.message)] = np.zeros(size, self.message.dtype)
         self.rows: np.ndarray = {**arguments, **self.own}["indptr"]
         starts = np.append(np.arange(0, self.owned, 1 << self.shift), self.owned)
@@ -64,13 +64,13 @@ class DaemonDriver:
                 self.values["_live"][b] = 0.0
                 fired, edges = self.work(b << self.shift, min(self.owned, (b + 1) << self.shift))
                 self.blocks, self.edges = self.blocks + 1, self.edges + edges
-            except BaseException as error:  # Ctrl-C, too: others of the team would wait for this one
+            except BaseException as error:  # including Ctrl-C, because other threads would wait for this one
                 self.failure, fired, edges = error, 0, int(queue.ALL)
             queue.finish(b, rank, fired, edges, self.values["_pace"], 0.0, *stored)
 
     def gather(self, first: int, last: int) -> tuple[int, int]:
-        """Pull: the daemon gathers over the in-edges of rows first:last, which then fire. Returns who fired, and
-        edges."""
+        """Pull: the daemon gathers over the in-edges of rows first:last, which then fire. Returns the number of rows
+        that fired, and the number of edges."""
         block = Block(first, last, int(self.rows[last] - self.rows[first]))
         if block.edges:
             run_sequentially(
@@ -83,7 +83,8 @@ class DaemonDriver:
         return fired, block.edges + told
 
     def spread(self, first: int, last: int) -> tuple[int, int]:
-        """Push: rows first:last fire, and the daemon sends along their out-edges. Returns who fired, and edges."""
+        """Push: rows first:last fire, and the daemon sends along their out-edges. Returns the number of rows that
+        fired, and the number of edges."""
         fired, count = self.cpu.kernels["leaving"].run_rows(first, last, {**self.values, **self.leaving})
         senders = self.own["senders"][:count]
         edges = int((self.rows[senders + 1] - self.rows[senders]).sum())
@@ -93,13 +94,13 @@ class DaemonDriver:
         return fired, edges
 
     def receive(self, ids: np.ndarray, messages: dict[str, np.ndarray]) -> int:
-        """Add what the daemon has merged for the targets of a block to their inboxes; the number of bytes."""
+        """Merge what the daemon has merged per target into the targets' inboxes; returns the number of bytes."""
         values = {incoming_name(name): array for name, array in messages.items()}
         self.cpu.kernels["arriving"].run_rows(0, len(ids), {**self.values, **values, "ids": ids})
         return ids.nbytes + sum(array.nbytes for array in messages.values())
 
     def begin(self, values: Mapping[str, Any]) -> None:
-        """Take the arrays and numbers of a new epoch."""
+        """Take over the arrays and scalars of a new epoch."""
         self.values, self.blocks, self.edges = dict(values), 0, 0
 
     @property

@@ -1,5 +1,5 @@
-"""The arguments that the kernels of block descent take beside the vertices' values: the queue of blocks, rows of edges,
-which block reads which, and flags of vertices."""
+"""The arguments that the kernels of block descent take in addition to vertex values: the queue of blocks, rows of
+edges, the readers of each block, and vertex flags."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from dgraph.programs.kernel_names import field_name
 from dgraph.tables.edge_tables import cached_on
 from dgraph.vertex_state.partition_state import PartitionState
 
-SMALLEST_BLOCK = 64  # vertices of a block of "auto"
+SMALLEST_BLOCK = 64  # the minimum number of vertices per block if the size is "auto"
 MOST_BLOCKS = {
     "push": 4096,
     "pull": 64,
     "pull_push": 4096,
-}  # blocks of "auto"; few, where each change is told to blocks
+}  # the maximum number of blocks if the size is "auto"; few, where each change is announced to blocks
 
 
 def descent_arguments(
     state: PartitionState, phase: PhaseAnalysis, blocks: BlockOptions, side: str, team: int
 ) -> dict[str, Any]:
-    """All of these, for a `team` of so many threads. Proxies on `side` hear of their masters."""
+    """All these arguments. `team` is the number of threads, and `side` the side of the proxies that masters update."""
     (message,) = phase.messages
     shift = _shift(blocks, state.n)
     count = max(1, (state.n + (1 << shift) - 1) >> shift)
@@ -44,7 +44,7 @@ def descent_arguments(
         "_copied": _copied(state, side),
         "_held": np.zeros(
             state.n if adds_changes(state, blocks) else 0, bool
-        ),  # whose change is too small to be told yet
+        ),  # vertices whose change is still too small to send
         "_least": 0.0,
     }
     if adds_changes(state, blocks):
@@ -55,18 +55,18 @@ def descent_arguments(
 
 
 def adds_changes(state: PartitionState, blocks: BlockOptions) -> bool:
-    """Whether vertices tell by how much they have changed, and others add that up."""
+    """Whether vertices send differences, which their receivers add up."""
     return state.analysis.synchronous and blocks.operator == "push"
 
 
 def _shift(blocks: BlockOptions, n: int) -> int:
-    """A block has 1 << shift of the `n` owned vertices."""
+    """The binary logarithm of the block size, given the number `n` of owned vertices."""
     size = blocks.size or max(SMALLEST_BLOCK, n // MOST_BLOCKS[blocks.operator])
     return max(0, int(min(size, max(n, 1)) - 1).bit_length())
 
 
 def _limits(blocks: BlockOptions, n: int, shift: int, count: int, team: int) -> np.ndarray:
-    """What is asked of the queue, as far as it is the same in all epochs."""
+    """The settings of the queue that are the same in all epochs."""
     limits = np.zeros(queue.FIRST + 1, np.int64)
     limits[queue.SHIFT], limits[queue.BLOCKS], limits[queue.OWNED] = shift, count, n
     limits[queue.CYCLIC], limits[queue.BOUND] = blocks.order == "cyclic", max(count, 4 * team)
@@ -75,7 +75,7 @@ def _limits(blocks: BlockOptions, n: int, shift: int, count: int, team: int) -> 
 
 
 def _copied(state: PartitionState, side: str) -> np.ndarray:
-    """Flags of the owned vertices that have proxies on `side` elsewhere."""
+    """Flags of the owned vertices that have proxies on `side` in other partitions."""
     found = np.zeros(state.size, bool)
     for peer in state.post.peers:
         found[state.post.masters(side, peer)] = True
@@ -83,14 +83,14 @@ def _copied(state: PartitionState, side: str) -> np.ndarray:
 
 
 def _rows(state: PartitionState, phase: PhaseAnalysis, operator: str, shift: int) -> dict[str, np.ndarray]:
-    """Out-edges of each vertex; and in-edges too, where blocks gather."""
+    """The out-edges of each vertex, and also its in-edges where blocks gather."""
     edges, along, (message,) = state.edges, phase.along, phase.messages
     if state.analysis.synchronous and operator == "pull":
         into = edges.receivers(along, joined=True)[0]
         found = {f"_in_{name}": array for name, array in edges.arguments(into).items()}
         return found | cached_on(into, ("pairs", shift), lambda: _pairs(found, state.n, shift))
     out = edges.senders(along)
-    out = out if len(out) < 2 else edges.receivers(along, joined=True)  # both ways: all neighbours
+    out = out if len(out) < 2 else edges.receivers(along, joined=True)  # along both directions: all neighbours
     found = edges.arguments(out[0])
     if operator != "push":
         into = edges.receivers(along, joined=True)[0]
@@ -102,8 +102,8 @@ def _rows(state: PartitionState, phase: PhaseAnalysis, operator: str, shift: int
 
 
 def _pairs(tables: dict[str, np.ndarray], owned: int, shift: int) -> dict[str, np.ndarray]:
-    """For each block (of proxies too) the blocks that read it, and how many edges lead there per vertex of the
-    block."""
+    """For each block, including blocks of proxies, the blocks that read it, and the number of edges to each of these
+    per vertex of the block."""
     rows = tables["_in_indptr"]
     count = (len(rows) - 1 + (1 << shift) - 1 >> shift) or 1
     readers = np.repeat(np.arange(owned) >> shift, np.diff(rows[: owned + 1]))
@@ -120,7 +120,7 @@ def _pairs(tables: dict[str, np.ndarray], owned: int, shift: int) -> dict[str, n
 
 
 def _slots(tables: dict[str, np.ndarray]) -> np.ndarray:
-    """For each out-edge, its place among the in-edges."""
+    """The position of each out-edge among the in-edges."""
     n = len(tables["indptr"]) - 1
     senders = np.repeat(np.arange(n), np.diff(tables["indptr"]))
     receivers = np.repeat(np.arange(n), np.diff(tables["_in_indptr"]))

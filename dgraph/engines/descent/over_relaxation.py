@@ -1,5 +1,5 @@
-"""How far beyond its best value a vertex goes at a turn (successive over-relaxation, Young 1954). The factor that suits
-a graph is found while the run goes on, as in Hageman and Young (1981): from how fast residuals fall without any."""
+"""Successive over-relaxation (Young 1954): how far beyond its best value a vertex steps in one turn. As in Hageman and
+Young (1981), the factor is found during the run, from how fast residuals fall without relaxation."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ from math import sqrt
 
 from dgraph.programs.program import Parameter
 
-STEADY_RATE = 0.03  # by how much of it a rate may differ from the one before
+STEADY_RATE = 0.03  # the relative difference up to which two successive rates count as equal
 TRIAL_EPOCHS = 4  # epochs until a factor is judged
-SMALLEST_RISE, LARGEST_FACTOR = 0.02, 1.9  # by how much the factor is raised; the largest
+SMALLEST_RISE, LARGEST_FACTOR = 0.02, 1.9  # the smallest step by which the factor is raised, and its maximum
 
 
 class RelaxationFactor(Parameter):
-    """A parameter of a program that `apply` multiplies a vertex's step by. Block descent on one partition sets it anew
+    """A parameter of a program by which `apply` multiplies a vertex's step. Block descent on one partition updates it
     after each epoch; elsewhere it stays 1."""
 
 
 class RelaxationSearch:
-    """`factor` is the one for the next epoch; with 1 a vertex takes its best value itself."""
+    """The search for the best factor. `factor` applies to the next epoch; with 1, a vertex takes exactly its best
+    value."""
 
     def __init__(self) -> None:
         self.factor = 1.0
-        self.best = 1.0, 1.0  # the lowest rate by which residuals have steadily fallen, and with which factor
-        self.given_up: tuple[float, float] | None = None  # a larger factor, and the rate with it
+        self.best = 1.0, 1.0  # the lowest rate at which residuals have steadily fallen, and the factor that achieved it
+        self.given_up: tuple[float, float] | None = None  # a larger factor that was given up, and its rate
         self.settled = False
-        self.residuals: list[float] = []  # of the epochs since the factor was last changed
+        self.residuals: list[float] = []  # the residuals of the epochs since the factor last changed
 
     def learn(self, residual: float) -> None:
-        """Take in the residual after one more epoch. The factor is raised while that helps; then the best one stays,
-        unless residuals grow, or now fall more slowly than with a factor given up before (at first they fall fast with
-        any)."""
+        """Learn from the residual after another epoch. The factor is raised as long as that helps. The best factor is
+        then kept, unless residuals grow, or fall more slowly than with a factor given up earlier (at first they fall
+        fast with any factor)."""
         self.residuals.append(residual)
         if len(self.residuals) <= TRIAL_EPOCHS:
             return
@@ -50,7 +51,7 @@ class RelaxationSearch:
             self.settled = True
         elif rate > 0 and abs(rate - before) < STEADY_RATE * rate:
             self.best = (rate, self.factor) if at_best else min(self.best, (rate, self.factor))
-            radius = (rate + self.factor - 1) ** 2 / (rate * self.factor**2)  # Young's, of sweeps from old values
+            radius = (rate + self.factor - 1) ** 2 / (rate * self.factor**2)  # Young's, for sweeps from old values
             factor = min(LARGEST_FACTOR, 2 / (1 + sqrt(max(0.0, 1 - radius))))
             if factor > self.factor + SMALLEST_RISE:
                 self._take(factor)
@@ -59,6 +60,6 @@ class RelaxationSearch:
         self.factor, self.residuals = factor, []
 
     def _rate(self, back: int) -> float:
-        """The factor by which residuals fell in an epoch, the mean of two, the last of which was `back` epochs ago."""
+        """The factor by which residuals fell per epoch: the mean of two epochs, the later one `back` epochs ago."""
         before, now = self.residuals[-back - 2], self.residuals[-back]
         return sqrt(now / before) if before > 0 else 0.0

@@ -1,5 +1,5 @@
-"""Partitions that reach a local fixed point by the program's own algorithm. Engines themselves are one folder up.
+"""Methods by which a partition reaches a local fixed point, each by a special algorithm. Engines are one folder up.
 
-Each file has one method: its description for programs, its state, its kernels, and its bulk-asynchronous rounds where
+Each file contains one method: its description for programs, its state, its kernels, and its bulk-asynchronous rounds if
 they differ.
 """

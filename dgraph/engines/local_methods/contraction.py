@@ -2,8 +2,8 @@
 
 Each partition finds the components of its own edges, once, and gives each of these local components a *label*: its
 smallest vertex. A vertex with copies in two partitions has a label in each, so these two labels belong to one
-component. All such pairs of labels are joined in one place. Two partitions need one exchange, more of them need three,
-whatever the graph looks like.
+component. All such pairs of labels are joined in one place. Two partitions need one exchange and more than two need
+three, whatever the graph looks like.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from dgraph.tables.edge_tables import EdgeTables
 from dgraph.vertex_state.local_state import LocalState
 
 ROOT_PARTITION = 0  # the partition that joins all pairs, if there are more than two partitions
-MailKeys = set[tuple[int, int]]  # tag and sender of each
+MailKeys = set[tuple[int, int]]  # the tag and sender of each letter
 
 
 class FreeContractionRounds(FreeLocalRounds):
-    """Bulk-asynchronous rounds of a `ContractState`. It knows when it has its result, so a worker leaves without a
-    vote, unless another worker may still ask for a checkpoint."""
+    """Bulk-asynchronous rounds of a `ContractState`. The state knows when it has its result, so a worker leaves without
+    a vote, unless another worker may still ask for a checkpoint."""
 
     @property
     def over(self) -> bool:
@@ -44,7 +44,7 @@ class FreeContractionRounds(FreeLocalRounds):
         return self.standstill is not None and super().idle
 
     def goes_on(self, state: Any) -> bool:
-        """Unlike other methods, this one does not wait for messages in transit: it cannot merge its own with them."""
+        """Unlike other methods, do not wait for messages in transit: this one cannot merge its own with them."""
         return bool(self.waiting(state))
 
     def advance(self, state: Any) -> int:
@@ -56,23 +56,23 @@ class FreeContractionRounds(FreeLocalRounds):
 
 
 class ContractState(LocalState):
-    """Labels end up in the inboxes, and results are computed from there: vertices fire only for a checkpoint. A
-    checkpoint holds the labels but not the pairs, so a run that resumes from it starts over."""
+    """The state of one partition. Labels end up in the inboxes, and results are computed from there, so vertices fire
+    only for a checkpoint. A checkpoint holds the labels but not the pairs, so a resumed run starts over."""
 
     free_rounds = FreeContractionRounds
-    together = True  # False once other partitions wait for what this one sends, which is then sent at once
+    together = True  # False once other partitions wait for what this one sends, which then goes out immediately
 
     def __init__(self, contract: ContractionMethod, *arguments: Any):
         super().__init__(*arguments)
         self.unite = contract.unite
-        self.labels: ComponentLabels | None = None  # until the local components are known
+        self.labels: ComponentLabels | None = None  # None until the local components are known
         self.received: dict[tuple[int, int], list[np.ndarray]] = {}
         self.unsent: list[Callable[[], None]] = []
-        self.awaited: MailKeys | None = set()  # None: this partition has its result
+        self.awaited: MailKeys | None = set()  # None once this partition has its result
         self.steps: Iterator[MailKeys] = self._steps()
 
     def seed(self) -> None:
-        """Nothing to do: labels take the place of the first messages."""
+        """Do nothing, because labels take the place of the first messages."""
 
     def settle(self) -> None:
         """Run `_steps` until it waits for letters, or has letters to send."""
@@ -116,7 +116,7 @@ class ContractState(LocalState):
         proxies = {q: ids for q in post.peers if len(ids := _range(post.proxies("any", q)))}
         letters = [(q, REDUCE, ids) for q, ids in proxies.items()]
         expected = {(REDUCE, q): ids for q, ids in masters.items()}
-        if parts == 2:  # then each partition knows all pairs
+        if parts == 2:  # each partition knows all pairs
             letters += [(q, BROADCAST, ids) for q, ids in masters.items()]
             expected |= {(BROADCAST, q): ids for q, ids in proxies.items()}
         self.unsent += [partial(post.send_to, q, tag, [labels.at(ids)]) for q, tag, ids in letters]
@@ -140,7 +140,7 @@ class ContractState(LocalState):
         self.total["fired"] += self.n
 
     def _answers(self) -> list[Callable[[], None]]:
-        """At the root: tell each partition, for each label that it reported, the smallest label of the component."""
+        """At the root, send each partition the smallest label of the component of each label that it reported."""
         reports = {q: values for (tag, q), values in self.received.items() if tag == BORDER_REPORT}
         known, lowest = join(np.stack(report) for report in reports.values())
         return [
@@ -149,8 +149,8 @@ class ContractState(LocalState):
         ]
 
     def halt(self) -> None:
-        """For a checkpoint: all vertices fire with their current labels, and all send when a run resumes from it by
-        single steps."""
+        """Prepare for a checkpoint: fire all vertices with their current labels, so that all of them send when a run
+        resumes from it by single steps."""
         if self.labels is None:
             super().seed()
         else:
@@ -166,8 +166,8 @@ class ContractState(LocalState):
 
 @dataclass(frozen=True)
 class ContractionMethod(LocalMethod):
-    """For programs that find the smallest vertex of each component. `unite` returns two values: for each local vertex,
-    owned or proxy, the smallest local id in its local component; and the number of edges it read."""
+    """The method for programs that find the smallest vertex of each component. `unite` returns two values: for each
+    local vertex, owned or proxy, the smallest local id in its local component; and the number of edges it read."""
 
     unite: Callable[[EdgeTables], tuple[np.ndarray, int]]
     finds_messages = True
@@ -180,7 +180,7 @@ class ComponentLabels:
 
     def __init__(self, component: np.ndarray, numbers: np.ndarray, of: np.ndarray, vertices: int):
         self.component, self.of = component, of
-        self.dtype = np.uint32 if vertices < 1 << 32 else np.int64  # of labels in letters: as few bytes as possible
+        self.dtype = np.uint32 if vertices < 1 << 32 else np.int64  # dtype of labels in letters; small, to save bytes
         self._none = self.dtype(np.iinfo(self.dtype).max)
         self._met = np.full(len(of), self._none)  # by component: the label it was last paired with
         _label(component, numbers, of)
@@ -190,7 +190,7 @@ class ComponentLabels:
         return self.of[self.component[vertices]].astype(self.dtype)
 
     def pairs(self, vertices: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Two rows: the labels here and the labels elsewhere of the same vertices. Most duplicates are left out."""
+        """Two rows: the labels of vertices in this partition, and their labels elsewhere. Omits most duplicates."""
         pairs = np.empty((2, len(vertices)), self.of.dtype)
         return pairs[:, : int(_pair(self.component, self.of, vertices, others, self._met, pairs))].copy()
 
@@ -207,7 +207,7 @@ class ComponentLabels:
 
 
 def join(pairs: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """All labels of these pairs, ascending, and for each the smallest label that the pairs join it with."""
+    """All labels of these pairs in ascending order, each with the smallest label that the pairs join it with."""
     ends = np.concatenate(list(pairs), axis=1)
     labels = np.sort(ends, axis=None)
     labels = np.delete(labels, 1 + np.flatnonzero(labels[1:] == labels[:-1]))  # np.unique takes ten times as long
@@ -248,7 +248,7 @@ def _join(some, others, above):
 
 @kernel
 def _replace(component, met, none, known, lowest, vertices, labels):
-    """Look up the new label of each component that was paired, once."""
+    """Look up, once per paired component, its new label."""
     for i in range(uint64(vertices.size)):
         c = uint64(component[uint64(vertices[i])])
         if met[c] == none:

@@ -1,12 +1,12 @@
 """Sums that spread through a graph in several partitions, as in PageRank by residuals.
 
-Each partition gathers over all its edges again and again, each block from the newest values of the blocks before it
-(Gauss and Seidel's order). While most of what vertices receive is worth passing on, this takes a third of the time of
-adding messages to inboxes.
+Each partition gathers over all its edges repeatedly, each block from the newest values of the blocks before it
+(Gauss-Seidel order). While most of what vertices receive is worth passing on, this takes a third of the time of adding
+messages to inboxes.
 
-The value of a row is everything that it has ever received, so it may gather at any time and as often as it likes, and
-what other partitions send is added whenever it arrives. How much a sweep over all edges changes tells how far there is
-to go. A proxy is a row that keeps nothing: its master is sent the change of its value.
+The value of a row is everything that it has ever received, so it may gather at any time and any number of times, and
+what other partitions send is added whenever it arrives. The change made by a sweep over all edges shows how far the run
+is from the fixed point. A proxy is a row that keeps nothing: the change of its value is sent to its master.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from dgraph.tables.edge_tables import EdgeTables, cached_on
 from dgraph.vertex_state.local_state import LocalState
 
 HELD_BACK_SHARE = 0.7  # what all vertices hold back in total, as a share of the sum of their limits
-ASSUMED_MASS = 0.3  # a guess at the total of all vertices until it is known; it is rarely less
-NOISE = 1e-13  # the share of all values by which rounding may keep changing sweeps forever
+ASSUMED_MASS = 0.3  # a guess at the sum of all values until it is known; the sum is rarely smaller
+NOISE = 1e-13  # the relative change that rounding may cause in every sweep, forever
 
 
 class FreeDiffusionRounds(FreeLocalRounds):
-    """Bulk-asynchronous rounds of a `DiffuseState`: one sweep over all edges each. A sweep waits until all other
-    partitions have sent something since the last one, or have been silent for a while."""
+    """Bulk-asynchronous rounds of a `DiffuseState`, with one sweep over all edges per round. A sweep waits until all
+    other partitions have sent something since the last one, or have been silent for a while."""
 
     patience = 2.0
 
@@ -66,7 +66,7 @@ class FreeDiffusionRounds(FreeLocalRounds):
 
 
 class DiffuseState(LocalState):
-    """To settle is to sweep over all edges once."""
+    """The state of one partition. Settling means one sweep over all edges."""
 
     free_rounds = FreeDiffusionRounds
 
@@ -84,18 +84,18 @@ class DiffuseState(LocalState):
         self.inbox = self.values[inbox_name(phase, phase.messages[0])]
         received = np.add(values[names.held][: self.n], self.inbox[: self.n], dtype=np.float64)
         self.told_by = {q for q in self.post.peers if len(self.post.masters("any", q))}  # all that ever send here
-        self.stages = int(values[names.stages])  # still to come, including this one
+        self.stages = int(values[names.stages])  # how many stages are left, including this one
         self.opening = self.stages > 1
         factor, strength = float(values[names.factor]), values.get(names.strength)
-        # the opening guess needs no sweep: everyone ends up with a multiple of what it receives from outside
+        # the first guess needs no sweep: every vertex has the same multiple of what it receives from outside
         times = 1 / (1 - factor) if self.opening else 0.0
         self.diffusion = Diffusion(self.edges, factor, strength, received, times)
-        self.limit = np.inf if self.opening else self._limit(0.0)  # how much may be left here in this stage
+        self.limit = np.inf if self.opening else self._limit(0.0)  # how much this stage may leave here
         self.inbox[:] = 0
 
     def settle(self) -> None:
-        """Sweep over all edges. If little is left to pass on, sweep once more without passing anything on: this tells
-        exactly how much is left, and what proxies have gathered."""
+        """Sweep over all edges. If little is left to pass on, sweep once more without passing anything on, to compute
+        exactly how much is left and what proxies have gathered."""
         sweeps, self.heard = 0, set()
         if not self.opening:
             self.diffusion.sweep()
@@ -124,13 +124,13 @@ class DiffuseState(LocalState):
 
     @property
     def needs_sweep(self) -> bool:
-        """Whether more is left to pass on than may be at the end of this stage."""
+        """Whether more is left to pass on than the end of this stage allows."""
         return self.opening or self.diffusion.left + self.diffusion.came > max(self.limit, self.diffusion.noise)
 
     @property
     def pays(self) -> bool:
-        """Whether all partitions have sent something since the last sweep. Most of an earlier sweep would have to be
-        repeated."""
+        """Whether all partitions have sent something since the last sweep. Sweeping sooner would mostly be wasted,
+        because it would have to be repeated."""
         return self.heard >= self.told_by
 
     @property
@@ -172,15 +172,15 @@ class DiffuseState(LocalState):
 
 @dataclass(frozen=True)
 class DiffusionMethod(LocalMethod):
-    """For programs in which a vertex passes on, along its out-edges, a fixed part of everything that it receives. All
-    fields but `most` name parts of the program."""
+    """The method for programs in which a vertex passes on, along its out-edges, a fixed fraction of everything that it
+    receives. All fields but `most` name parts of the program."""
 
-    factor: str  # parameter: the part that is passed on
+    factor: str  # parameter: the fraction that is passed on
     passed: str  # state: the sum of everything that a vertex has passed on
     held: str  # state: what it has received but not passed on, its residual
-    strength: str  # column: the sum of the weights by which it divides, if weights count
+    strength: str  # column: the sum of the weights by which a vertex divides, if edges are weighted
     least: str  # parameter: how much may be held back for each edge in the last stage
-    falls: str  # parameter: how many times as much in the stage before
+    falls: str  # parameter: how many times as much may be held back in the stage before
     stages: str  # parameter: the number of stages
     given: str  # global value over vertices with out-edges: the sum of what they receive from outside
     surplus: str  # global value over the same vertices: the sum of their residuals
@@ -189,22 +189,22 @@ class DiffusionMethod(LocalMethod):
     state: ClassVar[type] = DiffuseState
 
     def memory(self, edge_columns: int) -> tuple[int, int]:
-        return 72, 4 + 8 * edge_columns  # nine numbers for each vertex, and the edges in a layout of their own
+        return 72, 4 + 8 * edge_columns  # nine numbers for each vertex, and a copy of the edges in a separate layout
 
 
 class DiffusionArrays(NamedTuple):
-    """Arrays by place."""
+    """Arrays of values, indexed by place."""
 
-    share: np.ndarray  # of what a row passes on, along each edge; 0 without out-edges
-    first: np.ndarray  # what it received to begin with
-    given: np.ndarray  # the same, plus what other partitions have sent since
-    known: np.ndarray  # everything that it had received at the last sweep
+    share: np.ndarray  # the share of what a row passes on that goes along each edge; 0 without out-edges
+    first: np.ndarray  # what the row received at the start
+    given: np.ndarray  # `first`, plus what other partitions have sent since
+    known: np.ndarray  # everything that the row had received by the last sweep
     sent: np.ndarray
-    gathered: np.ndarray  # when it last measured
+    gathered: np.ndarray  # what the row gathered in the last `measure`
 
 
 class Diffusion:
-    """The values of one partition, and kernels that change them. Arrays are by place (see `gather.py`).
+    """The values of one partition, and kernels that change them. Arrays are indexed by place (see `gather.py`).
 
     Over rows with out-edges, `left` is an upper bound of the absolute sum of residuals at the last sweep, and `came`
     the absolute sum of what has arrived since. As of the last `measure`, `surplus` is the sum of the residuals of the
@@ -213,9 +213,9 @@ class Diffusion:
     def __init__(
         self, edges: EdgeTables, factor: float, strength: np.ndarray | None, given: np.ndarray, times: float = 0.0
     ):
-        """`given` is what owned vertices receive to begin with. They pass on the part `factor` of everything, divided
-        equally, or by weight if `strength` has the sums of weights. The start assumes that they have already passed on
-        `times` what they receive; sweeps correct this."""
+        """`given` is what owned vertices receive at the start. They pass on the fraction `factor` of everything,
+        divided equally, or by weight if `strength` has the sums of weights. The start assumes that they have already
+        passed on `times` what they receive; sweeps correct this."""
         (table,) = edges.receivers("out", joined=True)
         column = edges.columns.get("weight")
         make = partial(_laid_out, edges, table)
@@ -224,7 +224,7 @@ class Diffusion:
         layout, divisor = dividing(self.layout, columns, np.float64)
         n, self.threads, self.owned, self.factor = len(layout.rows), edges.threads, len(given), factor
         self.edges, self.arrays = layout.edges, DiffusionArrays(*(np.empty(n) for _ in range(6)))
-        self.told = np.zeros(n - self.owned)  # by proxy: the value that its master knows
+        self.told = np.zeros(n - self.owned)  # for each proxy, the value that its master knows
         self.rows = np.empty((self.threads, int(np.diff(layout.cuts).max(initial=0))))
         self.sums = np.zeros((len(layout.cuts) - 1, 3))
         self.supply, absolute = map(float, _begin(layout.rows, given, float(times), factor, divisor, self.arrays))
@@ -236,21 +236,21 @@ class Diffusion:
         self.came, self.surplus, self.mass = self.came + absolute, self.surplus + sendable, self.mass + mass
 
     def sweep(self) -> None:
-        """Pass over all edges once: every row passes on what it has received."""
+        """Pass over all edges once, so that every row passes on what it has received."""
         self.came = 0.0
         changed, size, _ = self._run(_sweep, self.rows)
-        self.left, self.noise = self.factor * changed, NOISE * size  # not every row may have seen the changes
+        self.left, self.noise = self.factor * changed, NOISE * size  # some rows may not have seen the changes
 
     def measure(self) -> None:
         """Pass over all edges once, but pass nothing on: afterwards `left` is exact."""
         self.left, self.surplus, self.mass = self._run(_measure, self.layout.rows, self.owned)
 
     def news(self) -> np.ndarray:
-        """The change of each proxy, in the order of local ids, since masters were last told."""
+        """The change of each proxy since its master was last updated, in the order of local ids."""
         return self.arrays.known[self.places[self.owned :]] - self.told
 
     def scale(self, times: float) -> None:
-        """Start a stage from this multiple of what was passed on, here and in all other partitions."""
+        """Start a stage from this multiple of what was passed on. All partitions call this with the same number."""
         self.told *= times
         self.left, self.came = float(_scale(float(times), self.arrays)), 0.0
 
@@ -260,7 +260,7 @@ class Diffusion:
         _results(self.layout.rows, self.arrays, passed, held)
 
     def _run(self, kernel: Callable[..., Any], *more: Any) -> list[float]:
-        """Run a kernel whose threads take blocks of rows in turn; returns the totals of what it sums up."""
+        """Run a kernel whose threads take turns at blocks of rows; returns the totals of its sums."""
         team(kernel, self.threads, np.zeros(1, np.int64), self.sums, self.edges, self.arrays, *more)
         return self.sums.sum(axis=0).tolist()
 
@@ -275,8 +275,8 @@ def _laid_out(edges: EdgeTables, table: Any) -> tuple[Layout, np.ndarray]:
 
 @kernel
 def _begin(rows, to_owned, times, factor, divisor, arrays):
-    """Start values of all rows; proxies receive nothing. Returns two sums over rows with out-edges: of what they
-    receive, and of its absolute value."""
+    """Set the start values of all rows; proxies receive nothing. Returns two sums over rows with out-edges: of what
+    they receive, and of its absolute value."""
     share, first, given, known, sent, gathered = arrays
     supply, absolute = 0.0, 0.0
     for i in range(uint64(rows.size)):
@@ -294,8 +294,8 @@ def _begin(rows, to_owned, times, factor, divisor, arrays):
 
 @kernel
 def _sweep(rank, size, signals, cursor, sums, edges, arrays, came):
-    """The thread that takes a block writes it. Meanwhile, other threads may read the old or the new values of `sent`
-    for its rows."""
+    """Sweep over all blocks. The thread that takes a block writes it; meanwhile, other threads may read the old or the
+    new values of `sent` for its rows."""
     while True:
         b = atomic_add(cursor, 0, 1)
         if b >= edges.cuts.size - 1:
@@ -307,7 +307,8 @@ def _sweep(rank, size, signals, cursor, sums, edges, arrays, came):
 
 @summed
 def _pass_on(lo, hi, came, share, given, known, sent):
-    """Returns two sums over rows with out-edges: of absolute changes, and of absolute values."""
+    """Pass on what rows lo:hi have received. Returns two sums over rows with out-edges: of absolute changes, and of
+    absolute values."""
     changed, size = 0.0, 0.0
     for i in range(uint64(lo), uint64(hi)):
         value, sends = given[i] + came[i - uint64(lo)], share[i] > 0
@@ -320,7 +321,8 @@ def _pass_on(lo, hi, came, share, given, known, sent):
 
 @kernel
 def _measure(rank, size, signals, cursor, sums, edges, arrays, rows, owned):
-    """Only proxies change. The thread that takes a block writes it."""
+    """Gather over all blocks without passing anything on; only proxies change. The thread that takes a block writes
+    it."""
     share, _, given, known, sent, gathered = arrays
     while True:
         b = atomic_add(cursor, 0, 1)
@@ -343,8 +345,8 @@ def _measure(rank, size, signals, cursor, sums, edges, arrays, rows, owned):
 
 @kernel
 def _receive(ids, values, places, arrays):
-    """Returns the sum of the absolute values and the sum of the values for rows with out-edges, and the sum of all
-    values."""
+    """Add `values` to what rows have received. Returns the sum of their absolute values and the sum of the values for
+    rows with out-edges, and the sum of all values."""
     share, given = arrays.share, arrays.given
     absolute, sendable, mass = 0.0, 0.0, 0.0
     for k in range(uint64(ids.size)):
@@ -359,8 +361,8 @@ def _receive(ids, values, places, arrays):
 
 @kernel
 def _scale(times, arrays):
-    """Scale what was passed on, but not what rows received to begin with. Proxies receive nothing and have no
-    out-edges. Returns the absolute sum of the residuals."""
+    """Scale what was passed on, but not what rows received at the start. Proxies receive nothing and have no out-edges.
+    Returns the absolute sum of the residuals."""
     share, first, given, known, sent, gathered = arrays
     left = 0.0
     for i in range(uint64(share.size)):

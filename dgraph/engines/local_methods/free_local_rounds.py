@@ -1,5 +1,5 @@
 """Bulk-asynchronous rounds of partitions with a `LocalMethod`: in each of its local rounds, a partition goes as far as
-it can by the program's own algorithm."""
+it can with the method's algorithm."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dgraph.engines.free_rounds import FreeRounds
 
 SHORTEST_WAIT = 0.003  # seconds: the minimum wait for mail that may save a partition work ...
 LONGEST_WAIT_FACTOR = (
-    4.0  # ... but at most this multiple of the time to settle: a small partition does better to settle again
+    4.0  # ... but at most this multiple of the time to settle, because settling a small partition again is cheap
 )
 
 
 class FreeLocalRounds(FreeRounds):
-    """A local round goes to the local fixed point. A run that resumes from a checkpoint settles anew from the contents
-    of its inboxes."""
+    """Local rounds that each run to the local fixed point. A run that resumes from a checkpoint settles again from the
+    contents of its inboxes."""
 
-    patience = 1.0  # how long a partition waits for mail, as a multiple of the time that it took to settle
+    patience = 1.0  # how long a partition waits for mail, as a multiple of the time that it last took to settle
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
@@ -29,7 +29,7 @@ class FreeLocalRounds(FreeRounds):
         return super().goes_on(state) and self.pays(state)
 
     def pays(self, state: Any) -> bool:
-        """Whether to settle now rather than to wait a little for mail that may save work."""
+        """Whether to settle now rather than wait a little for mail that may save work."""
         return state.pays or time.perf_counter() >= self.due[state.partition.index]
 
     @property
@@ -63,7 +63,7 @@ class FreeLocalRounds(FreeRounds):
         self.mail.post()
 
     def fire(self, state: Any) -> None:
-        """Nothing to do for a checkpoint: the inboxes contain everything."""
+        """Do nothing for a checkpoint, because the inboxes contain everything."""
 
     def send(self, state: Any) -> None:
-        """Nothing to do: the next local round sends everything."""
+        """Do nothing, because the next local round sends everything."""

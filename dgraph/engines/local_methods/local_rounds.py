@@ -1,4 +1,4 @@
-"""Rounds in which each partition goes to its local fixed point, for programs with a `LocalMethod`.
+"""Rounds in which each partition runs to its local fixed point, for programs with a `LocalMethod`.
 
 Partitions exchange news once, at the end of a round, so a path takes as many rounds as it crosses partitions. See
 `engines/local_methods/settlement.py` for what they exchange.
@@ -18,7 +18,7 @@ class LocalRounds(Rounds):
     states: Sequence[LocalState]
 
     def send(self) -> Superstep:
-        """As in `Rounds`, but the first round needs no exchange: each partition starts from its own seed."""
+        """As in `Rounds`, but the first round needs no exchange, because each partition starts from its own seed."""
         if self.seeded and not self.done:
             self.seeded = False
             return

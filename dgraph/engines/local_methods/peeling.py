@@ -1,5 +1,5 @@
-"""Core numbers over several partitions, by peeling: upper bounds that start at the degrees and fall as far as the
-bounds of neighbours let them (Montresor, De Pellegrini and Miorandi, TPDS, 2013).
+"""Core numbers over several partitions, by peeling: upper bounds start at the degrees and fall as far as the bounds of
+neighbours allow (Montresor, De Pellegrini and Miorandi, TPDS, 2013).
 
 A vertex is *weak* if its *support*, the number of neighbours with a bound as high as its own, is less than its bound. A
 weak vertex gets the h-index of its neighbours' bounds, until no vertex is weak. Masters then send the bounds that have
@@ -71,8 +71,8 @@ class PeelState(LocalState, SynchronousState):
 
 @dataclass(frozen=True)
 class PeelingMethod(LocalMethod):
-    """For programs that compute h-indices in a simple graph, over both directions of its edges, and start at the
-    degrees: the state named `core`."""
+    """The method for programs that compute h-indices in a simple graph, over both directions of its edges, and start at
+    the degrees. `core` names the state."""
 
     core: str
     in_rounds = True

@@ -1,5 +1,5 @@
-"""Programs whose messages merge like minima: each partition goes to its local fixed point in every round, by an
-algorithm of its own. A path then takes as many rounds as it crosses partitions, rather than as it has edges.
+"""Programs whose messages merge like minima: in every round, each partition runs to its local fixed point with a
+specialised algorithm. A path then takes as many rounds as it crosses partitions, rather than as it has edges.
 
 The inbox of each local vertex, owned or proxy, holds the best message that it has received. Only best messages travel:
 from proxies that improved to their masters, and from masters that improved to their proxies. Messages to masters also
@@ -31,9 +31,9 @@ MANY = 32  # news for more than one in 32 vertices is worth waiting for
 
 
 class SettleState(LocalState):
-    """In each round, only owned vertices with proxies elsewhere fire, to find out whether they have something to send.
-    The results of the others are computed from their messages at the end of the run; they fire only when their states
-    are read."""
+    """The state of one partition. In each round, only owned vertices with proxies elsewhere fire, to find out whether
+    they have something to send. The results of the other vertices are computed from their messages at the end of the
+    run; they fire only when their states are read."""
 
     free_rounds = FreeLocalRounds
 
@@ -48,9 +48,9 @@ class SettleState(LocalState):
         self.shared = cached_on(self.partition, "shared", lambda: _shared(self.post, self.n, self.size))
         self.improved_proxies = NO_VERTICES  # proxies with news for their masters
         self.heard: set[int] = set()  # the partitions that have sent something since this one last settled
-        self.told_by = {q for q in self.post.peers if self._shares_with(q)}  # all that ever send to this one
+        self.told_by = {q for q in self.post.peers if self._shares_with(q)}  # the partitions that ever send to this one
         self.behind = False  # whether some vertices have not fired yet
-        self.kept: dict[Any, Any] = {}  # of the program's algorithm, from one call to the next
+        self.kept: dict[Any, Any] = {}  # what the algorithm keeps from one call to the next
 
     def settle(self) -> None:
         """Process all news until the local fixed point, or until the algorithm pauses so that other partitions hear
@@ -75,7 +75,7 @@ class SettleState(LocalState):
         edges_read, left = self.take_news(part)
         set_flags(improved, came, True)
         now = [array[proxies] for array in (best, *self.companion)]
-        improved[proxies] = rows_that_differ(now, before, len(proxies))  # masters know what they have sent themselves
+        improved[proxies] = rows_that_differ(now, before, len(proxies))  # masters know what they themselves have sent
         shared, unshared = _take_improved(self.eights, self.shared, np.count_nonzero(improved))
         owned = shared[: np.searchsorted(shared, np.uint32(self.n))]
         self.total["fired"] += unshared
@@ -103,7 +103,7 @@ class SettleState(LocalState):
         return reached
 
     def halt(self) -> None:
-        """For a checkpoint: all reached vertices send when a run resumes from it by single steps."""
+        """Prepare for a checkpoint: all reached vertices send when a run resumes from it by single steps."""
         self.frontier.send(self.catch_up())
 
     def fold(self, kernel: str = "fold") -> list[tuple]:
@@ -116,7 +116,7 @@ class SettleState(LocalState):
         return super().results("settled" if self.behind else kernel)
 
     def resume(self, phase: PhaseAnalysis) -> None:
-        """Go on from a checkpoint. It only has the inboxes of owned vertices, so settle and send everything anew."""
+        """Resume from a checkpoint. It has only the inboxes of owned vertices, so settle and send everything again."""
         reached = self._reached()
         self.frontier.hold(self.arrays, reached)
         set_flags(self.values["arrived"], reached, True)
@@ -150,7 +150,7 @@ class SettleState(LocalState):
 
     @property
     def news(self) -> int:
-        """How many vertices have something to send, or to do here."""
+        """How many vertices have something to send, or to do in this partition."""
         return len(self.frontier.senders) + len(self.improved_proxies) + self.frontier.queued
 
     def _without_companion(self, mail: Iterator[ReceivedValues]) -> Iterator[ReceivedValues]:
@@ -178,14 +178,14 @@ class SettleState(LocalState):
 
 @dataclass(frozen=True)
 class SettlementMethod(LocalMethod):
-    """For programs whose messages merge like minima.
+    """The method for programs whose messages merge like minima.
 
     take       improves `best` until no edge here can improve it further, and sets the flag `improved` of every vertex
                whose best message it replaced; flags of vertices in the frontier do not matter. It returns the number
                of edges read, and the vertices whose news it leaves for the next round. It may only leave some if it
                has made progress.
-    companion  an integer State that `take` keeps up to date with `best`, and that travels to masters along with it: of
-               equal messages, the one with the smallest number counts. A predecessor, for example.
+    companion  an integer State, such as a predecessor, that `take` keeps up to date with `best`, and that travels to
+               masters along with it. Among equal messages, the one with the smallest number counts.
     bound      a Global: `apply` ignores messages that are worse than its value, and so may `take`.
     """
 
@@ -201,7 +201,7 @@ class SettlementMethod(LocalMethod):
 
 
 def _shared(post: ProxyMail, owned: int, size: int) -> np.ndarray:
-    """A flag for each local vertex: whether other partitions have it too, which is true for all proxies."""
+    """A flag for each local vertex that says whether other partitions have it too, which is true for all proxies."""
     flags = np.zeros(size, bool)
     flags[owned:] = True
     for peer in post.peers:
@@ -241,8 +241,8 @@ def _list_others(values, value, found):
 
 @kernel
 def _merge_companion(ids, messages, came, best, companion):
-    """Update `companion` from what came with the messages: a better message replaces the number, an equal one keeps the
-    smaller of the two."""
+    """Update `companion` with the numbers that came with the messages: a better message replaces the number, an equal
+    one keeps the smaller of the two."""
     for i in range(uint64(ids.size)):
         v = ids[i]
         if messages[i] < best[v]:

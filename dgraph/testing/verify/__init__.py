@@ -1,4 +1,4 @@
-"""Verifiers: is an answer right? Simpler algorithms, in NumPy and SciPy; none of the kernels of dgraph run here.
+"""Verifiers, which check answers with simpler algorithms in NumPy and SciPy, and without any of dgraph's kernels.
 
     from dgraph.testing.verify import Edges, verify
 
@@ -32,7 +32,7 @@ __all__ = ["OPERATIONS", "AnswerError", "Edges", "verify"]
 
 Verifier = Callable[..., None]
 Table = dict[str, tuple[Verifier, tuple[str, ...], tuple[str, ...]]]
-# by operation: the verifier, the columns of the answer, and those of them that hold vertices
+# operation -> the verifier, the columns of the answer, and the columns among these that hold vertices
 OPERATIONS: Table = {
     "pagerank": (pagerank, ("pagerank",), ()),
     "bfs": (bfs, ("distance", "predecessor"), ("predecessor",)),

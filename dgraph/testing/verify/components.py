@@ -1,5 +1,5 @@
-"""Components, verified with SciPy. Labels of weak components agree along every edge, are the smallest member, and have
-the right number; strong components equal those of SciPy."""
+"""Components, verified with SciPy. Labels of weak components must agree along every edge, be the smallest member of the
+component, and be as many as SciPy finds; strong components must equal SciPy's."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def wcc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None
 
 
 def number_of_components(edges: Edges) -> int:
-    """The number of weakly connected components, by SciPy."""
+    """The number of weakly connected components, computed by SciPy."""
     rows = edges.matrix(np.ones(len(edges.arcs[0]), np.float32))
     return int(connected_components(rows, directed=True, connection="weak", return_labels=False))
 
@@ -55,7 +55,7 @@ def scc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None
 
 
 def smallest_of_strong_components(edges: Edges) -> np.ndarray:
-    """For each vertex, the smallest vertex of its strongly connected component, by SciPy."""
+    """For each vertex, the smallest vertex of its strongly connected component, computed by SciPy."""
     rows = edges.matrix(np.ones(len(edges.arcs[0]), np.float32))
     count, label = connected_components(rows, directed=True, connection="strong")
     smallest = np.full(count, edges.vertices)

@@ -1,4 +1,4 @@
-"""What verifiers read: edges as arrays of vertex numbers from 0 to vertices - 1, and the columns of an answer."""
+"""The input of verifiers: edges as arrays of vertex numbers from 0 to vertices - 1, and the columns of an answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from dgraph.graph import Graph
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Edge i leads from source[i] to destination[i]. An undirected edge leads both ways, but a self loop only once."""
+    """Edges as arrays: edge i leads from source[i] to destination[i]. An undirected edge leads both ways, except that a
+    self loop counts only once."""
 
     source: np.ndarray
     destination: np.ndarray
@@ -26,7 +27,7 @@ class Edges:
     directed: bool = True
     weight: np.ndarray | None = None
     ids: pd.Index | None = None  # ids of vertices by number; None if ids are numbers
-    known: dict[Any, Any] = field(default_factory=dict)  # cache for further verifications
+    known: dict[Any, Any] = field(default_factory=dict)  # a cache for later verifications
 
     @classmethod
     def of(cls, graph: Graph) -> Edges:
@@ -57,7 +58,7 @@ class Edges:
 
     @cached_property
     def simple(self) -> csr_array:
-        """The graph without directions, self loops and repeats. A value counts the directions of an edge."""
+        """The graph without directions, self loops and repeats. Each value is the number of directions of an edge."""
         n = max(self.vertices, 1)
         low, high = np.minimum(self.source, self.destination), np.maximum(self.source, self.destination)
         key = (low.astype(np.int64) * n + high) * 2 + (self.directed & (self.source == low))
@@ -69,7 +70,7 @@ class Edges:
         return coo_array((np.tile(directions, 2), ends), (self.vertices, self.vertices)).tocsr()
 
     def cached(self, key: Any, compute: Callable[[], Any]) -> Any:
-        """The result of `compute`, which runs once per key: benchmarks verify many answers on the same edges."""
+        """The result of `compute`, which runs once per key, since benchmarks verify many answers on the same edges."""
         if key not in self.known:
             self.known[key] = compute()
         return self.known[key]

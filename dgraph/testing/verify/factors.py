@@ -1,5 +1,5 @@
-"""Factors of ratings: the error of their inner products is computed again in NumPy. Factors are not unique (rotating
-all of them changes nothing), so they cannot be compared with others."""
+"""Factors of ratings, verified by computing the error of their inner products in NumPy. Factors are not unique (any
+rotation of all of them is as good), so they cannot be compared with reference factors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check the options of a verifier, and replace ids of vertices by their numbers."""
+"""Checks the options of a verifier, and replaces vertex ids with numbers."""
 
 from __future__ import annotations
 

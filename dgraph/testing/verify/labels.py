@@ -1,4 +1,4 @@
-"""Communities: CDLP is verified by repeating it in the simplest way, label propagation by its fixed point."""
+"""Communities. CDLP is verified by repeating it in the simplest way, label propagation by checking its fixed point."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dgraph.testing.verify.edges import Edges, expect, sized
 
 
 def cdlp(edges: Edges, *, label: np.ndarray, max_iter: int = 10) -> None:
-    """Verify the labels after `max_iter` rounds, in each of which every vertex takes the most frequent label of its
-    neighbours, or the smallest of several."""
+    """Verify the labels after `max_iter` rounds, in each of which every vertex takes the most frequent label among its
+    neighbours; among ties, the smallest."""
     sized(edges, {"label": label})
 
     def repeated() -> np.ndarray:
@@ -24,7 +24,7 @@ def cdlp(edges: Edges, *, label: np.ndarray, max_iter: int = 10) -> None:
 
 
 def label_propagation(edges: Edges, *, label: np.ndarray, restless: float = 0.0, weighted: bool = False) -> None:
-    """Verify that no other label is more frequent, or weighs more, among a vertex's neighbours than its own label.
+    """Verify that no label is more frequent, or weighs more, among a vertex's neighbours than the vertex's own label.
 
     `restless` is the fraction of vertices that may break this rule, for libraries that stop when few labels change.
     """
@@ -61,13 +61,13 @@ def most_frequent(edges: Edges, label: np.ndarray, weighted: bool = False) -> tu
 
 
 def _rounding(edges: Edges, most: np.ndarray) -> np.ndarray:
-    """The possible error of sums of weights: the operation counts integer votes, and weights are floats."""
+    """The possible error of sums of weights, since the operation counts integer votes while weights are floats."""
     heaviest = 0.0 if edges.weight is None else edges.weight.max(initial=0)
     degree = np.bincount(np.concatenate([edges.source, edges.destination]), minlength=edges.vertices)
     return heaviest * len(edges.source) * 2.0**-58 * degree + most * 2.0**-40
 
 
 def _votes(edges: Edges, weighted: bool) -> csr_array:
-    """The matrix of votes: how many the vertex of a row receives from the vertex of a column."""
+    """The matrix of votes, in which an element is the number of votes from the column's vertex to the row's vertex."""
     given = edges.arcs[2] if weighted else np.ones(len(edges.arcs[0]), np.int32)
     return edges.matrix(given) + edges.matrix(given, incoming=True) if edges.directed else edges.matrix(given)

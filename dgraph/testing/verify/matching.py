@@ -9,9 +9,9 @@ from dgraph.testing.verify.edges import Edges, expect, sized
 
 def matching(edges: Edges, *, mate: np.ndarray) -> None:
     """Verify a maximal matching. Directions and repeats do not count. A mate that is not a vertex, such as -1, means
-    none.
+    that the vertex has no mate.
 
-    Any maximal matching passes, whatever the random choices: it has at least half as many pairs as the largest one.
+    Any maximal matching passes, whatever the random choices. It has at least half as many pairs as the largest one.
     """
     sized(edges, {"mate": mate})
     n = edges.vertices

@@ -1,5 +1,5 @@
-"""Distances and predecessors, verified by edges: no edge gives a vertex a shorter distance, and every distance is
-attained along edges that lead back to a source."""
+"""Distances and predecessors, verified along edges: no edge may give a vertex a shorter distance, and every distance
+must be attained along edges that lead back to a source."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def sssp(
 ) -> None:
     """Verify distances and predecessors of shortest paths by weight.
 
-    With `ties="smallest"`, predecessors must be the smallest of several; with "any", any of them. `rtol` is the
-    relative error of sums that is allowed, for libraries with less precision.
+    With `ties="smallest"`, a predecessor must be the smallest of several; with "any", it may be any of them. `rtol` is
+    the allowed relative error of sums, for libraries with less precision.
     """
     _paths(edges, distance, predecessor, np.atleast_1d(source), edges.arcs[2], target, np.inf, ties, rtol)
 
 
 def levels(edges: Edges, predecessor: np.ndarray | None, source: int | np.ndarray) -> np.ndarray:
-    """The distances that a tree implies: the number of predecessors up to the source."""
+    """The distances that a tree implies: the number of steps along predecessors to the source."""
     if predecessor is None:
         raise AnswerError("the answer has neither distances nor predecessors")
     n, steps = edges.vertices, 0

@@ -83,12 +83,12 @@ def _rank(
         raise AnswerError(f"ranks sum to {rank.sum()}, not 1")
     change = np.abs(_round(edges, **how)(rank) - rank).sum()
     allowed = tol * (1 + how["alpha"])
-    if change > allowed + rtol / 1000:  # rounding
+    if change > allowed + rtol / 1000:  # the second term allows for rounding
         raise AnswerError(f"one more round changes ranks by {change:g} in total, more than {allowed:g}")
 
 
 def after(edges: Edges, rounds: int, **how: Any) -> np.ndarray:
-    """The ranks after a number of rounds of power iteration, which starts where the surfer jumps."""
+    """The ranks after a number of rounds of power iteration, which starts from the distribution of jumps."""
 
     def repeated() -> np.ndarray:
         jumps = how.get("personalization")
@@ -158,7 +158,8 @@ def hits(
 
 
 def _accuracy(operation: str, tol: float | None) -> float:
-    """The error allowed, which must be > 0: after a fixed number of rounds, scores may be far from a fixed point."""
+    """The error allowed, which must be > 0, because after a fixed number of rounds, scores may be far from a fixed
+    point."""
     if not tol:
         raise OptionError(
             f"tol={tol!r} runs a fixed number of rounds, but {operation} is verified as a fixed point; pass tol > 0"

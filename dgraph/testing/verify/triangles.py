@@ -1,5 +1,5 @@
-"""Triangles and clustering, by products of sparse matrices. Each triangle is counted once, at its vertex of lowest
-degree."""
+"""Triangles and clustering, verified by products of sparse matrices. Each triangle is counted once, at its vertex of
+lowest degree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def triangles(
 ) -> None:
     """Verify the triangles through each vertex, or their total. Directions, self loops and repeats do not count.
 
-    With `sample`, only this many random vertices are verified, where all of them would take too long.
+    With `sample`, only this many random vertices are verified, for when verifying all of them would take too long.
     """
     sized(edges, {"triangles": triangles})
     if sample is not None and triangles is not None:
