@@ -28,9 +28,9 @@ from dgraph.phrases.printable import message
 
 
 class DgraphError(Exception):
-    """The base class of all errors that dgraph raises on a user's input.
+    """The base class of all errors that dgraph raises in response to a user's input.
 
-    Messages quote ids, names and text from files, so their control characters are shown escaped.
+    Messages quote ids, names and text from files. Control characters in them are escaped.
 
     Examples
     --------
@@ -213,9 +213,9 @@ class RunError(DgraphError):
 
 
 class LostError(RunError):
-    """A worker left with data that cannot be computed again.
+    """Data that cannot be recomputed was lost with a worker.
 
-    Run the operation again on the workers that are left.
+    Run the operation again on the remaining workers.
     """
 
 
@@ -229,7 +229,7 @@ class SumError(RunError):
     number : int
         The number of the vertex whose sum does not fit.
     vertex : object
-        Its id; None if it is not known.
+        The id of this vertex; None if it is not known.
 
     Examples
     --------
@@ -288,9 +288,9 @@ class UnsettledWarning(UserWarning):
 
 
 class EndlessWarning(UserWarning):
-    """A run takes more rounds than there are vertices, or very long, and may never end.
+    """A run has taken more rounds than there are vertices, or a very long time, and may never end.
 
-    Pass `max_rounds` to `dgraph.run` to stop after that many rounds, or give the program a `stop`.
+    Pass `max_rounds` to `dgraph.run` to limit the number of rounds, or give the program a `stop`.
     """
 
 

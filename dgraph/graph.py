@@ -108,12 +108,12 @@ class Graph(PartitionedGraph):
         source, destination : str, default "src" and "dst"
             Columns with the ids of the edges' ends: integers, strings or UUIDs.
         weight : str or None, default "auto"
-            Column with the edges' weights. ``"auto"`` takes a numeric column called ``weight``, if there is one; None
+            Column with the edges' weights. ``"auto"`` uses a numeric column called ``weight``, if there is one; None
             makes an unweighted graph.
         directed : bool, default True
             With False, each listed edge stands for both directions (a self loop for one).
         vertices : frame, int or range, optional
-            Vertices that edges may leave out: a frame whose column ``id`` (or first column) lists their ids, with
+            Vertices, including those without edges: a frame whose column ``id`` (or first column) lists their ids, with
             attributes in the other columns; n for the ids 0 to n - 1; or a range of ids.
         loops : {"keep", "drop"}, default "keep"
             Whether to keep edges from a vertex to itself.
@@ -131,7 +131,7 @@ class Graph(PartitionedGraph):
             Relative speeds of the workers, or ``"measure"``. By default they count as equal, unless the workers differ:
             then they are measured.
         client : distributed.Client, optional
-            The cluster to use. By default the current client, or this process if there is none.
+            The cluster to use; by default that of the current client, or this process if there is none.
 
         Returns
         -------
@@ -209,7 +209,7 @@ class Graph(PartitionedGraph):
         OptionError
             If the folder exists and `overwrite` is False, or it holds other files, or `results` are of another graph.
         StorageError
-            If the folder cannot be written. What was there before stays.
+            If the folder cannot be written. Its previous contents are kept.
 
         Examples
         --------
@@ -233,7 +233,8 @@ class Graph(PartitionedGraph):
     def results(self) -> Mapping[str, RunResult]:
         """The results that were saved with an opened graph, by name; empty for other graphs.
 
-        Looking one up opens it. It behaves like the result of a run: its columns can be input of later runs.
+        A result is opened when it is looked up. It behaves like the result of a run: its columns can be used as input
+        to later runs.
 
         Examples
         --------
@@ -308,14 +309,14 @@ class Graph(PartitionedGraph):
             The operation to run, such as ``"pagerank"`` or ``"weighted_pagerank"``, or ``"build"`` for the partitions
             alone.
         workers : int, optional
-            Number of workers. By default the graph's `parts`, or the workers that it has now.
+            Number of workers. By default the graph's `parts`, or the number of workers that it has now.
         memory : int or str, optional
             Memory of each worker, such as ``"4 GiB"``. Policies that need more do not fit.
 
         Returns
         -------
         Estimate
-            ``frame`` has one row per policy, and ``policy`` is the name of the best.
+            ``frame`` has one row per policy, and ``policy`` is the name of the best policy.
 
         Raises
         ------

@@ -118,7 +118,7 @@ class CommonRounds:
 class Gas(CommonRounds):
     """Gather, apply, scatter: all partitions advance together, and wait for each other once per round.
 
-    ``engine="gas"`` is the same with every default.
+    ``engine="gas"`` is equivalent to ``dg.Gas()``.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Gas(CommonRounds):
 class Bsp(CommonRounds):
     """Bulk-synchronous: a round is send, merge, apply; the next begins when all partitions agree that it is over.
 
-    ``engine="bsp"`` is the same with every default.
+    ``engine="bsp"`` is equivalent to ``dg.Bsp()``.
 
     Parameters
     ----------
@@ -190,18 +190,17 @@ class Bsp(CommonRounds):
 class BulkAsync:
     """The bulk-asynchronous engine: each partition runs at its own pace and never waits for the others.
 
-    ``engine="bulk_async"`` is the same with every default.
+    ``engine="bulk_async"`` is equivalent to ``dg.BulkAsync()``.
 
     Parameters
     ----------
     local_rounds : int, optional
-        Steps that a partition takes before it sends its changes. By default one; if merges are idempotent, such as
-        minima, it takes steps until nothing changes.
+        Steps that a partition takes before it sends its changes. The default is one step or, for idempotent merges such
+        as minima, as many as it takes until nothing changes.
     direction : {"auto", "push", "pull"}, default "auto"
         As in `Gas`.
     optimizations : Optimizations, optional
-        Switches that do not change the answer. Here only `lazy_upload`, `drop_weights` and `direct_exchange` may be
-        off.
+        Switches that do not change the answer. Only `lazy_upload`, `drop_weights` and `direct_exchange` may be False.
 
     Raises
     ------
@@ -232,22 +231,24 @@ class BulkAsync:
 
 @value
 class BlockDescent:
-    """The asynchronous block coordinate descent engine: one block of vertices is updated at a time.
+    """The asynchronous block coordinate descent engine: each thread updates one block of vertices at a time.
 
-    ``engine="block_descent"`` is the same with every default.
+    ``engine="block_descent"`` is equivalent to ``dg.BlockDescent()``.
 
     Parameters
     ----------
     block_size : int or "auto", default "auto"
         Vertices in a block, rounded up to a power of two.
     order : {"auto", "priority", "cyclic"}, default "auto"
-        Which block is next: the one with the most to gain, or each in turn.
+        Which block comes next: the one with the most to gain, or each in turn.
     mode : {"async", "barrier", "bsp"}, default "async"
-        When workers wait for each other: never, after each block, or after all blocks. With several partitions,
-        ``"barrier"`` waits after each epoch. With ``"bsp"`` the other fields do not matter.
+        ``"async"``: threads wait only for one that is far behind. ``"barrier"``: threads wait for each other after each
+        block. ``"bsp"``: all vertices are one block, and the other fields do not matter. Partitions wait for each other
+        after each epoch, except with ``"async"`` if an accumulative program pushes: then they never wait.
     operator : {"auto", "push", "pull", "pull_push"}, default "auto"
-        A block gathers from all in-edges, sends its changes along out-edges, or writes each change to a slot of the
-        edge, which the receiver reads in order. ``"auto"`` suits the program.
+        How a block exchanges values. ``"push"`` sends its changes along out-edges; ``"pull"`` gathers from all
+        in-edges; ``"pull_push"`` writes each change to a slot on the edge, and the receiver reads the slots in order.
+        ``"auto"`` chooses what suits the program.
 
     Examples
     --------
@@ -273,15 +274,15 @@ class BlockDescent:
 
 @value
 class Cuda:
-    """An NVIDIA GPU of each worker (experimental). ``device="cuda"`` is the same with every default.
+    """An NVIDIA GPU of each worker (experimental). ``device="cuda"`` is equivalent to ``dg.Cuda()``.
 
     Parameters
     ----------
     memory : int or str, optional
-        Bytes of the GPU that each worker may use, such as ``"8 GiB"``; all of them by default. Edges that do not fit
-        pass through the GPU in blocks in each round, and partitions that fit stay there.
+        Bytes of GPU memory that each worker may use, such as ``"8 GiB"``; by default, 90 % of it. Edges that do not fit
+        are streamed through the GPU in blocks in each round; partitions that fit stay there.
     block : int, "auto" or None, default "auto"
-        Edges in a block of edges that do not fit; with None all edges are one block.
+        Number of edges in a streamed block; with None, all edges are one block.
 
     Examples
     --------
@@ -318,14 +319,14 @@ class Daemons:
     Parameters
     ----------
     kinds : str, a kind, a list of these, or a mapping of worker number to these
-        ``"in process"`` (the CPU of the worker), ``"own process"`` (the CPU in a separate process, restarted if it
-        dies or hangs), ``"cuda"`` or ``"cuda own process"`` (experimental: a GPU beside a CPU worker). Several kinds
-        take blocks from one queue on each worker. With a mapping, the other workers have no daemons; worker 0 holds the
-        first partition, worker 1 is the next that holds one, and so on.
+        ``"in process"`` (the CPU of the worker), ``"own process"`` (the CPU in a separate process, restarted if it dies
+        or hangs), ``"cuda"`` or ``"cuda own process"`` (experimental: a GPU in addition to a CPU worker). Several kinds
+        share one queue of blocks on each worker. In a mapping, workers are numbered from 0 in the order of their first
+        partitions; workers that it leaves out have no daemons.
     block : int, "auto" or None, default "auto"
-        Edges in a block. ``"auto"`` follows the measured costs; with None all edges are one block, without a pipeline.
+        Edges in a block. ``"auto"`` follows the measured costs; with None, all edges are one block, without a pipeline.
     cache : int or str, default 64 MiB
-        Bytes of vertices that a daemon keeps between blocks and rounds; 0 for none.
+        Bytes of vertex values that a daemon keeps between blocks and rounds; 0 for none.
 
     Raises
     ------
@@ -380,7 +381,7 @@ def _is_kind(kind: Any) -> bool:
 
 @value
 class Checkpoint:
-    """Where to store the checkpoints of a run, and how often. A path alone is short for one every 10 supersteps.
+    """Where to store the checkpoints of a run, and how often. A plain path means every 10 supersteps.
 
     If a run is interrupted, the same call resumes from its last checkpoint. When a run ends, even by ``max_rounds`` or
     ``max_iter``, its checkpoints are removed.
@@ -389,7 +390,7 @@ class Checkpoint:
     ----------
     path : path or URL, optional
         A folder or an fsspec URL that all workers can reach. None keeps each piece in the memory of two workers: a run
-        survives the loss of a worker, but not that of the cluster or the client.
+        survives the loss of a worker, but not of the cluster or the client.
     every : int, optional
         Supersteps between two checkpoints, by default 10; with None, only `seconds` counts.
     seconds : float, optional

@@ -49,7 +49,7 @@ class PartitionedGraph(NotPicklable):
 
     @cached_property
     def num_vertices(self) -> int:
-        """The number of vertices: those that an edge names, and those that `vertices=` lists.
+        """The number of vertices: those that occur in an edge, and those that `vertices=` lists.
 
         Examples
         --------
@@ -60,7 +60,9 @@ class PartitionedGraph(NotPicklable):
 
     @property
     def num_edges(self) -> int:
-        """The number of edges after the rules for loops, repeats and reverses; an undirected edge counts once.
+        """The number of edges once the rules for loops, repeats and reverses have been applied.
+
+        An undirected edge counts once.
 
         Examples
         --------
@@ -317,8 +319,8 @@ class PartitionedGraph(NotPicklable):
     def partitioned(self, orders: Sequence[str] = ("out",), columns: Sequence[str] = ()) -> Partitions:
         """Build partitions with the given orders of edges and the given columns.
 
-        Existing orders are kept. A second order is made by transposing the first; an order that lacks a column is built
-        again.
+        Existing orders are kept. A second order is made by transposing the first; an order that lacks a column is
+        rebuilt.
 
         Parameters
         ----------
@@ -360,7 +362,7 @@ class PartitionedGraph(NotPicklable):
     def forget_lost(self) -> None:
         """Forget what was lost with a worker.
 
-        It is built again from the frames when an operation needs it.
+        Lost data is rebuilt from the frames when an operation needs it.
 
         Examples
         --------

@@ -50,9 +50,9 @@ class Validation:
     rules : list of str
         How the graph's own rules treat loops, repeats, reverses and missing weights.
     operations : dict of str to str
-        How each operation treats unusual features; operations that none of them concerns are left out.
+        How each operation treats unusual features; operations that they do not affect are left out.
     blocks : int
-        The number of blocks of a saved graph, whose checksums are all right.
+        The number of blocks of a saved graph, all of which have correct checksums.
 
     Examples
     --------

@@ -55,7 +55,7 @@ READING = (
     UNDIRECTED,
     VERTICES,
     click.option(
-        "--vertex-file", type=FILE, metavar="FILE", help="File that lists vertices, also those without edges."
+        "--vertex-file", type=FILE, metavar="FILE", help="File that lists the vertices, including those without edges."
     ),
     click.option("--loops", type=LOOPS, default="keep", help="What to do with edges from a vertex to itself."),
     click.option(

@@ -59,7 +59,7 @@ def capacities(
     Parameters
     ----------
     client : distributed.Client, optional
-        The cluster to measure; by default the current client, or this process.
+        The cluster to measure; by default that of the current client, or this process if there is none.
     daemons : str, list, mapping or Daemons, optional
         The daemons that a run will use, which determine the speed of their worker; see `dgraph.Daemons`.
     device : {"auto", "cpu", "cuda"}, default "auto"
@@ -79,7 +79,7 @@ def capacities(
     DeviceError
         If the requested device is not available.
     LostError
-        If a worker leaves meanwhile.
+        If a worker leaves during the measurement.
 
     Examples
     --------

@@ -15,9 +15,9 @@ from dgraph.phrases.suggestions import nearest
 
 @value
 class Text:
-    """Options of text with an edge in each line: how it is written, and how it is read.
+    """Options for text files with one edge per line: how they are written, and how to read them.
 
-    ``format="text"`` is the same with every default.
+    ``format="text"`` is equivalent to ``dg.Text()``.
 
     Parameters
     ----------
@@ -26,10 +26,10 @@ class Text:
     header : bool, optional
         Whether the first line holds the names of columns. By default it is guessed.
     lazy : bool, optional
-        Whether to read block by block. By default this is the case on a cluster, and in this process for files that are
-        large compared to the free memory.
+        Whether to read block by block. By default True on a cluster, and in this process for files that are large
+        compared with the free memory.
     block_size : int or "auto", default "auto"
-        Bytes of a block, where text is read block by block.
+        Size of a block in bytes, if text is read block by block.
 
     Raises
     ------
@@ -57,15 +57,15 @@ class Text:
 
 @value
 class Parquet:
-    """Options of Parquet: how it is read.
+    """Options for reading Parquet files.
 
-    ``format="parquet"`` is the same with every default.
+    ``format="parquet"`` is equivalent to ``dg.Parquet()``.
 
     Parameters
     ----------
     lazy : bool, optional
-        Whether to read block by block. By default this is the case on a cluster, and in this process for files that are
-        large compared to the free memory.
+        Whether to read block by block. By default True on a cluster, and in this process for files that are large
+        compared with the free memory.
 
     Raises
     ------

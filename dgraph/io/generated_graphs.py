@@ -54,9 +54,9 @@ def rmat(
     a : float, default 0.57
         Probability that a bit is 0 in the ids of both ends of an edge.
     b : float, default 0.19
-        Probability that it is 0 in the source and 1 in the destination.
+        Probability that a bit is 0 in the id of the source and 1 in that of the destination.
     c : float, default 0.19
-        Probability that it is 1 in the source and 0 in the destination.
+        Probability that a bit is 1 in the id of the source and 0 in that of the destination.
     permute : bool, default True
         Whether to shuffle the ids. Otherwise ids with few bits set have the most edges.
     directed : bool, default True
@@ -154,7 +154,7 @@ def grid(
     removed : float, default 0.1
         Probability that an edge is missing.
     weights : (low, high), default (1, 255)
-        The lowest and the highest edge weight. Integers give integer weights; None gives none.
+        The lowest and the highest edge weight. Integers give integer weights; with None, the graph is unweighted.
     **options
         Further options are passed to `Graph.from_edges`.
 

@@ -52,19 +52,19 @@ def read_edges(
     path : str or path
         What to read. Files that end in .gz, .bz2, .xz or .zst are decompressed.
     format : str, Text or Parquet, optional
-        The format, or a suffix of the format: for example ``"text"``, ``"parquet"`` or ``"mtx"``; or `Text` or
-        `Parquet` with options: the delimiter, say, or to read block by block. By default the suffix of the file
-        decides, or else its content.
+        The format or one of its suffixes, such as ``"text"``, ``"parquet"`` or ``"mtx"``; or a `Text` or `Parquet` with
+        options, such as the delimiter or whether to read block by block. By default the suffix of the file decides, or
+        else its content.
     source, destination : str or int, optional
         Columns of the ends of an edge, by name or position; by default the first two columns.
     weight : str, int or None, default "auto"
-        Column of the weight, by name or position. ``"auto"`` takes the weight of formats that define one, or else a
+        Column of the weight, by name or position. ``"auto"`` uses the weight that the format defines, if any, or else a
         numeric column called ``weight``; a text file without a header then has no weight. None (or False) makes an
         unweighted graph; True requires a weight that the format defines.
     columns : list of str or int, or "all", optional
         Further edge columns to keep, by name or position.
     directed : bool, optional
-        Whether edges are directed; by default what the file says, or else True.
+        Whether edges are directed; by default as the file states, or else True.
     vertices : frame, int or range, optional
         Vertices, as in `Graph.from_edges`; by default those that the file lists or counts in its header.
     loops, repeats, symmetrize, policy, parts, capacities, client
@@ -85,7 +85,7 @@ def read_edges(
     InputError
         If columns, ids, weights or options are invalid (`ColumnError`, `IdError`, `WeightError`, `OptionError`).
     RoomError
-        If what the file holds, or declares, needs more memory than this process has.
+        If the contents of the file, or the sizes that it declares, need more memory than this process has.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def write_edges(
 ) -> None:
     """Write the edges of a graph to a file, and its vertices if the format lists vertices.
 
-    The file is replaced only when it is complete. Column names and UUIDs become text.
+    The file is replaced only when it is complete. Column names and UUIDs are written as text.
 
     Parameters
     ----------
@@ -178,12 +178,12 @@ def write_edges(
     path : str or path
         The file to write; its suffix decides the format and the compression.
     format : str, optional
-        The format, if the suffix does not say it.
+        The format, if the suffix does not determine it.
     isolated : {"refuse", "drop"}, default "refuse"
         What to do with vertices without edges if the format cannot hold them: raise an error, or leave them out.
     renumber : bool, default False
-        For formats that number vertices from 1: write the position of a vertex in the order of ``r.compute()``, from 1,
-        instead of its id.
+        For formats that number vertices from 1: write the position of a vertex in the order of results, from 1, instead
+        of its id.
 
     Raises
     ------
@@ -238,25 +238,25 @@ def open_graph(
 ) -> Graph:
     """Open a graph that `Graph.save` wrote.
 
-    This reads only the manifest; blocks are memory-mapped and verified on first use. The saved partitions are used if
-    their number is `parts` and no other policy is given; otherwise the graph is partitioned again. Results that were
-    saved with the graph are in its `results`.
+    This reads only the manifest; blocks are memory-mapped and verified on first use. The saved partitions are reused if
+    there are `parts` of them and no other policy is given; otherwise the graph is partitioned again. Results that were
+    saved with the graph are in its attribute `results`.
 
     Parameters
     ----------
     path : str or path
         The folder.
     weight : str or None, default "auto"
-        Edge column with the weights. ``"auto"`` takes the weight with which the graph was saved, if it had one; None
+        Edge column with the weights. ``"auto"`` uses the weight column that the graph was saved with, if any; None
         opens an unweighted graph.
     policy : str or function, optional
         Partitioning policy, as in `Graph.from_edges`; by default the saved one.
     parts : int, optional
-        Number of partitions; by default one per worker, or in this process the saved number.
+        Number of partitions; defaults to one per worker, or to the saved number if the graph is opened in this process.
     capacities : mapping or "measure", optional
         Speeds of the workers, as in `Graph.from_edges`.
     client : distributed.Client, optional
-        By default the current client, or this process if there is none.
+        The cluster to use; by default that of the current client, or this process if there is none.
 
     Returns
     -------
@@ -265,7 +265,7 @@ def open_graph(
     Raises
     ------
     StorageError
-        If the folder is not a saved graph, or is damaged or of a version that cannot be read.
+        If the folder is not a saved graph, is damaged, or was saved in a version that cannot be read.
     OptionError
         If an option has a value that is not allowed.
     ColumnError

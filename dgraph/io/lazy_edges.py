@@ -218,7 +218,7 @@ def _text_frame(block: tuple, spec: plain_text.ColumnSpec, id_type: str, schema:
         except pa.ArrowInvalid as error:
             problem = f"{name}: column {field.name!r}: {error}, unlike at the start of the files"
             raise (IdError if kind == "id" else ColumnError)(
-                f"{problem} (read it at once: format=dg.Text(lazy=False))"
+                f"{problem} (read it in one piece: format=dg.Text(lazy=False))"
             ) from error
     return _frame(pa.table(columns, schema=schema), spec.complete)
 

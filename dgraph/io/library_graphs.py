@@ -24,8 +24,8 @@ def from_networkx(graph: Any, *, weight: str | None = "auto", **options: Any) ->
     graph : networkx.Graph
         A graph of any NetworkX class, whose nodes are all integers, all strings or all UUIDs.
     weight : str or None, default "auto"
-        Edge attribute with the weights, which every edge must have. ``"auto"`` takes a numeric attribute called
-        ``weight``, if there is one; None makes an unweighted graph.
+        Edge attribute that holds the weights; every edge must have a value for it. ``"auto"`` uses a numeric attribute
+        called ``weight``, if there is one; None makes an unweighted graph.
     **options
         Further options are passed to `Graph.from_edges`.
 
@@ -58,10 +58,11 @@ def from_igraph(graph: Any, *, weight: str | None = "auto", name: str | None = "
     graph : igraph.Graph
         The graph.
     weight : str or None, default "auto"
-        Edge attribute with the weights, which every edge must have. ``"auto"`` takes a numeric attribute called
-        ``weight``, if there is one; None makes an unweighted graph.
+        Edge attribute that holds the weights; every edge must have a value for it. ``"auto"`` uses a numeric attribute
+        called ``weight``, if there is one; None makes an unweighted graph.
     name : str, default "name"
-        Vertex attribute that becomes the id, if there is one. With None, or without it, ids are the vertices' indices.
+        Vertex attribute that becomes the id. If `name` is None, or the graph has no such attribute, the vertex indices
+        become the ids.
     **options
         Further options are passed to `Graph.from_edges`.
 
@@ -87,7 +88,7 @@ def from_igraph(graph: Any, *, weight: str | None = "auto", name: str | None = "
 
 @known_options(Graph.from_edges)
 def from_scipy(matrix: Any, *, directed: bool = True, weight: str | None = "auto", **options: Any) -> Graph:
-    """Convert an adjacency matrix: each stored entry (i, j) is an edge from i to j, with the value as weight.
+    """Convert an adjacency matrix: each stored entry (i, j) is an edge from i to j, with its value as the weight.
 
     Parameters
     ----------
@@ -97,7 +98,8 @@ def from_scipy(matrix: Any, *, directed: bool = True, weight: str | None = "auto
     directed : bool, default True
         With False, the matrix must be symmetric, and each pair of entries is one undirected edge.
     weight : "weight" or None, default "auto"
-        ``"auto"`` and ``"weight"`` take the values of the entries, as the column ``weight``; None leaves them out.
+        ``"auto"`` and ``"weight"`` use the values of the entries as the column ``weight``; None makes an unweighted
+        graph.
     **options
         Further options are passed to `Graph.from_edges`.
 
@@ -185,7 +187,8 @@ def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
     Returns
     -------
     matrix : scipy.sparse.csr_array
-        Entry (i, j) is the sum of the weights of the edges from row i to row j, or their number without weights.
+        Entry (i, j) is the sum of the weights of the edges from row i to row j or, without weights, the number of these
+        edges.
     ids : numpy.ndarray
         The vertex id of each row, in ascending order.
 

@@ -66,7 +66,7 @@ def cdlp(
     graph : Graph
         The graph to divide into communities.
     max_iter : int, default 10
-        Maximum number of iterations, all of which are run.
+        Maximum number of iterations; exactly this many are run.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
@@ -74,7 +74,7 @@ def cdlp(
     daemons : str, list, mapping or Daemons, optional
         Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
     checkpoint : path, URL or Checkpoint, optional
-        Where to save the run, and from where to resume it; see `dgraph.run`.
+        Where to save the run, and where to resume it from; see `dgraph.run`.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts.
 
@@ -98,8 +98,8 @@ def cdlp(
 
     Notes
     -----
-    All vertices change at once. In- and out-neighbours both vote, once per edge, and ties go to the smallest label.
-    (GraphX and GX-Plug do the same, but leave ties open.) Vertices may swap labels forever.
+    All vertices change their labels at the same time. In- and out-neighbours both vote, once per edge, and ties go to
+    the smallest label. (GraphX and GX-Plug do the same, but leave ties open.) Vertices may swap labels forever.
 
     Examples
     --------

@@ -78,7 +78,7 @@ def degrees(
 ) -> RunResult:
     """Number of edges into and out of every vertex.
 
-    Repeated edges all count. A self loop counts once in ``in_degree`` and once in ``out_degree``: so it adds 2 to the
+    Repeated edges all count. A self loop counts once in ``in_degree`` and once in ``out_degree``, so it adds 2 to the
     ``degree`` in a directed graph, and 1 in an undirected graph.
 
     Parameters
@@ -92,15 +92,15 @@ def degrees(
     daemons : str, list, mapping or Daemons, optional
         Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
     checkpoint : path, URL or Checkpoint, optional
-        Where to save the run, and from where to resume it; see `dgraph.run`.
+        Where to save the run, and where to resume it from; see `dgraph.run`.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts.
 
     Returns
     -------
     RunResult
-        One row per vertex: ``vertex``, ``in_degree``, ``out_degree`` and ``degree``, their sum. In an undirected graph
-        all three are equal.
+        One row per vertex: ``vertex``, ``in_degree``, ``out_degree`` and ``degree``, which is their sum in a directed
+        graph. In an undirected graph all three are equal.
 
     Raises
     ------

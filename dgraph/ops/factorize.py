@@ -57,8 +57,9 @@ def factorize(
     regularization : float, default 0.05
         Weight of the squared factors relative to the squared errors.
     learning_rate : float, optional
-        Length of a gradient step, where 1 would solve for a vertex if factors were distributed evenly; too large a
-        value is an error. By default each vertex takes its best step, halved if an epoch would increase the error.
+        Length of a gradient step, where 1 would solve for a vertex if factors were distributed evenly; if it is too
+        large, an error is raised. By default each vertex takes its best step, halved if an epoch would increase the
+        error.
     epochs : int, default 30
         Number of epochs; in each, every vertex is updated once.
     test : float, default 0.1
@@ -80,9 +81,9 @@ def factorize(
     Returns
     -------
     RunResult
-        One row per vertex: ``vertex``, ``factors``. Vertices without ratings to learn from have factors of 0. The mean
-        is ``totals["mean"]``, and the report has one row per epoch with ``rmse``, the error on the ratings learned
-        from, and ``held_out``, the error on the others.
+        One row per vertex: ``vertex``, ``factors``. Vertices without training ratings have factors of 0. The mean is
+        ``totals["mean"]``, and the report has one row per epoch with ``rmse``, the root-mean-square error on the
+        training ratings, and ``held_out``, the same error on the held-out ratings.
 
     Raises
     ------
@@ -97,8 +98,9 @@ def factorize(
 
     Notes
     -----
-    The work runs on one worker. When the step is searched for, factors are rotated before each epoch so that their
-    components are uncorrelated, which does not change any inner product; vertices with few ratings read them again.
+    The work runs on one worker. For gradient steps without a `learning_rate`, factors are rotated before each epoch so
+    that their components are uncorrelated, which does not change any inner product; for vertices with few ratings, the
+    best step is found in a second pass over these ratings.
 
     Examples
     --------

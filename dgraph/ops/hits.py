@@ -111,15 +111,15 @@ def hits(
 ) -> RunResult:
     """Hubs and authorities (HITS): a hub score and an authority score of every vertex.
 
-    A vertex's hub score is proportional to the sum of the authority scores its edges lead to; its authority score is
-    proportional to the sum of the hub scores its edges come from.
+    A vertex's hub score is proportional to the sum of the authority scores of the vertices its out-edges point to; its
+    authority score is proportional to the sum of the hub scores of the vertices its in-edges come from.
 
     Parameters
     ----------
     graph : Graph
         The graph to rank.
     max_iter : int, default 100
-        Maximum number of iterations, of two rounds each. Scores that have not converged by then come with a warning.
+        Maximum number of iterations, of two rounds each. If the scores have not converged by then, a warning is issued.
     tol : float, default 1e-8
         Convergence tolerance: stop when the hub scores change by less than this in total. With ``tol=0`` (or None),
         run exactly `max_iter` iterations.
@@ -132,7 +132,7 @@ def hits(
     daemons : str, list, mapping or Daemons, optional
         Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
     checkpoint : path, URL or Checkpoint, optional
-        Where to save the run, and from where to resume it; see `dgraph.run`.
+        Where to save the run, and where to resume it from; see `dgraph.run`.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts.
 

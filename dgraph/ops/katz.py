@@ -142,7 +142,7 @@ def katz(
     normalized : bool, default True
         Divide the scores by the square root of the sum of their squares.
     max_iter : int, default 1000
-        Maximum number of iterations. Scores that have not converged by then are an error.
+        Maximum number of iterations. If the scores have not converged by then, an error is raised.
     tol : float, default 1e-6
         Convergence tolerance: stop when the scores change by less than this per vertex on average. With ``tol=0`` or
         None, run exactly `max_iter` iterations.
@@ -155,7 +155,7 @@ def katz(
     daemons : str, list, mapping or Daemons, optional
         Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
     checkpoint : path, URL or Checkpoint, optional
-        Where to save the run, and from where to resume it; see `dgraph.run`.
+        Where to save the run, and where to resume it from; see `dgraph.run`.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts.
 

@@ -120,7 +120,7 @@ def label_propagation(
     graph : Graph
         The graph to divide into communities.
     max_iter : int, default 100
-        Maximum number of iterations. The labels of the last one are returned.
+        Maximum number of iterations. The labels of the last iteration are returned.
     random_seed : int, default 0
         Seed of random choices: here the order of labels, which decides ties.
     weighted : bool, default False
@@ -132,7 +132,7 @@ def label_propagation(
     daemons : str, list, mapping or Daemons, optional
         Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
     checkpoint : path, URL or Checkpoint, optional
-        Where to save the run, and from where to resume it; see `dgraph.run`.
+        Where to save the run, and where to resume it from; see `dgraph.run`.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts.
 

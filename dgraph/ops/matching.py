@@ -110,7 +110,7 @@ def matching(
         The vertices on the left, or the name of a vertex column that is true for them. By default, the sources of the
         edges as listed.
     random_seed : int, default 0
-        Seed of random choices, which depend only on it, the round and the vertex.
+        Seed of random choices, which depend only on this seed, the round and the vertex.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
@@ -118,7 +118,7 @@ def matching(
     daemons : str, list, mapping or Daemons, optional
         Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
     checkpoint : path, URL or Checkpoint, optional
-        Where to save the run, and from where to resume it; see `dgraph.run`.
+        Where to save the run, and where to resume it from; see `dgraph.run`.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts.
 

@@ -92,7 +92,7 @@ def pagerank(
     alpha : float, default 0.85
         Damping factor: the probability of following an edge rather than jumping to a random vertex.
     max_iter : int, default 100
-        Maximum number of iterations. Ranks that have not converged by then come with a warning.
+        Maximum number of iterations. If the ranks have not converged by then, a warning is issued.
     tol : float, default 1e-6
         Convergence tolerance: stop when the ranks are within this L1 distance of the fixed point, judging by how much
         they still change (see docs/semantics.md). With ``tol=0`` or None, run exactly `max_iter` iterations.
@@ -105,7 +105,8 @@ def pagerank(
         non-negative.
     dangling : {"uniform", "personalization", "none"}, mapping, Series or DataFrame, optional
         Where the surfer goes from a vertex without out-edges: to any vertex, where `personalization` says, nowhere
-        (ranks then sum to less than 1), or in proportion to the given weights. By default, as for other jumps.
+        (ranks then sum to less than 1), or in proportion to the given weights. By default, the same as for any other
+        jump.
     dtype : {"float64", "float32"}, default "float64"
         Type of the ranks; 32 bits take half the memory and are faster.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
@@ -115,7 +116,7 @@ def pagerank(
     daemons : str, list, mapping or Daemons, optional
         Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
     checkpoint : path, URL or Checkpoint, optional
-        Where to save the run, and from where to resume it; see `dgraph.run`.
+        Where to save the run, and where to resume it from; see `dgraph.run`.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts.
 

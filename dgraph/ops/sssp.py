@@ -175,11 +175,11 @@ def sssp(
         Where paths start. With several sources, each vertex gets its distance from the nearest one.
     target : vertex, optional
         Stop once the distance of this vertex is known. Vertices that are not farther away get their usual values; the
-        others count as unreached. It is not available with negative weights.
+        others count as unreached. Not available with negative weights.
     predecessors : bool, default True
         Whether to find predecessors too, which takes time. With negative weights they are always found.
     per_source : bool, default False
-        Return the distances from each source, as one vector per vertex, without predecessors.
+        Return the distances from each source as one vector per vertex, without predecessors.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
@@ -187,7 +187,7 @@ def sssp(
     daemons : str, list, mapping or Daemons, optional
         Devices or processes that compute in place of the worker; see `dgraph.Daemons`.
     checkpoint : path, URL or Checkpoint, optional
-        Where to save the run, and from where to resume it; see `dgraph.run`.
+        Where to save the run, and where to resume it from; see `dgraph.run`.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts.
 
@@ -213,8 +213,8 @@ def sssp(
     Notes
     -----
     Without weights, every edge has length 1; if the graph has other numeric edge columns, a warning names them, unless
-    it was made with ``weight=None``. If a weight is negative, the Bellman-Ford method is used, and predecessors
-    are those on the shortest paths with the fewest edges; a negative cycle that a source reaches is an error.
+    it was made with ``weight=None``. If a weight is negative, the Bellman-Ford method is used, and predecessors are
+    those on the shortest paths with the fewest edges; if a source reaches a negative cycle, a `WeightError` is raised.
 
     Examples
     --------

@@ -45,16 +45,16 @@ class Policy:
     Parameters
     ----------
     name : str
-        The name that reports show.
+        The name shown in reports.
     rule : int, default 0
-        Where an edge goes unless `edges` is given: 0 to the owner of its source (``"outgoing"``), 1 to the owner of its
-        destination (``"incoming"``), 2 to the block of both owners in a grid (``"cartesian"``), 3 to the owner of its
-        source if the destination has many in-edges, else to the owner of its destination (``"hybrid"``).
+        Which partition holds an edge unless `edges` is given: 0 for the owner of its source (``"outgoing"``), 1 for the
+        owner of its destination (``"incoming"``), 2 for the block of both owners in a grid (``"cartesian"``), 3 for the
+        owner of its source if the destination has many in-edges, else the owner of its destination (``"hybrid"``).
     owners : callable or "metis", optional
-        ``owners(ids, parts)`` returns the partition of each vertex, or METIS chooses it; by default partitions own
-        ranges of ids with about equal work.
+        A function ``owners(ids, parts)`` that returns the partition of each vertex, or ``"metis"`` to let METIS choose;
+        by default partitions own ranges of ids with about equal work.
     edges : callable, optional
-        ``edges(source, destination, parts)`` returns the partition of each edge.
+        A function ``edges(source, destination, parts)`` that returns the partition of each edge.
 
     Raises
     ------

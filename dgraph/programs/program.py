@@ -54,7 +54,7 @@ class Field:
         return f"{type(self).__name__}({'vertex' if self.is_vertex else self.dtype.name}{shape})"
 
     def cast(self, value: Any, what: str = "") -> Any:
-        """Convert `value` to this field's dtype. Raise an OptionError if that would change it."""
+        """Convert `value` to this field's dtype. Raise an OptionError if the conversion would change the value."""
         if type(value) in (int, float) and self.shape is None and self.dtype == type(value) and abs(value) < 2**63:
             return value  # ten times faster than the general case
         value = to_python(value)
@@ -101,7 +101,7 @@ class State(Field):
 class Delta(State):
     """A state that is reset to `start` before every firing.
 
-    It holds what one firing adds: if `apply` returns another value than `start`, the vertex sends.
+    It holds what one firing adds: if `apply` returns a value other than `start`, the vertex sends.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Parameter(Field):
     dtype : dtype or dgraph.vertex
         One of bool, int32, int64, float32, float64 and `dgraph.vertex`. For a vertex, pass its id.
     default : optional
-        The default value. Without it, the parameter is required.
+        The default value. Without a default, the parameter is required.
     shape : int, str or ..., optional
         Length of a vector, or the name of a vector parameter with this length; ``...`` accepts any length. By default
         the value is a scalar.
@@ -200,7 +200,7 @@ class VertexColumn(Field):
     dtype : dtype or dgraph.vertex
         One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
     missing : scalar, optional
-        Value of vertices that have none. If it is set, the graph need not have the column. By default the column is
+        Value for vertices that have none. With `missing`, the graph need not have the column. By default the column is
         required, and missing values are 0, or `dgraph.NONE` for vertices.
     shape : int or str, optional
         Length of a vector, or the name of a vector parameter with this length. By default the value is a scalar.
@@ -228,9 +228,9 @@ class Decorator(Field):
 
 
 class Global(Decorator):
-    """A value that is folded over all vertices after each round. It decorates the function to fold.
+    """Decorator of a function whose values are folded over all vertices after each round.
 
-    All functions of the program may read it by its name, and see its value from the end of the last round. The
+    Functions of the program may read the folded value by its name, as it was at the end of the previous round. The
     decorated function may read `rank_before` for the value of `rank` before the round.
 
     Parameters
@@ -271,9 +271,9 @@ class Global(Decorator):
 
 
 class Result(Decorator):
-    """A column of the result. It decorates the function of a vertex that computes the column.
+    """Decorator of a function of a vertex whose values become a column of the result.
 
-    Without any, the columns of the result are the states.
+    If a program declares no `Result`, the columns of the result are the states.
 
     Parameters
     ----------
@@ -375,7 +375,7 @@ class VertexProgram:
     ProgramError
         If a class declares a field of an unsupported type, has no `State` or merge, or misspells a function.
     OptionError
-        If a parameter is unknown or missing, or its value is of another type.
+        If a parameter is unknown or missing, or its value is of the wrong type.
 
     Examples
     --------

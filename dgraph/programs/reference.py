@@ -65,7 +65,7 @@ def run(
 ) -> Reference:
     """Run a program in plain Python on vertices 0 to n - 1.
 
-    It is slow, and defines what a program means: every engine returns the same.
+    This is slow, but it defines what a program means: every engine returns the same values.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def run(
     random_seed : int, default 0
         Random draws depend only on this seed, the round, and the vertex or edge for which they are drawn.
     max_rounds : int, default 100,000
-        A run that takes longer ends with an error.
+        A run that takes more rounds ends with an error.
 
     Returns
     -------

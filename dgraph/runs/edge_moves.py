@@ -23,8 +23,8 @@ def check_rebalance(plan: Plan, graph: PartitionedGraph) -> None:
     """Reject `rebalance=True` if edges cannot move: without common rounds, or if the user's function places them."""
     if not plan.has_rounds:
         raise OptionError(
-            f"rebalance=True is not available with engine={plan.engine!r}: edges can move only between rounds that all "
-            "workers share; choose gas or bsp"
+            f"rebalance=True is not available with engine={plan.engine!r}: edges can be moved only between rounds that "
+            "all workers run in step; choose gas or bsp"
         )
     if callable(graph.cut.owners):
         raise OptionError(

@@ -57,15 +57,16 @@ def run(
         The order in which vertices fire. ``"bsp"``: send, merge, apply; ``"gas"``: merge, apply, send;
         ``"bulk_async"``: each partition at its own pace; ``"block_descent"``: one block of vertices at a time;
         ``"local"``: the program's own solver, on one partition; ``"auto"``: whichever is fastest. A value, such as
-        ``dg.Gas(direction="pull")``, sets what belongs to an engine.
+        ``dg.Gas(direction="pull")``, sets options of an engine.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
         Where kernels run. ``"cuda"`` (experimental) is an NVIDIA GPU of each worker; with ``"auto"`` each worker uses
         its GPU if it has one, and its CPU otherwise.
     daemons : str, list, mapping or Daemons, optional
         Devices or processes that compute in place of the worker, in blocks of edges; see `dgraph.Daemons`.
     checkpoint : path, URL or Checkpoint, optional
-        Save the run there every 10 supersteps, and resume from there when the run is started again or a worker is
-        lost. Pass a `dgraph.Checkpoint` to set the interval, or to keep checkpoints in the workers' memory.
+        Folder or URL in which to save the run every 10 supersteps, and from which to resume it when it is started again
+        or a worker is lost. Pass a `dgraph.Checkpoint` to set the interval, or to keep checkpoints in the workers'
+        memory.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts (with ``"silent"``, the address of a
         worker that does not answer). By default progress is shown on a terminal and in notebooks.
@@ -81,8 +82,8 @@ def run(
         with a RunError.
     check_laws : bool, default True
         Try once, on small graphs, whether the answer of an accumulative program depends on the order of messages, and
-        refuse the program if it does; on block descent, the same for the fixed point of a synchronous program. This
-        takes a few milliseconds when a program is new.
+        refuse the program if it does; with block descent, also try whether the fixed point of a synchronous program
+        does. This takes a few milliseconds when a program is new.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def run(
         If a checkpoint is damaged, or cannot be written.
     RunError
         If the run cannot finish: it takes so many rounds that it seems endless, a sum does not fit into its type
-        (`SumError`), or a worker left with data that cannot be computed again (`LostError`).
+        (`SumError`), or data that cannot be recomputed was lost with a worker (`LostError`).
     RoomError
         If there is not enough memory, on the workers or in this process.
 

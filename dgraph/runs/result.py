@@ -138,9 +138,9 @@ class RunResult(NotPicklable):
     def frame(self) -> dd.DataFrame:
         """A lazy Dask frame with one row per vertex: ``vertex``, then the values.
 
-        Its partitions are those of the graph. On a cluster two workers hold each, so that one may leave while Dask
-        computes. If the graph's client is not the current one, call ``frame.compute(scheduler=client)`` or
-        ``client.compute(frame)`` with it; without a current client, Dask computes the frame in this process.
+        Its partitions are those of the graph. On a cluster, two workers hold each partition, so one may leave while
+        Dask computes. If the graph's client is not the current client, call ``frame.compute(scheduler=client)`` or
+        ``client.compute(frame)``; without a current client, Dask computes the frame in this process.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class RunResult(NotPicklable):
         return self._frame(as_cudf=self._of_cudf)
 
     def to_cudf(self) -> Any:
-        """The lazy frame as a dask-cudf frame (experimental), whatever the graph was made from.
+        """The lazy frame as a dask-cudf frame (experimental), regardless of the frames that the graph was made from.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class RunResult(NotPicklable):
         Raises
         ------
         RunError
-            If a worker left with values that cannot be computed again.
+            If values were lost with a worker and cannot be recomputed.
 
         Examples
         --------
@@ -211,12 +211,12 @@ class RunResult(NotPicklable):
         return frame
 
     def pieces(self) -> Iterator[pd.DataFrame]:
-        """Iterate over the rows of `compute`, one partition at a time, for results that do not fit this process.
+        """Iterate over the rows of `compute`, one partition at a time, for results too large for this process's memory.
 
         Yields
         ------
         pandas.DataFrame
-            The rows of one partition; of all, if the graph is in this process.
+            The rows of one partition, or all rows if the graph is in this process.
 
         Examples
         --------
@@ -231,7 +231,7 @@ class RunResult(NotPicklable):
             yield self._get(_table, partial(self._piece, part))[0]
 
     def column(self, name: str) -> ResultColumn:
-        """A column of this result as input of a later run; its values stay on their workers.
+        """A column of this result as input to a later run; its values stay on their workers.
 
         Parameters
         ----------
@@ -283,7 +283,7 @@ class RunResult(NotPicklable):
         Returns
         -------
         numpy.ndarray
-            A value per vertex, ordered by the internal numbers of the vertices: in the order of `compute`.
+            One value per vertex, ordered by the vertices' internal numbers, which is the order of `compute`.
 
         Raises
         ------
@@ -308,12 +308,12 @@ class RunResult(NotPicklable):
         return values
 
     def after(self, earlier: RunResult) -> RunResult:
-        """Return this result with the report, rounds and totals of an earlier run, which computed the values.
+        """Return this result with the report, rounds and totals of the earlier run that computed its values.
 
         Parameters
         ----------
         earlier : RunResult
-            The result of that run.
+            The result of the earlier run.
 
         Returns
         -------
@@ -335,7 +335,7 @@ class RunResult(NotPicklable):
         Parameters
         ----------
         earlier : RunResult or None
-            The result of that run; None changes nothing.
+            The result of the run that it continues; None changes nothing.
 
         Returns
         -------
@@ -355,14 +355,13 @@ class RunResult(NotPicklable):
     def map(self, change: Callable[..., Any], *others: RunResult, whole: bool = True) -> RunResult:
         """Change the values of each partition on its worker.
 
-        On a cluster this returns at once, and whatever reads the values waits for them.
+        On a cluster this returns immediately, and reading the values waits for them.
 
         Parameters
         ----------
         change : callable
-            Called as ``change(numbers, columns, *columns of the others)`` for each partition, with the numbers of its
-            vertices and a dict of arrays; returns numbers and a dict. It is also called with empty arrays, for the
-            dtypes.
+            Called as ``change(numbers, columns, *columns of the others)`` for each partition, with its vertex numbers
+            and dicts of arrays; returns numbers and a dict. It is also called with empty arrays, to find the dtypes.
         *others : RunResult
             Results on the same graph.
         whole : bool, default True

@@ -15,22 +15,22 @@ SUMS = ("steps", "fired", "senders", "edges", "messages", "bytes", "exchanges", 
 class RunReport(pd.DataFrame):
     """What happened in a run: a pandas frame with one row per superstep and partition.
 
-    Without common rounds (``engine="bulk_async"``), a row is a local round of the partition. Columns depend on the
-    program, the engine and the device; the most common ones are:
+    If the partitions do not run in common rounds (``engine="bulk_async"``), each row is a local round of a partition.
+    Columns depend on the program, the engine and the device; the most common ones are:
 
     ========== =====================================================================================================
-    fired      Vertices that received messages.
-    senders    Vertices among these that had something to send, if only changes are sent.
-    edges      Edges that kernels read.
-    messages   Messages sent to other partitions.
-    bytes      Bytes sent to other partitions.
+    fired      Number of vertices that received messages.
+    senders    How many of those vertices had something to send; present only if the run sends only changes.
+    edges      Number of edges that kernels read.
+    messages   Number of messages sent to other partitions.
+    bytes      Number of bytes sent to other partitions.
     exchanges  How often the workers waited for each other's messages in the superstep.
     skipped    Whether the superstep needed no exchange.
     direction  Whether vertices pushed or pulled messages; ``"local"`` for a program's own solver.
     device     The device that ran the partition's kernels.
-    busy, idle Seconds of work and of waiting.
-    wait       Without common rounds: seconds in which work had to wait for another partition of the worker, or for
-               incoming messages.
+    busy, idle Seconds spent working and seconds spent waiting.
+    wait       Without common rounds: seconds spent waiting for another partition on the same worker, or for incoming
+               messages, although there was work to do.
     streamed   On GPUs: bytes of edges that did not fit the GPU's memory.
     direct     On GPUs: bytes of messages that went to another GPU without a copy in main memory.
     ========== =====================================================================================================
@@ -38,7 +38,7 @@ class RunReport(pd.DataFrame):
     Attributes
     ----------
     options : dict
-        What was chosen for the run: engine, device, daemons, direction and so on.
+        The choices made for the run: engine, device, daemons, direction and so on.
 
     Examples
     --------

@@ -21,7 +21,7 @@ SWITCHES = 1e-4  # seconds between switches of Python threads; short, because th
 
 @contextmanager
 def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1, protocol: str = "tcp") -> Iterator[Client]:
-    """A client of a cluster of CPU and GPU workers (experimental) on this machine, which ends with the block.
+    """Start CPU and GPU workers (experimental) on this machine, which end with the block, and yield a client.
 
     It does not become the current client: pass it on, as in `Graph.from_edges(frame, client=client)` and
     `result.frame.compute(scheduler=client)`.

@@ -205,8 +205,8 @@ def compare(before: str, after: str, least: float, everything: bool, check: bool
     """Show what got slower or larger between two runs of a suite, and how much of that may be noise.
 
     BEFORE and AFTER are folders written by `dgraph bench SUITE -o`, or the JSON Lines in them. Noise is the possible
-    error of a median of that many trials; a change is shown if it exceeds the noise of both runs. Figures measured
-    once, such as loading times, are shown with --all only.
+    error of a median of that many trials; a change is shown if it exceeds the noise of both runs. Figures measured only
+    once, such as loading times, are shown only with --all.
 
     \b
     Example:

@@ -15,14 +15,17 @@ from dgraph.phrases.phrases import format_count
 @output_option("the edges, in the format of the suffix; - is CSV on standard output.", required=True)
 @click.option("--drop-isolated", is_flag=True, help="Drop vertices without edges if FILE cannot list them.")
 @click.option(
-    "--renumber", type=OutputPath(), metavar="IDS", help="Number vertices from 1, and write their ids to this file."
+    "--renumber",
+    type=OutputPath(),
+    metavar="IDS",
+    help="Number vertices from 1, and write the original ids to this file.",
 )
 @as_json
 @graph_options
 def command(edges: GraphArguments, output: str, drop_isolated: bool, renumber: str | None, as_json: bool) -> None:
     """Write the edges of a graph in another format.
 
-    It is an error if the format cannot hold something; a note says if a text file cannot tell that edges are
+    If the format cannot hold something, an error is raised; a note says so if a text file cannot record that edges are
     undirected. Edge columns other than the ends and the weight are kept if --columns names them. Formats that number
     vertices from 1 need ids 0, 1, 2, ...; for other ids, use --renumber.
 

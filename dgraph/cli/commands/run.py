@@ -42,7 +42,7 @@ RUN_OPTIONS = (
         "--report",
         type=OutputPath(),
         metavar="FILE",
-        help="Write a report with one row per superstep, in a format like OUT.",
+        help="Write a report with one row per superstep, in a format chosen by suffix, as for OUT.",
     ),
 )
 RENAMED = {  # because in other commands --source is a column, and --left a number of vertices
@@ -55,7 +55,7 @@ HELP = {  # replaces docstrings that describe values which cannot be typed, or t
     "normalized": "Do not divide the scores by the square root of the sum of their squares.",
     "personalization": "Where the surfer jumps to, and with what weight; uniform by default.",
     "dangling": "Where the surfer goes from a vertex without out-edges: to any vertex, where --personalization says, "
-    "or nowhere (ranks then sum to less than 1). By default, as for other jumps. "
+    "or nowhere (ranks then sum to less than 1). By default, the same as for any other jump. "
     'One of "uniform", "personalization", "none".',
 }
 EXAMPLE = {"katz": " --alpha 0.001"}  # more options in the example, where each required parameter gets 0

@@ -201,8 +201,8 @@ def warn_of_whole_numbers(columns: Sequence[pa.ChunkedArray], path: str | os.Pat
     """Warn if all ids are strings that would be read back as integers."""
     if all(pa.types.is_string(column.type) and is_integer_text(column) for column in columns) and len(columns[0]):
         warn(
-            f"{path}: all ids are strings that look like integers, such as {columns[0][0].as_py()!r}, and text has no "
-            f'types; read the file with id_type="string"'
+            f"{path}: all ids are strings that look like integers, such as {columns[0][0].as_py()!r}, and text "
+            'files do not record types; read the file with id_type="string"'
         )
 
 
