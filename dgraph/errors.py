@@ -1,7 +1,7 @@
 """The exceptions that dgraph raises on a user's input, in one tree.
 
 DgraphError
-├── InputError                 the input cannot be used (also a ValueError)
+├── InputError                 the input cannot be used (a subclass of ValueError)
 │   ├── FileError              a file cannot be read: its path, line, and the text found there
 │   ├── ColumnError            a column is missing, or has an unsupported type
 │   ├── IdError                a vertex id is missing, not an integer, beyond 64 bits, or unknown
@@ -48,7 +48,7 @@ class DgraphError(Exception):
 class InputError(DgraphError, ValueError):
     """The input cannot be used.
 
-    It is also a ValueError.
+    This is a subclass of ValueError.
 
     Examples
     --------

@@ -68,7 +68,7 @@ class Graph(PartitionedGraph):
         Raises
         ------
         OptionError
-            If the policy is not known.
+            If the policy is not recognised.
 
         Examples
         --------
@@ -111,7 +111,7 @@ class Graph(PartitionedGraph):
             Column with the edges' weights. ``"auto"`` uses a numeric column called ``weight``, if there is one; None
             makes an unweighted graph.
         directed : bool, default True
-            With False, each listed edge stands for both directions (a self loop for one).
+            If False, each listed edge represents both directions; a self loop still counts once.
         vertices : frame, int or range, optional
             Vertices, including those without edges: a frame whose column ``id`` (or first column) lists their ids, with
             attributes in the other columns; n for the ids 0 to n - 1; or a range of ids.

@@ -224,8 +224,7 @@ class BulkAsync:
         for name in ("active_only", "changed_only", "skip_exchange"):
             if not getattr(self.optimizations, name):
                 raise OptionError(
-                    f"{name}=False is not available in dg.BulkAsync, which has no common rounds; dg.Gas and dg.Bsp "
-                    "have them"
+                    f"{name}=False is not available in dg.BulkAsync, which does not run in rounds; dg.Gas and dg.Bsp do"
                 )
 
 

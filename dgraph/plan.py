@@ -24,10 +24,10 @@ from dgraph.vertex_state.switches import RoundOptions
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
 ASYNCHRONOUS = ("bulk_async",)  # engines in which partitions do not wait for each other
 DESCENT = "block_descent"
-WITHOUT_COMMON_ROUNDS = (*ASYNCHRONOUS, DESCENT)  # engines without common rounds, which end when no work is left
+WITHOUT_COMMON_ROUNDS = (*ASYNCHRONOUS, DESCENT)  # engines that do not run in rounds
 CUGRAPH = "cugraph"  # not an engine of programs; operations are passed to cuGraph instead
 TASK_GRAPH = "graph"  # messages travel as edges of Dask's task graph
-LOCAL = "local"  # not an engine, but the program's own solver, if the graph is one partition
+LOCAL = "local"  # not an engine, but the program's own solver, if the graph has one partition
 
 
 def refuse_without_common_rounds(engine: str, why: str) -> NoReturn:

@@ -336,7 +336,7 @@ class PartitionedGraph(NotPicklable):
         Raises
         ------
         OptionError
-            If an order is not known.
+            If an order is not recognised.
         ColumnError
             If the edges lack a column.
         RoomError

@@ -68,7 +68,7 @@ class PieceLabel(NamedTuple):
 
 def name_of(round: int, attempt: str) -> str:
     """The name of a checkpoint. It includes the attempt, because pieces of two attempts cannot be combined, even after
-    the same round: without common rounds, one attempt may have sent what the other has not received."""
+    the same round: if the engine does not run in rounds, one attempt may have sent what the other has not received."""
     return f"{round:09d}-{attempt}"
 
 

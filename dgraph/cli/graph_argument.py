@@ -43,7 +43,8 @@ READING = (
     click.option(
         "--weight",
         metavar="COLUMN",
-        help="Name or number of the weight column.  [default: the format's, or a numeric column called weight]",
+        help="Name or number of the weight column.  [default: the weight column that the format defines, or a numeric "
+        "column called weight]",
     ),
     click.option("--unweighted", is_flag=True, help="Make a graph without weights."),
     click.option("--columns", multiple=True, metavar="COLUMN", help="Edge column to keep, or 'all'. May be repeated."),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dataclasses import field as field_of
 from typing import Any
 
+from dgraph.errors import ProgramError
 from dgraph.programs.analysis import Analysis, PhaseAnalysis, component_of
 from dgraph.programs.kernel_names import ORDINAL, before_name, field_name, inbox_name
 from dgraph.programs.program import Field
@@ -185,9 +186,8 @@ def inner_products(kernel: KernelText, reads: Reads, place: CallSite, phase: Pha
         for name in pair:
             kind = reads.kinds[name]
             if kind == "parameter":
-                reads.function.refuse(
-                    f"dot({', '.join(pair)}) cannot take a parameter", None, "Use vectors of vertices."
-                )
+                problem = f"dot({', '.join(pair)}) cannot take a parameter; use vectors that belong to vertices"
+                raise ProgramError(f"{reads.function.place()}: {problem}")
             at_target = kind in ("target", "ahead")
             array = field_name(name.removeprefix("target_") if at_target else name)
             if kind == "message" and phase is not None:

@@ -39,7 +39,7 @@ def rmat(
     """A random graph with a skewed degree distribution, like the web.
 
     This is R-MAT (Chakrabarti et al., SDM 2004); the defaults are those of Graph500. Self loops and repeated edges
-    occur.
+    may occur.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def rmat(
     edge_factor : int, default 16
         The number of edges per vertex.
     seed : int, default 1
-        Seed of random choices: the same seed gives the same graph.
+        Seed of the random number generator: the same seed gives the same graph.
     weights : (low, high), optional
         The lowest and the highest edge weight. Integers give integer weights; by default the graph is unweighted.
     a : float, default 0.57
@@ -60,7 +60,7 @@ def rmat(
     permute : bool, default True
         Whether to shuffle the ids. Otherwise ids with few bits set have the most edges.
     directed : bool, default True
-        Whether edges are directed; with False each listed edge stands for both directions.
+        Whether edges are directed. If False, each listed edge represents both directions.
     **options
         Further options are passed to `Graph.from_edges`.
 
@@ -94,7 +94,7 @@ def uniform(
     directed: bool = True,
     **options: Any,
 ) -> Graph:
-    """A random graph whose edges have uniformly drawn ends. Self loops and repeated edges occur.
+    """A random graph in which both ends of each edge are drawn uniformly. Self loops and repeated edges may occur.
 
     Parameters
     ----------
@@ -103,11 +103,11 @@ def uniform(
     edges : int
         The number of edges.
     seed : int, default 1
-        Seed of random choices: the same seed gives the same graph.
+        Seed of the random number generator: the same seed gives the same graph.
     weights : (low, high), optional
         The lowest and the highest edge weight. Integers give integer weights; by default the graph is unweighted.
     directed : bool, default True
-        Whether edges are directed; with False each listed edge stands for both directions.
+        Whether edges are directed. If False, each listed edge represents both directions.
     **options
         Further options are passed to `Graph.from_edges`.
 
@@ -148,13 +148,13 @@ def grid(
     rows : int
         The number of rows of the grid.
     cols : int
-        The number of columns. The vertex in a row and column has the id ``row * cols + column``.
+        The number of columns. The vertex at (``row``, ``column``) has the id ``row * cols + column``.
     seed : int, default 1
-        Seed of random choices: the same seed gives the same graph.
+        Seed of the random number generator: the same seed gives the same graph.
     removed : float, default 0.1
         Probability that an edge is missing.
     weights : (low, high), default (1, 255)
-        The lowest and the highest edge weight. Integers give integer weights; with None, the graph is unweighted.
+        The lowest and the highest edge weight. Integers give integer weights; if None, the graph is unweighted.
     **options
         Further options are passed to `Graph.from_edges`.
 
@@ -208,7 +208,7 @@ def ratings(
     noise : float, default 0.1
         Standard deviation of the noise: no model can have a lower error.
     seed : int, default 1
-        Seed of random choices: the same seed gives the same graph.
+        Seed of the random number generator: the same seed gives the same graph.
     mean : float, default 3.5
         The mean of all ratings.
     spread : float, default 1.0
@@ -246,7 +246,7 @@ def bipartite(
     weights: tuple[float, float] | None = None,
     **options: Any,
 ) -> Graph:
-    """A random undirected graph of edges between two sides, drawn uniformly. Repeated edges occur.
+    """A random undirected graph of edges between two sides, drawn uniformly. Repeated edges may occur.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def bipartite(
     edges : int
         The number of edges.
     seed : int, default 1
-        Seed of random choices: the same seed gives the same graph.
+        Seed of the random number generator: the same seed gives the same graph.
     weights : (low, high), optional
         The lowest and the highest edge weight. Integers give integer weights; by default the graph is unweighted.
     **options

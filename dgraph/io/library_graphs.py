@@ -96,7 +96,7 @@ def from_scipy(matrix: Any, *, directed: bool = True, weight: str | None = "auto
         The matrix; the zeros of a NumPy array are not edges. The columns of a rectangular matrix are vertices numbered
         after its rows.
     directed : bool, default True
-        With False, the matrix must be symmetric, and each pair of entries is one undirected edge.
+        If False, the matrix must be symmetric, and each pair of entries is one undirected edge.
     weight : "weight" or None, default "auto"
         ``"auto"`` and ``"weight"`` use the values of the entries as the column ``weight``; None makes an unweighted
         graph.

@@ -72,7 +72,7 @@ def factorize(
     threads : int, optional
         Number of threads; all by default. With one thread, the same seed always gives the same factors.
     random_seed : int, default 0
-        Seed of random choices: the initial factors, and which ratings are held out.
+        Seed of the random number generator. It determines the initial factors and which ratings are held out.
     engine : {"auto", "block_descent"}, default "auto"
         No other engine applies.
     device : {"auto", "cpu"}, default "auto"

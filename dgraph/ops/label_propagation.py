@@ -122,7 +122,7 @@ def label_propagation(
     max_iter : int, default 100
         Maximum number of iterations. The labels of the last iteration are returned.
     random_seed : int, default 0
-        Seed of random choices: here the order of labels, which decides ties.
+        Seed of the random number generator. It determines the order of labels, which decides ties.
     weighted : bool, default False
         Use the graph's weights: an edge has votes in proportion to its weight. Weights must be finite and non-negative.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"

@@ -110,7 +110,7 @@ def matching(
         The vertices on the left, or the name of a vertex column that is true for them. By default, the sources of the
         edges as listed.
     random_seed : int, default 0
-        Seed of random choices, which depend only on this seed, the round and the vertex.
+        Seed of the random number generator. Choices depend only on this seed, the round and the vertex.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"

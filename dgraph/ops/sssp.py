@@ -237,7 +237,7 @@ def sssp(
         raise OptionError(f"target={target!r} is not available with {why}: leave it out")
     if target is not None and options.engine_name in WITHOUT_COMMON_ROUNDS:
         refuse_without_common_rounds(
-            options.engine_name, f"a run without common rounds cannot stop at target={target!r}"
+            options.engine_name, f"an engine that does not run in rounds cannot stop at target={target!r}"
         )
     if per_source:
         if lowest < 0:

@@ -59,7 +59,7 @@ class Policy:
     Raises
     ------
     OptionError
-        If an option is not known. A value that is not allowed is refused when a graph is made with the policy.
+        If an option is not recognised. A value that is not allowed is refused when a graph is made with the policy.
 
     Examples
     --------

@@ -31,7 +31,7 @@ from dgraph.programs.program import (
 from dgraph.programs.reads import EDGE_KINDS, VERTEX_KINDS, Reads, reads_of
 from dgraph.programs.sends import check_sends
 
-WITHOUT_ROUNDS = ("bulk_async", "block_descent")  # engines without common rounds
+WITHOUT_ROUNDS = ("bulk_async", "block_descent")  # engines that do not run in rounds
 WEIGHT = EdgeColumn(float)
 WEIGHT.name = "weight"
 
@@ -188,7 +188,7 @@ class Analysis:
     @cached_property
     def in_any_order(self) -> bool:
         """Whether messages may arrive in any order and grouping, which means that the program is accumulative and some
-        engine without common rounds runs it."""
+        engine that does not run in rounds can run it."""
         return not self.synchronous and not all(obstacle(name, self) for name in WITHOUT_ROUNDS)
 
     @cached_property
@@ -282,7 +282,7 @@ def engines_for(analysis: Analysis) -> tuple[str, ...]:
 
 
 def obstacle(engine: str, analysis: Analysis) -> str:
-    """Why a program cannot run on an engine without common rounds, as the end of a sentence, or "" if it can."""
+    """Why a program cannot run on an engine that does not run in rounds, as the end of a sentence, or "" if it can."""
     functions = [reads for phase in analysis.phases for reads in (phase.send, phase.apply)]
     reads_rounds = any(reads.depends_on_round for reads in functions)
     if not analysis.synchronous:
@@ -290,7 +290,7 @@ def obstacle(engine: str, analysis: Analysis) -> str:
     elif engine == "bulk_async":
         return "is synchronous"
     if reads_rounds or analysis.send_reads_global:
-        return "reads values that only exist in common rounds"
+        return "reads values that exist only in rounds that all vertices execute together"
     if engine == "bulk_async":
         return ""
     phase = analysis.phases[0]

@@ -70,7 +70,8 @@ class Field:
         except (TypeError, ValueError, OverflowError):
             same = False
         if not same or (self.shape is None) != (array.ndim == 0) or array.ndim > 1:
-            kind = "vector of " * (self.shape is not None) + ("vertex" if self.is_vertex else self.dtype.name)
+            one = "vertex" if self.is_vertex else self.dtype.name
+            kind = one if self.shape is None else f"vector of {'vertices' if self.is_vertex else one}"
             raise OptionError(f"{what or self.name}={value!r}: expected {'an' if kind[0] == 'i' else 'a'} {kind}")
         return cast.item() if self.shape is None else cast
 
@@ -122,8 +123,8 @@ class Delta(State):
 class Message(Field):
     """A field of messages, and how its values merge.
 
-    Instead, a program may set ``merge = dgraph.MIN``, which declares a field ``message`` with the dtype of the first
-    `State`.
+    As a shorthand, a program may set ``merge = dgraph.MIN`` instead of declaring a `Message`. It then has a field
+    ``message`` with the dtype of its first `State`.
 
     Parameters
     ----------

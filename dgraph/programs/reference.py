@@ -70,7 +70,7 @@ def run(
     Parameters
     ----------
     program : VertexProgram
-        The program. Its parameters hold vertices as numbers.
+        The program. Parameters of type `vertex` must be given as vertex numbers.
     edges : iterable of (int, int)
         The two ends of each edge.
     vertices : int
@@ -80,11 +80,11 @@ def run(
     vertex_columns : mapping, optional
         Vertex columns: ``{name: values}``, with a value for each vertex.
     directed : bool, default True
-        With False, each edge stands for both directions (a self loop for one).
+        If False, each edge represents both directions; a self loop still counts once.
     order : {"bsp", "gas"}, default "bsp"
-        Where rounds begin: with send, or with apply. The results are the same.
+        Whether each round begins with `send` (``"bsp"``) or with `apply` (``"gas"``). The results are the same.
     random_seed : int, default 0
-        Random draws depend only on this seed, the round, and the vertex or edge for which they are drawn.
+        Seed of the random number generator. Draws depend only on this seed, the round, and the vertex or edge.
     max_rounds : int, default 100,000
         A run that takes more rounds ends with an error.
 
@@ -96,7 +96,7 @@ def run(
     Raises
     ------
     OptionError
-        If `order` is not known.
+        If `order` is not a recognised value.
     RunError
         If the program has not ended after `max_rounds` rounds.
 
@@ -133,7 +133,7 @@ def run(
 class Reference:
     """A run of a program in plain Python: its states, inboxes and global values.
 
-    `run` makes one.
+    Returned by `run`.
 
     Attributes
     ----------

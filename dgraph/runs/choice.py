@@ -62,7 +62,7 @@ def device_on(graph: PartitionedGraph, options: RunOptions) -> str:
 
 
 def uses_solver(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> bool:
-    """Whether the program's own solver runs: it exists, the graph is one partition, and no option needs rounds."""
+    """Whether the program's own solver runs: it exists, the graph has one partition, and no option needs rounds."""
     if program.solver is None or graph.num_parts > 1 or options.engine != AUTO:
         return program.solver is not None and graph.num_parts == 1 and options.engine == LOCAL
     return could_use_solver(graph, program, options)

@@ -20,7 +20,7 @@ SECONDS_AN_EDGE = 1e-7  # the assumed time of a move, if those steps were not ti
 
 
 def check_rebalance(plan: Plan, graph: PartitionedGraph) -> None:
-    """Reject `rebalance=True` if edges cannot move: without common rounds, or if the user's function places them."""
+    """Reject `rebalance=True` if edges cannot move: without rounds, or if the user's function places them."""
     if not plan.has_rounds:
         raise OptionError(
             f"rebalance=True is not available with engine={plan.engine!r}: edges can be moved only between rounds that "

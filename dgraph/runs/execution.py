@@ -75,7 +75,7 @@ def run(
         ascending order of the vertices, or ``{column: result.column(name)}`` of an earlier run, which stays on
         its workers. By default the graph's own columns.
     random_seed : int, default 0
-        Random draws depend only on this seed, the round, and the vertex or edge for which they are drawn.
+        Seed of the random number generator. Draws depend only on this seed, the round, and the vertex or edge.
     max_rounds : int, optional
         Stop after this many rounds; short for ``engine=dg.Gas(max_rounds=...)``. By default the program decides, and a
         run that takes ten times as many rounds as there are vertices (and 10,000 more) is taken to be endless and ends

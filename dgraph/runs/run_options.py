@@ -111,7 +111,7 @@ class RunOptions:
 
     @property
     def rounds(self) -> Gas | Bsp:
-        """The options of common rounds, which are the defaults on other engines."""
+        """The options of engines that run in rounds, which are the defaults on other engines."""
         return self.engine if isinstance(self.engine, Gas | Bsp) else USUAL_ROUNDS
 
     @property
@@ -159,7 +159,9 @@ def engine_with_limit(engine: Any, max_rounds: Any) -> Any:
     engine = engine_value(engine)
     held = getattr(engine, "max_rounds", None)
     if held not in (None, max_rounds):
-        raise OptionError(f"max_rounds={max_rounds!r} contradicts engine={engine!r}: give it once")
+        raise OptionError(
+            f"max_rounds={max_rounds!r} conflicts with the max_rounds in engine={engine!r}: set it in one place"
+        )
     return _with_limit(engine, max_rounds)
 
 
@@ -168,7 +170,7 @@ def _with_limit(engine: Any, max_rounds: int) -> Any:
         return Gas(max_rounds=max_rounds)
     if not isinstance(engine, Gas | Bsp):
         raise OptionError(
-            f"max_rounds={max_rounds!r} is not available with engine={engine!r}, which has no common rounds; choose "
-            "dg.Gas or dg.Bsp"
+            f"max_rounds={max_rounds!r} is not available with engine={engine!r}, which does not run the program in "
+            "rounds; choose dg.Gas or dg.Bsp"
         )
     return replace(engine, max_rounds=max_rounds)

@@ -15,7 +15,7 @@ SUMS = ("steps", "fired", "senders", "edges", "messages", "bytes", "exchanges", 
 class RunReport(pd.DataFrame):
     """What happened in a run: a pandas frame with one row per superstep and partition.
 
-    If the partitions do not run in common rounds (``engine="bulk_async"``), each row is a local round of a partition.
+    With ``engine="bulk_async"``, which does not run in rounds, each row is a local round of a partition.
     Columns depend on the program, the engine and the device; the most common ones are:
 
     ========== =====================================================================================================
@@ -29,7 +29,7 @@ class RunReport(pd.DataFrame):
     direction  Whether vertices pushed or pulled messages; ``"local"`` for a program's own solver.
     device     The device that ran the partition's kernels.
     busy, idle Seconds spent working and seconds spent waiting.
-    wait       Without common rounds: seconds spent waiting for another partition on the same worker, or for incoming
+    wait       With ``"bulk_async"``: seconds spent waiting for another partition on the same worker, or for incoming
                messages, although there was work to do.
     streamed   On GPUs: bytes of edges that did not fit the GPU's memory.
     direct     On GPUs: bytes of messages that went to another GPU without a copy in main memory.

@@ -1,4 +1,4 @@
-"""Runs an operation's own solver, in a single call from the first round to the last, if the graph is one partition."""
+"""Runs an operation's own solver, in a single call from the first round to the last, if the graph has one partition."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class WorkerResult:
         self.missing = missing  # columns of vertices in which some row has no vertex
         self.rows, self.rounds, self.totals = rows, rounds, totals
         self.shares = shares  # at a pause between two rounds: how to split the edges for the rest of the run
-        self.found_end_in = found_end_in  # seconds from the worker's last work to the end, without common rounds
+        self.found_end_in = found_end_in  # seconds from the worker's last work to the end, if not in rounds
 
     def without_values(self) -> WorkerResult:
         """What the client needs immediately, without the values."""

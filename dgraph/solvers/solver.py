@@ -1,6 +1,6 @@
 """Algorithms that an operation may provide to replace rounds of single steps, with the same results. A *solver* does
-all the work if the graph is one partition. A *local method* takes each of several partitions as far as it can go on its
-own."""
+all the work if the graph has one partition. A *local method* takes each of several partitions as far as it can go on
+its own."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SettleProblem:
 
 @dataclass(frozen=True)
 class Solver:
-    """A program's own algorithm. `solve` runs if the graph is one partition, `local_method` on each of several."""
+    """A program's own algorithm. `solve` runs if the graph has one partition, `local_method` on each of several."""
 
     solve: Callable[[Problem], Solution]
     orders: tuple[str, ...] = ("out",)  # needed for a directed graph; rows of an undirected one have both directions

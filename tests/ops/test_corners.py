@@ -42,7 +42,7 @@ def test_weighted_pagerank_to_the_last_bit():
 
 
 def test_a_solver_does_not_ignore_a_number_of_rounds():
-    refusal = r"max_rounds=1 is not available with engine='local', which has no common rounds; choose dg.Gas or dg.Bsp"
+    refusal = r"max_rounds=1 is not available with engine='local', which does not run the program in rounds"
     with pytest.raises(OptionError, match=refusal):
         dg.run(weighted([(0, 1, 1.0)]), Components(), engine="local", max_rounds=1)
 

@@ -103,7 +103,7 @@ def what_it_is():
     assert dg.k_core(whole(), 2, remove=True).compute()["vertex"].tolist() == np.flatnonzero(cores >= 2).tolist()
 
 
-def of_several():
+def ties():
     tied = graph_of((0, 2), (1, 2), directed=False)
     assert dg.cdlp(tied, max_iter=1).compute()["label"].tolist() == [2, 2, 0]
     random = (("label_propagation", "label", FRAME), ("matching", "mate", edges_of("matching", 2)))
@@ -122,7 +122,7 @@ CHECKS = {
     "no out-edge": no_out_edge,
     "ends": ends,
     "what it is": what_it_is,
-    "of several": of_several,
+    "ties": ties,
 }
 
 

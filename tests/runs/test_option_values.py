@@ -393,7 +393,8 @@ def test_max_rounds_of_run_goes_into_the_engine(halves):
     found = dg.run(halves, Components(), max_rounds=2, engine=dg.Bsp(direction="pull"))
     assert found.options.engine == dg.Bsp(max_rounds=2, direction="pull")
     assert dg.run(halves, Components(), max_rounds=2, engine=dg.Bsp(max_rounds=2)).rounds == 2
-    with pytest.raises(OptionError, match=r"^max_rounds=3 contradicts engine=dg\.Gas\(max_rounds=2\): give it once"):
+    conflict = r"^max_rounds=3 conflicts with the max_rounds in engine=dg\.Gas\(max_rounds=2\): set it in one place"
+    with pytest.raises(OptionError, match=conflict):
         dg.run(halves, Components(), max_rounds=3, engine=dg.Gas(max_rounds=2))
     for engine in ("local", "cugraph", "bulk_async", dg.BlockDescent(order="priority")):
         with pytest.raises(

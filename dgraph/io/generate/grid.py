@@ -16,7 +16,7 @@ from dgraph.native.machine_code import cached_njit, part_of_kernels
 class Grid(Generator):
     """Undirected roads between neighbours in a grid, each listed once. No loops and no repeats.
 
-    The vertex in a row and column is row * cols + col. Each road is removed with probability `removed`, so a block may
+    The vertex at (row, col) is row * cols + col. Each road is removed with probability `removed`, so a block may
     have fewer rows than indices, and vertices may be isolated. Indices go along the rows: first a vertex's road to the
     right, then its road down.
     """

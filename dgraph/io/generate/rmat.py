@@ -21,8 +21,8 @@ class Rmat(Generator):
     """2**scale vertices and edge_factor edges per vertex; each bit of an edge's ends is drawn by quadrant.
 
     Quadrant a sets the bit of neither end, b that of the destination, c that of the source, and d = 1 - a - b - c both.
-    Self loops and repeated edges occur, as in Graph500. `permute` scrambles the ids; otherwise ids with few bits set
-    have many edges. With directed=False each row stands for both directions.
+    Self loops and repeated edges may occur, as in Graph500. `permute` scrambles the ids; otherwise ids with few bits
+    set have many edges. With directed=False each row stands for both directions.
     """
 
     scale: int

@@ -30,7 +30,7 @@ def from_igraph(g: Any, weight: str | None = "auto", name: str | None = "name") 
             if attribute == skip:
                 continue
             if attribute in frame.columns:
-                raise ColumnError(f"attribute {attribute!r} has the name of another column (rename the attribute)")
+                raise ColumnError(f"attribute {attribute!r} has the same name as another column (rename the attribute)")
             frame[attribute] = attribute_column(list(sequence[attribute]))
     of_edges = {attribute: list(g.es[attribute]) for attribute in g.es.attributes()}
     weights = weight_column(weight, of_edges, [(ids[u], ids[v]) for u, v in pairs])
