@@ -27,7 +27,7 @@ def test_a_worker_without_dgraph_is_named(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny", "--no-dashboard", "--nthreads", "1"]
     with (
-        LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
         subprocess.Popen([*command, cluster.scheduler_address], env=environment, stderr=subprocess.DEVNULL) as worker,
     ):

@@ -32,7 +32,7 @@ def any_size(cupy, monkeypatch):
 def by_ucxx():
     """A cluster in this process, with what the comms of all of it have carried from GPU to GPU."""
     backends["ucxx"] = backend = ucxx_on_cpu.Backend()
-    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(protocol="ucxx", **options) as cluster, Client(cluster, set_as_default=False) as client:
         yield client, backend.comm.carried
     del backends["ucxx"]
