@@ -382,8 +382,8 @@ def _is_kind(kind: Any) -> bool:
 class Checkpoint:
     """Where to store the checkpoints of a run, and how often. A plain path means every 10 supersteps.
 
-    If a run is interrupted, the same call resumes from its last checkpoint. When a run ends, even by ``max_rounds`` or
-    ``max_iter``, its checkpoints are removed.
+    If a run is interrupted, the same call resumes from its last checkpoint. When a run ends, including
+    when it reaches ``max_rounds`` or ``max_iter``, its checkpoints are removed.
 
     Parameters
     ----------

@@ -17,10 +17,10 @@ from dgraph.runs.result import RunResult
 def triangles(
     graph: Graph, *, engine: Literal["auto", "local", "cugraph"] = "auto", device: DeviceLike = "auto"
 ) -> RunResult:
-    """Number of triangles through each vertex: three vertices with an edge between any two.
+    """Number of triangles through each vertex. A triangle is three vertices with an edge between every two of them.
 
-    Directions, self loops and repeated edges do not count. The time grows with the number of edges, and with the
-    number of higher-degree neighbours of their ends: dense graphs take long.
+    Directions, self loops and repeated edges do not count. The time grows with the number of edges, and with how
+    many neighbours of higher degree their ends have, so dense graphs take a long time.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ def wcc(
     checkpoint: CheckpointLike = None,
     progress: ProgressLike = None,
 ) -> RunResult:
-    """Weakly connected components: vertices joined by a path if directions are ignored.
+    """Weakly connected components: sets of vertices connected by paths when edge directions are ignored.
 
     Parameters
     ----------

@@ -48,8 +48,8 @@ class Policy:
         The name shown in reports.
     rule : int, default 0
         Which partition holds an edge unless `edges` is given: 0 for the owner of its source (``"outgoing"``), 1 for the
-        owner of its destination (``"incoming"``), 2 for the block of both owners in a grid (``"cartesian"``), 3 for the
-        owner of its source if the destination has many in-edges, else the owner of its destination (``"hybrid"``).
+        owner of its destination (``"incoming"``), 2 for the grid cell that both owners determine (``"cartesian"``), 3
+        for the owner of its source if the destination has many in-edges, else that of its destination (``"hybrid"``).
     owners : callable or "metis", optional
         A function ``owners(ids, parts)`` that returns the partition of each vertex, or ``"metis"`` to let METIS choose;
         by default partitions own ranges of ids with about equal work.

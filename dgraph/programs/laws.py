@@ -141,14 +141,14 @@ class Vertex:
 
 
 def check_silence(program: VertexProgram, history: Sequence[Mapping[str, Any]]) -> None:
-    """Check that after some messages the identity changes nothing and sends nothing.
+    """Check that, after some messages, receiving the identity changes nothing and causes nothing to be sent.
 
     Parameters
     ----------
     program : VertexProgram
         An accumulative program.
     history : sequence of dict
-        Messages, ``{field: value}``, on which the vertex fires first.
+        Messages, each a dict ``{field: value}``, that the vertex processes before the check.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def check_grouping(
     program : VertexProgram
         An accumulative program.
     history : sequence of dict
-        Messages, ``{field: value}``, on which the vertex fires first.
+        Messages, each a dict ``{field: value}``, that the vertex processes before the check.
     first, second : dict
         The two messages.
     tolerance : float, default 1e-9
@@ -238,7 +238,7 @@ def check_grouping(
 def check_program(program: VertexProgram, trials: int = 50, tolerance: float = TOLERANCE) -> None:
     """Check all laws of a program with random values.
 
-    The laws of merges apply to every program, *silence* and *grouping* only to accumulative ones.
+    The merge laws apply to every program; the *silence* and *grouping* laws apply only to accumulative programs.
 
     Parameters
     ----------

@@ -86,8 +86,8 @@ class Monoid:
         try:
             return np.dtype(dtype).type(self.identity_of(np.dtype(dtype))).item()
         except (TypeError, ValueError, OverflowError) as error:
-            problem = f"{self} has no identity for {np.dtype(dtype)} ({error}): identity_of must return one for a dtype"
-            raise ProgramError(problem) from error
+            problem = f"{self} has no identity for {np.dtype(dtype)} ({error})"
+            raise ProgramError(f"{problem}: identity_of must return one for this dtype") from error
 
     def __repr__(self) -> str:
         return self.name
