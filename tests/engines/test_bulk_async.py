@@ -91,7 +91,7 @@ OFF = [
 @pytest.mark.parametrize(
     ("engine", "fields", "message"),
     [
-        *((dg.BulkAsync, off, "=False is not available in dg.BulkAsync.*; dg.Gas and dg.Bsp have") for off in OFF),
+        *((dg.BulkAsync, off, "=False is not available in dg.BulkAsync.*; dg.Gas and dg.Bsp do") for off in OFF),
         (dg.BulkAsync, {"rebalance": True}, "no option rebalance=True; dg.Gas and dg.Bsp have it"),
         (dg.BulkAsync, {"local_rounds": 0}, "local_rounds=0 must be an integer >= 1"),
         (dg.Gas, {"local_rounds": 2}, "local_rounds=2 is not available in dg.Gas,.*; dg.BulkAsync has it"),
