@@ -87,11 +87,7 @@ def validate(graph: PartitionedGraph, weight: Any = None) -> Validation:
     options: dict[str, Any] = {"out": True, "into": True, **graph.input_edges.rules.arc_options}
     tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.input_edges.by_number()]
     (degrees,) = workers.bring([workers.reduce(placement.sum_degrees, tasks)])
-    weights, loops, repeats = (
-        _weights(graph, weight),
-        graph.input_edges.num_loops,
-        graph.input_edges.num_input_edges - pairs,
-    )
+    loops, repeats = graph.input_edges.num_loops, graph.input_edges.num_input_edges - pairs
     counts = Counts(
         directed=graph.directed,
         listed=graph.input_edges.num_input_edges,
@@ -103,7 +99,7 @@ def validate(graph: PartitionedGraph, weight: Any = None) -> Validation:
         dangling=int((degrees.out == 0).sum()),
         kept_loops=0 if graph.input_edges.rules.skip_loops else loops,
         kept_repeats=repeats if graph.input_edges.rules.repeats == "keep" else 0,
-        **weights,
+        **_weights(graph, weight),
     )
     operations = {operation: text for operation in REMARKS if (text := remarks_for(operation, counts))}
     return Validation(counts, _rules(graph, counts), operations, blocks)

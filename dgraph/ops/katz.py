@@ -216,8 +216,8 @@ def katz(
     if not settled and options.rounds.max_rounds is None:
         raise OptionError(
             f"alpha={alpha!r}: Katz centrality did not converge in {result.rounds} rounds. It converges if alpha is "
-            f"less than 1 / the largest eigenvalue of the adjacency matrix, and always if less than 1 / {bound}, which "
-            f"is {1 / (largest or 1):.3g} here. Choose a smaller alpha=, or else a larger max_iter= or tol="
+            f"less than 1 / the largest eigenvalue of the adjacency matrix. Any alpha below 1 / {bound} "
+            f"({1 / (largest or 1):.3g} here) is small enough. Choose a smaller alpha=, or a larger max_iter= or tol="
         )
     squares = result.totals["squares"]
     if normalized and not squares < math.inf:

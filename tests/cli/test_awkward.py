@@ -45,6 +45,12 @@ def test_validate_counts_missing_weights_of_files(run, tmp_path, text, options):
     assert "the weight" in run(f"run sssp gaps.csv --source-vertex 1 {options}").output  # which still refuses them
 
 
+def test_validate_does_not_count_another_column_where_a_format_has_fixed_ones(run, tmp_path):
+    (tmp_path / "gap.mtx").write_text("%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 nan\n2 3 7\n")
+    done = run("validate gap.mtx")
+    assert "gap.mtx: column 'weight', row 0: the weight is missing" in done.output and done.exit_code
+
+
 def test_columns_by_position_and_how_text_is_written(run, tmp_path):
     (tmp_path / "names.txt").write_text("who|whom|n\nann|bob|007\nbob|cat|8\n")
     asked = run("run wcc names.txt --header --delimiter '|' --source 1 --destination 0 -o -")

@@ -16,7 +16,7 @@ from dgraph.cli.graph_argument import GraphArguments, graph_options
 from dgraph.cli.options import FILE, as_json, completion
 from dgraph.cli.say import say
 from dgraph.cli.signatures import id_reader, options_of
-from dgraph.errors import AnswerError, FileError, OptionError, WeightError
+from dgraph.errors import AnswerError, FileError, InputError, OptionError, WeightError
 from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
@@ -81,17 +81,29 @@ def command(edges: GraphArguments, as_json: bool, **options: Any) -> None:
         text = f"{outcome['result']} is right for all {format_count(outcome['vertices'], 'vertex')}"
         say(json.dumps(outcome) if as_json else text)
         return
-    from dgraph.building.validation import validate
-
     with edges.spooled() as at_hand:
         try:
             with at_hand.graph() as graph:
                 validation = graph.validate()
-        except WeightError:  # count missing weights, too
-            with at_hand.graph(weight_as_column=True) as graph:
-                validation = validate(graph, graph.edges.columns[-1])
+        except WeightError as error:
+            validation = _with_missing_weights(at_hand, error)
     validation = _as_typed(validation)
     say(json.dumps(asdict(validation), default=str) if as_json else repr(validation))
+
+
+def _with_missing_weights(edges: GraphArguments, error: WeightError) -> Validation:
+    """The counts of a graph that cannot be read with its weights because some are missing. Any other `error` is raised
+    again."""
+    from dgraph.building.validation import validate
+
+    try:
+        with edges.graph(weight_as_column=True) as graph:
+            found = validate(graph, graph.edges.columns[-1])
+    except InputError:
+        raise error from None
+    if not found.counts.missing_weights:  # the error was about something else, or the format has no such column
+        raise error
+    return found
 
 
 def _as_typed(validation: Validation) -> Validation:
