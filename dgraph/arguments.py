@@ -6,6 +6,7 @@ NumPy's numbers count as numbers, and each error names the value and what is all
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import wraps
@@ -135,6 +136,13 @@ def check_limits(max_iter: Any, tol: Any) -> None:
 def is_number(value: Any) -> bool:
     """Whether `value` is a real number of Python or NumPy."""
     return isinstance(value, int | float | np.integer | np.floating)
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Return `value` as a float if it is a finite number above 0."""
+    if not is_number(value) or isinstance(value, bool) or not 0 < value < math.inf:
+        raise OptionError(f"{format_option(name, value)} must be a finite number > 0")
+    return float(value)
 
 
 def check_flag(name: str, value: Any) -> bool:

@@ -50,6 +50,7 @@ ROOMS = (
     # what users call, and the public names, looked up when they are first used
     "dgraph.graph",
     "dgraph.io",
+    "dgraph.communities",
     "dgraph.ops",
     "dgraph.testing",
     "dgraph",

@@ -9,10 +9,10 @@ import numpy as np
 from numpy import float64, inf, int64
 
 from dgraph.arguments import AUTO
+from dgraph.building.weights import lone_cycles
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops.shortest_path_tree import Tree, tree_after
-from dgraph.ops.weights import lone_cycles
 from dgraph.plan import LOCAL, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MIN, NONE, UNREACHED
 from dgraph.programs.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex

@@ -7,9 +7,9 @@ import math
 from numpy import float64, int64
 
 from dgraph.arguments import check_flag, check_limits
+from dgraph.building.weights import bounds, check_weights
 from dgraph.errors import WeightError
 from dgraph.graph import Graph
-from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, Message, Parameter, Phase, Result, State, VertexProgram

@@ -7,9 +7,9 @@ import math
 from numpy import float64, int64
 
 from dgraph.arguments import check_flag, check_limits, is_number
+from dgraph.building.weights import bounds, check_weights
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.ops.weights import bounds, check_weights
 from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.plan import WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MAX, SUM

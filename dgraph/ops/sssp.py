@@ -12,13 +12,13 @@ from typing import Any
 from numpy import float64, inf, int64
 
 from dgraph.arguments import check_flag, vertex_list
+from dgraph.building.weights import bounds
 from dgraph.engines.local_methods.settlement import SettlementMethod
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.ops.bellman_ford import with_negative_weights
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import nearer_after, tree_after
-from dgraph.ops.weights import bounds
 from dgraph.options import HOW, CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.plan import LOCAL, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MIN, SUM, UNREACHED

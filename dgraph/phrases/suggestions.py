@@ -49,7 +49,6 @@ ABSENT = (
     ("igraph.community_leiden()", "leiden leiden_communities community_leiden", _COMMUNITIES),
     ("community.greedy_modularity_communities", "greedy_modularity_communities fast_greedy", _COMMUNITIES),
     ("community.girvan_newman", "girvan_newman", _COMMUNITIES),
-    ("community.modularity(@, communities)", "modularity", ""),
     ("betweenness_centrality", "betweenness betweenness_centrality", ""),
     ("edge_betweenness_centrality", "edge_betweenness edge_betweenness_centrality", ""),
     ("closeness_centrality", "closeness closeness_centrality", _FROM_ONE),

@@ -18,7 +18,8 @@ from dgraph.partition.policies import PartitionOptions
 from dgraph.programs.analysis import analyse
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.choice import could_use_solver
-from dgraph.runs.result import ResultColumn, RunResult
+from dgraph.runs.result import RunResult
+from dgraph.runs.result_column import ResultColumn
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.solver_run import solve
 from dgraph.supersteps.steps import is_done

@@ -22,6 +22,7 @@ from dgraph.cluster.workers import any_lost
 from dgraph.errors import ColumnError, InputError, RunError
 from dgraph.phrases.phrases import format_count
 from dgraph.phrases.printable import printable
+from dgraph.runs.result_column import ResultColumn
 from dgraph.runs.run_report import RunReport
 from dgraph.runs.worker_results import (
     VertexValues,
@@ -426,40 +427,6 @@ class RunResult(NotPicklable):
             took = self._options["milliseconds to find the end"]
             rounds = f"{self.report.options['local rounds taken']} local rounds, end detected in {took:g} ms"
         return f"<result of {rounds}: {names} of {format_count(self._numbering.size, 'vertex')}>"
-
-
-class ResultColumn(NotPicklable):
-    """A column of a result, whose values stay on the workers that computed them."""
-
-    def __init__(self, result: RunResult, name: str):
-        self.result, self.name = result, name
-
-    def __repr__(self) -> str:
-        return f"<column {self.name!r} of {self.result!r}>"
-
-    def has_vertices_of(self, graph: PartitionedGraph) -> bool:
-        """Whether the graph has the same vertices as the result."""
-        return has_vertices_of(self.result, graph)
-
-    def is_beside(self, graph: PartitionedGraph) -> bool:
-        """Whether each partition of the graph has its share of the column on its own worker."""
-        stayed = self.result._is_beside and self.result._options.get("repartitioned", "no") == "no"
-        return stayed and self.result._graph() is graph
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.result._empty.columns[self.name].dtype
-
-    def by_number(self) -> np.ndarray:
-        return self.result.by_number(self.name)
-
-    def _client(self) -> Any:
-        return self.result._client()
-
-
-def has_vertices_of(result: RunResult, graph: PartitionedGraph) -> bool:
-    one, other = result._numbering, graph.numbering
-    return one is other or np.array_equal(one.ids(), other.ids())
 
 
 def recoverable_result(

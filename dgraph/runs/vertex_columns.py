@@ -16,7 +16,7 @@ from dgraph.errors import ColumnError
 from dgraph.partition.partition import Partition
 from dgraph.programs.analysis import Analysis
 from dgraph.programs.program import VertexColumn
-from dgraph.runs.result import ResultColumn
+from dgraph.runs.result_column import ResultColumn
 from dgraph.runs.worker_results import WorkerResult
 
 ColumnValues = Mapping[str, Any]  # {column: values by vertex, or an array by number, or a column of an earlier result}

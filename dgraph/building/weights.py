@@ -8,15 +8,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import WeightError
-from dgraph.graph import Graph
 
-_bounds: WeakKeyDictionary[Graph, tuple[float, float]] = WeakKeyDictionary()
+_bounds: WeakKeyDictionary[PartitionedGraph, tuple[float, float]] = WeakKeyDictionary()
 
 
 @retry_on_loss
-def bounds(graph: Graph, orders: tuple[str, ...] = ("out",)) -> tuple[float, float]:
+def bounds(graph: PartitionedGraph, orders: tuple[str, ...] = ("out",)) -> tuple[float, float]:
     """The lowest weight or 0, whichever is less, and the highest weight or 0, whichever is greater. `orders` lists the
     edge orders that the caller will read anyway."""
     if graph not in _bounds:
@@ -38,7 +38,7 @@ def _bounds_here(partition: Any, weight: str) -> tuple[float, float]:
 
 
 @retry_on_loss
-def lone_cycles(graph: Graph) -> np.ndarray:
+def lone_cycles(graph: PartitionedGraph) -> np.ndarray:
     """Edges that are negative cycles by themselves, as rows of two vertex numbers: self loops and undirected edges
     with negative weights."""
     assert graph.weight is not None
@@ -54,7 +54,7 @@ def _lone_cycles_here(partition: Any, weight: str, directed: bool) -> np.ndarray
     return partition.numbers.astype(np.int64)[ends if not directed else ends[ends[:, 0] == ends[:, 1]]]
 
 
-def check_weights(graph: Graph, operation: str, orders: tuple[str, ...]) -> None:
+def check_weights(graph: PartitionedGraph, operation: str, orders: tuple[str, ...]) -> None:
     """Reject a graph whose weights are missing, negative or infinite."""
     if graph.weight is None:
         raise graph.input_edges.edges.no_weight(f"weighted=True: {operation} needs weights")
