@@ -110,7 +110,7 @@ class EdgeBlocks:
             return
         self.buffers, self.capacity = [], 0  # first, because there may be no memory for both
         size = BUFFERS * count * sum(array.itemsize for array in edges.values())
-        if not self.memory.fits(size, RESERVED_SHARE):
+        if not self.memory.fits(2 * size, RESERVED_SHARE):  # other partitions may need blocks on the same device
             raise DeviceError(f"{size:,} bytes for blocks of {count:,} edges leave too little memory for results")
         self.buffers = [{name: self._buffer(count, array) for name, array in edges.items()} for _ in range(BUFFERS)]
         self.capacity = count

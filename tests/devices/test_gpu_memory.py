@@ -26,7 +26,7 @@ def ranks(graph, **options):
     return dg.pagerank(graph, max_iter=3, tol=0, **options)
 
 
-@pytest.mark.parametrize("budget", [None, 600_000])
+@pytest.mark.parametrize("budget", [None, 550_000])
 @pytest.mark.parametrize("parts", [1, 2])
 def test_runs_leave_nothing_behind(budget, parts, cupy):
     graph = dg.uniform(vertices=2048, edges=131_072, seed=5, weights=(1, 9), parts=parts)

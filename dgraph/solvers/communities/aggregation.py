@@ -10,7 +10,7 @@ from numba import uint64
 
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, atomic_add, barrier, kernel, new_signals, team, worthwhile_threads
-from dgraph.solvers.communities.ties import NEXT, WeightTable, Ties, add, tables
+from dgraph.solvers.communities.ties import NEXT, Ties, WeightTable, add, tables
 
 GRAIN = 512  # communities that a thread takes at a time, fewer if there are few
 
