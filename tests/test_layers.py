@@ -331,6 +331,12 @@ def test_classes_are_called_by_nouns():
     assert [one for one in NOUNS if one not in classes] == [], "strike these"
 
 
+def test_nothing_reads_the_client_s_cache_of_workers():
+    """A thread of the client empties it every two seconds, so a reader finds no workers now and then."""
+    sources = [*MODULES.values(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
+    assert [str(path) for path in sources if re.search(r"\.scheduler_info\(", path.read_text())] == []
+
+
 @pytest.mark.parametrize("name", ["Asked", "Held", "Running", "Few", "_Checked", "RunSettling", "Staying", "Movable"])
 def test_a_class_that_is_no_noun_is_found(name):
     assert is_no_noun(name)

@@ -13,6 +13,7 @@ import dask
 from distributed import Client, Nanny, Scheduler, SpecCluster
 
 from dgraph.arguments import check_integer
+from dgraph.cluster.scheduler_calls import worker_infos
 from dgraph.devices.probe import SIMULATOR, gpus, missing_requirements
 
 CONTEXT = "DASK_DISTRIBUTED_UCXX__CREATE_CUDA_CONTEXT"  # if True, a worker creates a context before UCX looks for one
@@ -76,7 +77,7 @@ def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1, protocol: str
         Client(cluster, set_as_default=False) as client,
     ):
         client.wait_for_workers(len(workers))
-        infos = client.scheduler_info(n_workers=-1)["workers"]
+        infos = worker_infos(client)
         simulators = [address for address, info in infos.items() if info["resources"] and not real]
         if simulators:
             client.run(sys.setswitchinterval, SWITCHES, workers=simulators)

@@ -13,6 +13,7 @@ from distributed import Client, Future, get_client
 from oracle import check_graph, collect, edges_of, frame_with_ids, listed
 
 import dgraph as dg
+from dgraph.cluster.scheduler_calls import worker_infos
 from dgraph.cluster.workers import Workers
 from dgraph.errors import IdError, OptionError
 from dgraph.partition.ids import survey
@@ -84,7 +85,7 @@ def test_partitions_are_futures_spread_over_the_workers(client):
     assert graph.client is client
     assert all(isinstance(one, Future) for one in graph.partitions)
     holders = [client.who_has([one])[one.key] for one in graph.partitions]
-    assert Counter(workers[0] for workers in holders) == dict.fromkeys(client.scheduler_info()["workers"], 2)
+    assert Counter(workers[0] for workers in holders) == dict.fromkeys(client.nthreads(), 2)
     assert graph.partitions.report.frame["edges"].sum() == 300
     assert "the cluster" in repr(graph.partitions)
 
@@ -130,8 +131,8 @@ def test_a_user_function(client):
 
 
 def test_capacities(client):
-    slow, fast = sorted(client.scheduler_info()["workers"])
-    names = {address: worker["name"] for address, worker in client.scheduler_info()["workers"].items()}
+    slow, fast = sorted(client.nthreads())
+    names = {address: worker["name"] for address, worker in worker_infos(client).items()}
     for capacities in ({slow: 1, fast: 4}, {names[slow]: 10, names[fast]: 40}):
         graph = dg.Graph.from_edges(
             frame_with_ids("dense", 20_000, 3000), parts=4, capacities=capacities, client=client
@@ -145,7 +146,7 @@ def test_capacities(client):
 
 
 def test_capacities_are_measured(client):
-    slow, fast = sorted(client.scheduler_info()["workers"])
+    slow, fast = sorted(client.nthreads())
     kinds = {0: [StandIn(compute=3e-6)], 1: [StandIn(compute=3e-7)]}
     found = dg.capacities(client=client, daemons=kinds)
     assert list(found) == [slow, fast] and found[slow] < 1 / 3e-6 < found[fast]
@@ -227,7 +228,7 @@ def test_a_worker_has_one_bitmap_of_its_ids(client, monkeypatch):
 
     monkeypatch.setattr(Workers, "call", counting)
     frame = frame_with_ids("dense") * 50
-    for where, bitmaps in ((client, len(client.scheduler_info()["workers"])), (None, 1)):
+    for where, bitmaps in ((client, len(client.nthreads())), (None, 1)):
         made.clear()
         graph = dg.Graph.from_edges(dd.from_pandas(frame, npartitions=12, sort=False), client=where)
         assert graph.numbering.ids().tolist() == sorted({*frame["src"], *frame["dst"]})

@@ -100,7 +100,7 @@ def test_a_worker_killed_at_any_moment_changes_no_answer(fragile, name):
     """At a moment that nobody chose; and values that went with a worker are found again, also for a lazy frame."""
     expected = getattr(dg, name)(dg.Graph.from_edges(FRAME)).compute()
     graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
-    timer = threading.Timer(0.02, lambda: kill(fragile, min(fragile.scheduler_info()["workers"])))
+    timer = threading.Timer(0.02, lambda: kill(fragile, min(fragile.nthreads())))
     timer.start()
     found = getattr(dg, name)(graph)
     timer.join()
@@ -131,7 +131,7 @@ def test_workers_that_retire_and_join(monkeypatch):
 
         def retire(done) -> None:
             if not retired and done["superstep"] >= 10:
-                retired.append(min(client.scheduler_info()["workers"]))
+                retired.append(min(client.nthreads()))
                 client.retire_workers(retired)
 
         graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
@@ -142,7 +142,7 @@ def test_workers_that_retire_and_join(monkeypatch):
 
 def test_a_worker_killed_while_speeds_are_measured(fragile, monkeypatch):
     """Each worker is measured by a task of its own, which no other can do."""
-    at = min(fragile.scheduler_info()["workers"])
+    at = min(fragile.nthreads())
     monkeypatch.setattr(calibration, "measure_speed", partial(speed_but_of, at))
     timer = threading.Timer(0.5, kill, [fragile, at])
     timer.start()

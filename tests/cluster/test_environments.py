@@ -33,7 +33,7 @@ def test_a_worker_without_dgraph_is_named(tmp_path):
     ):
         try:
             client.wait_for_workers(1)
-            (address,) = client.scheduler_info()["workers"]
+            (address,) = client.nthreads()
             for _ in range(2):
                 with pytest.raises(
                     RunError, match=f"^dgraph is not installed on worker {address}: install dask-dgraph"

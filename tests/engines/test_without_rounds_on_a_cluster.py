@@ -73,7 +73,7 @@ def fail():
 def test_other_work_goes_on_and_nothing_is_left(client):
     graph = graph_for("Components", parts=4, client=client)
     dg.run(graph, PROGRAMS["Components"], engine="bulk_async")  # starts pools that stay
-    places = list(client.scheduler_info(n_workers=-1)["workers"])
+    places = list(client.nthreads())
     tasks = [client.submit(abs, -1, workers=[place], pure=False) for place in places]
     client.gather(tasks)  # each worker has its thread
     del tasks

@@ -20,7 +20,7 @@ PARTS = 4
 
 
 def test_partitions_run_where_they_lie(client):
-    workers = sorted(client.scheduler_info()["workers"])
+    workers = sorted(client.nthreads())
     homes = [workers[1], workers[0], workers[1], workers[1]]
     futures = [
         client.submit(lambda v: v, v, workers=[h], key=f"part-{h}-{v}") for v, h in zip(start(4), homes, strict=True)
@@ -32,7 +32,7 @@ def test_partitions_run_where_they_lie(client):
 
 def test_copies_of_partitions_do_not_bring_all_to_one_worker(client):
     """A worker that has once read another's partition holds a copy of it."""
-    workers = sorted(client.scheduler_info()["workers"])
+    workers = sorted(client.nthreads())
     futures = [client.submit(lambda v: v, v, workers=[h], pure=False) for v, h in zip(start(2), workers, strict=True)]
     client.replicate(futures)
     assert sorted(homes_of(client, futures)) == workers
@@ -40,7 +40,7 @@ def test_copies_of_partitions_do_not_bring_all_to_one_worker(client):
 
 
 def test_workers_are_found_while_the_clients_cache_is_empty(client, monkeypatch):
-    workers = sorted(client.scheduler_info()["workers"])
+    workers = sorted(client.nthreads())
     monkeypatch.setattr(client, "scheduler_info", lambda *args, **kwargs: {"workers": {}})
     assert workers_of(client) == workers
     check(results(run_steps(mixing(2), start(PARTS), client=client)), PARTS, 2)

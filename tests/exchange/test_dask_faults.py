@@ -70,7 +70,7 @@ def put(client, worker: int, fault: str, k: int) -> None:
         dask_worker.dgraph_fault = found
         DaskExchange._deliver = lambda end, peer, message: found.deliver(end, peer, message)
 
-    client.run(change, workers=[sorted(client.scheduler_info()["workers"])[worker]])
+    client.run(change, workers=[sorted(client.nthreads())[worker]])
 
 
 @pytest.fixture

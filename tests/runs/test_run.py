@@ -138,7 +138,7 @@ def test_progress_and_report_name_a_worker_that_does_not_answer(client, monkeypa
         )
     silent = {done["silent"] for done in seen if "silent" in done}
     assert silent and silent == set(result.report.options["silent workers"].split(", "))
-    assert silent <= set(client.scheduler_info()["workers"])
+    assert silent <= set(client.nthreads())
     line = ProgressLine("wcc")
     line.write({"superstep": 3, "fired": 9, "edges": 9, "bytes": 0, "seconds": 1.0, "silent": "tcp://there"})
     line.close()

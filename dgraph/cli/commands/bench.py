@@ -190,7 +190,7 @@ def _clusters(place: Place, suite: Any) -> Iterator[tuple[Any, Callable[[int, in
         if client is None:
             yield suite, local_cluster
         else:
-            count = len(client.scheduler_info(n_workers=-1)["workers"])
+            count = len(client.nthreads())
             yield suite_on_cluster(suite, count), lambda workers, threads: nullcontext(client)
 
 
