@@ -30,6 +30,8 @@ _NAMES = {
     "dgraph.ops.core_number": "core_number",
     "dgraph.ops.triangles": "triangles",
     "dgraph.ops.lcc": "lcc",
+    "dgraph.ops.leiden": "leiden",
+    "dgraph.ops.louvain": "louvain",
     "dgraph.ops.label_propagation": "label_propagation",
     "dgraph.ops.cdlp": "cdlp",
     "dgraph.ops.matching": "matching",
@@ -109,6 +111,8 @@ if TYPE_CHECKING:  # type checkers consider only `name as name` public
     from dgraph.ops.katz import katz as katz
     from dgraph.ops.label_propagation import label_propagation as label_propagation
     from dgraph.ops.lcc import lcc as lcc
+    from dgraph.ops.leiden import leiden as leiden
+    from dgraph.ops.louvain import louvain as louvain
     from dgraph.ops.matching import matching as matching
     from dgraph.ops.pagerank import pagerank as pagerank
     from dgraph.ops.scc import scc as scc

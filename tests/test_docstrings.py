@@ -13,19 +13,21 @@ import pytest
 
 import dgraph as dg
 from dgraph import errors, laws, reference
+from dgraph.communities.detection import CommunityResult
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_report import RunReport
 
 GLOBALS = {"__name__": "__main__", "dg": dg, "np": np, "pd": pd}
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes", "Examples")  # in this order
 LAWS = ("check_merge", "check_silence", "check_grouping", "check_program")
+MADE = "functions of dgraph make them"
 # Sections that a docstring may lack, and why
 NOT_CALLED = {
-    **dict.fromkeys(("Graph", "RunResult", "RunReport", "reference.Reference"), "functions of dgraph make them"),
+    **dict.fromkeys(("Graph", "RunResult", "RunReport", "CommunityResult", "reference.Reference"), MADE),
     **{f"errors.{name}": "dgraph raises it" for name, one in vars(errors).items() if inspect.isclass(one)},
 }
 NO_EXAMPLE = {
-    "RunResult.to_cudf": "needs a GPU",
+    **dict.fromkeys(("RunResult.to_cudf", "CommunityResult.to_cudf"), "needs a GPU"),
     "reference.Reference": "`run` has it",
     "errors.LostError": "needs a cluster that loses a worker",
     "errors.SilentWorkerWarning": "needs a cluster that loses a worker",
@@ -36,6 +38,7 @@ NO_EXAMPLE = {
 def public() -> Iterator[tuple[str, object]]:
     """Every public function and class, and the public methods and properties of these classes."""
     exported = {name: getattr(dg, name) for name in dg.__all__} | {"RunResult": RunResult, "RunReport": RunReport}
+    exported["CommunityResult"] = CommunityResult
     exported |= {f"laws.{name}": getattr(laws, name) for name in LAWS}
     exported |= {"reference.run": reference.run, "reference.Reference.results": reference.Reference.results}
     exported |= {"reference.Reference": reference.Reference}
@@ -150,7 +153,7 @@ def test_only_what_is_public_is_exempt():
 def test_every_operation_has_all_sections(name):
     assert {"Parameters", "Returns", "Raises", "Examples"} <= set(sections(PUBLIC[name]))
     assert {"OptionError", "RoomError"} <= set(entries(PUBLIC[name], "Raises"))
-    assert re.search(r"^Returns\n-------\nRunResult\n    ", inspect.getdoc(PUBLIC[name]), re.MULTILINE)
+    assert re.search(r"^Returns\n-------\n(Community|Run)Result\n    ", inspect.getdoc(PUBLIC[name]), re.MULTILINE)
 
 
 def test_a_wrong_example_is_found(tmp_path, monkeypatch):

@@ -66,6 +66,11 @@ def _loops_in_degrees(counts: Counts) -> Iterator[str]:
         yield f"self loops ({counts.kept_loops:,}) add {2 if counts.directed else 1} to a degree"
 
 
+def _loops_in_communities(counts: Counts) -> Iterator[str]:
+    if counts.kept_loops:
+        yield f"self loops ({counts.kept_loops:,}) lie inside a community, and add 2 to the degree of their vertex"
+
+
 def _simple(counts: Counts) -> Iterator[str]:
     if counts.kept_loops:
         yield f"self loops ({counts.kept_loops:,}) are ignored"
@@ -93,6 +98,8 @@ REMARKS: dict[str, tuple[Remark, ...]] = {
     "katz": (_counting, _weighted),
     "label_propagation": (_voting, _weighted),
     "lcc": (_simple,),
+    "leiden": (_counting, _loops_in_communities, _weighted),
+    "louvain": (_counting, _loops_in_communities, _weighted),
     "matching": (_matching,),
     "pagerank": (_counting, _dangling, _weighted),
     "scc": (_components,),

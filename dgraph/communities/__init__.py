@@ -1,1 +1,1 @@
-"""Divisions of the vertices into communities: reading labels, measuring their quality, the graph of communities."""
+"""Divisions of the vertices into communities: finding them, reading labels, their quality, the graph of communities."""

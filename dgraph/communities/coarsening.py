@@ -15,7 +15,7 @@ from dgraph.communities.labels import Labels, read_labels
 from dgraph.errors import WeightError
 from dgraph.graph import Graph
 from dgraph.partition.partition import Partition
-from dgraph.solvers.communities.aggregation import members_of, merged
+from dgraph.solvers.communities.aggregation import Room, members_of, merged
 from dgraph.solvers.communities.ties import NO_TIES, Ties
 
 WEIGHTS = ("sum", "count")
@@ -99,14 +99,19 @@ def _pairs(
         bad = column[~((column >= 0) & (column < np.inf))][0]
         raise WeightError(f"column {weight!r} holds the weight {bad:g}: coarsen needs finite weights >= 0")
     local = codes[partition.numbers]
-    ties = Ties(rows.indptr, rows.neighbours, column.astype(np.float64, copy=False))
+    ties = Ties.of(rows.indptr, rows.neighbours, column.astype(np.float64, copy=False))
     numbers = np.zeros(0, np.int64) if directed else np.asarray(partition.numbers, np.int64)
-    found = merged(ties, NO_TIES, local, members_of(local, labels.count), 1.0, threads, numbers)
-    if whole and found.weights.max(initial=0) > LARGEST:
+    found = merged(ties, NO_TIES, local, members_of(local, labels.count), 1.0, threads, Room(), numbers)
+    lengths = found.ends - found.begins
+    places = np.repeat(found.ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())  # the gaps left out
+    weights = found.weights[places]
+    if whole and weights.max(initial=0) > LARGEST:
         raise WeightError(
-            f"column {weight!r}: the weights between two communities add up to {found.weights.max():.0f}, "
+            f"column {weight!r}: the weights between two communities add up to {weights.max():.0f}, "
             'beyond 2**53; give weights as floats, or use weights="count"'
         )
-    senders = np.repeat(np.arange(labels.count), np.diff(found.indptr))
-    ends = {"src": labels.names[senders], "dst": labels.names[found.neighbours]}
-    return pd.DataFrame({**ends, "weight": found.weights.astype(np.int64) if whole else found.weights})
+    ends = {
+        "src": labels.names[np.repeat(np.arange(labels.count), lengths)],
+        "dst": labels.names[found.neighbours[places]],
+    }
+    return pd.DataFrame({**ends, "weight": weights.astype(np.int64) if whole else weights})

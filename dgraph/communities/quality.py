@@ -34,7 +34,8 @@ class PartitionQuality:
     worst_conductance : float
         The largest of the communities' conductances.
     disconnected : int
-        The number of communities that are not connected by their own edges, directions aside.
+        The number of communities that are not connected by their own edges, directions aside. With ``weighted=True``,
+        an edge of weight 0 does not connect.
     communities : pandas.DataFrame
         One row per community: ``community``, its label; ``size``, its number of vertices; ``edges``, the number of
         edges inside; ``conductance``; and ``connected``.
@@ -163,9 +164,9 @@ def partition_quality(
       conductance, worst  0.2000
     """
     check_positive("resolution", resolution)
-    read = read_labels(graph, labels)
-    sums = _sums(graph, read, _weight(graph, weighted))
-    pieces = np.bincount(read.codes[np.unique(_roots(graph, read))], minlength=read.count)
+    read, weight = read_labels(graph, labels), _weight(graph, weighted)
+    sums = _sums(graph, read, weight)
+    pieces = np.bincount(read.codes[np.unique(_roots(graph, read, weight))], minlength=read.count)
     degrees, total = sums.leaving + sums.entering, sums.leaving.sum()
     least = np.minimum(degrees, 2 * total - degrees)
     conductance = np.divide(degrees - 2 * sums.inside, least, out=np.zeros(read.count), where=least > 0).clip(0)
@@ -209,11 +210,11 @@ def _sums(graph: Graph, labels: Labels, weight: str | None) -> CommunitySums:
 
 
 @retry_on_loss
-def _roots(graph: Graph, labels: Labels) -> np.ndarray:
+def _roots(graph: Graph, labels: Labels, weight: str | None) -> np.ndarray:
     """For each vertex, the root of its tree of edges within communities."""
-    workers, held = graph.workers, graph.partitioned(("out",), ()).held
+    workers, held = graph.workers, graph.partitioned(("out",), () if weight is None else (weight,)).held
     (codes,) = workers.send([labels.codes])
-    trees = workers.each(inner_trees, [(one, codes, workers.threads_each(len(held))) for one in held])
+    trees = workers.each(inner_trees, [(one, codes, weight, workers.threads_each(len(held))) for one in held])
     return roots(graph.num_vertices, workers.bring(trees))
 
 

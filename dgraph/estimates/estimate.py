@@ -113,7 +113,7 @@ def estimate_policy(
     each = own.edge_bytes + (0 if mirror else own.directed_bytes)
     run_bytes = run + own.vertex_bytes * local + each * edges + own.everywhere * sample.vertices
     passed = float(arcs * (workers - 1))
-    if need.gathered is not None:
+    if need.gathered is not None and workers > 1:
         run_bytes += need.gathered.vertex_bytes * sample.vertices + need.gathered.edge_bytes * sample.edges
         passed = sample.edges * (workers - 1) / workers
     return {

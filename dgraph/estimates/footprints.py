@@ -35,7 +35,7 @@ class Footprint:
     gathers: bool = False  # whether its solver reads the values of all in-neighbours in every round
     simple: bool = False  # whether, with several partitions, it builds a graph without repeated edges
     both_ends: bool = False  # whether, with several partitions, these hold each directed edge at both ends
-    gathered: MemoryNeed | None = None  # extra, on the worker that gathers, for all vertices and edges
+    gathered: MemoryNeed | None = None  # with several, extra on the worker that gathers, for all vertices and edges
 
 
 def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:
@@ -53,7 +53,13 @@ FOOTPRINTS: dict[str, Footprint] = {
     "cdlp": Footprint(MemoryNeed(BOTH, 22), MemoryNeed(("out",), 84, 5, 30), both_ends=True),
     "core_number": _CORES,
     "degrees": Footprint(MemoryNeed(("out",), 30), MemoryNeed(BOTH, 75)),
-    "factorize": Footprint(weighted=True, message_bytes=0, passed_bytes=16, gathered=MemoryNeed((), 190, 60)),
+    "factorize": Footprint(
+        MemoryNeed(("out",), 190, 30, 30),
+        weighted=True,
+        message_bytes=0,
+        passed_bytes=16,
+        gathered=MemoryNeed((), 190, 60),
+    ),
     "hits": Footprint(MemoryNeed(BOTH, 34), MemoryNeed(BOTH, 86), gathers=True),
     "k_core": _CORES,
     "katz": Footprint(MemoryNeed(("incoming",), 50, 3.5), MemoryNeed(("incoming",), 65), gathers=True),
@@ -62,6 +68,12 @@ FOOTPRINTS: dict[str, Footprint] = {
     ),
     "lcc": Footprint(
         MemoryNeed(BOTH, 52, 10), MemoryNeed(("out",), 0, 6.5, 5, everywhere=28), message_bytes=0, passed_bytes=4
+    ),
+    "leiden": Footprint(
+        MemoryNeed(BOTH, 150, 22, 21), message_bytes=0, passed_bytes=8, gathered=MemoryNeed((), 175, 51)
+    ),
+    "louvain": Footprint(
+        MemoryNeed(BOTH, 120, 11, 11), message_bytes=0, passed_bytes=8, gathered=MemoryNeed((), 150, 28)
     ),
     "matching": Footprint(MemoryNeed(("out",), 26), MemoryNeed(("out",), 97, 1, 23.5), both_ends=True),
     "pagerank": Footprint(MemoryNeed(("incoming",), 48, 3.7), MemoryNeed(("incoming",), 68), gathers=True),

@@ -17,6 +17,8 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
     "triangles": ("triangle_count", "count_triangles"),
     "katz": ("katz_centrality",),
     "degrees": ("degree", "in_degree", "out_degree"),
+    "leiden": ("leiden_communities", "community_leiden"),
+    "louvain": ("louvain_communities", "community_multilevel", "best_partition"),
     "label_propagation": ("lpa", "communities"),
     "alpha": ("damping", "damping_factor", "damp"),
     "tol": ("tolerance", "eps", "epsilon", "threshold"),
@@ -43,10 +45,8 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
 }
 # What dgraph lacks: the NetworkX function for it (or the method of igraph's graphs), the names that it goes by, and
 # what dgraph offers for a similar question.
-_COMMUNITIES, _FROM_ONE = "label_propagation finds communities", "sssp and bfs find the distances from one vertex"
+_COMMUNITIES, _FROM_ONE = "leiden and louvain find communities", "sssp and bfs find the distances from one vertex"
 ABSENT = (
-    ("community.louvain_communities", "louvain louvain_communities", _COMMUNITIES),
-    ("igraph.community_leiden()", "leiden leiden_communities community_leiden", _COMMUNITIES),
     ("community.greedy_modularity_communities", "greedy_modularity_communities fast_greedy", _COMMUNITIES),
     ("community.girvan_newman", "girvan_newman", _COMMUNITIES),
     ("betweenness_centrality", "betweenness betweenness_centrality", ""),

@@ -179,7 +179,7 @@ class RunResult(NotPicklable):
         if not as_cudf:
             vectors = [name for name, one in kinds.items() if one.ndim == 2 and name not in of_vertices]
             meta = meta.astype({name: vector_dtype(kinds[name]) for name in vectors})
-        ids = ["vertex", *(name for name in of_vertices if kinds[name].ndim == 1)]
+        ids = ["vertex", *(name for name in of_vertices if name in kinds and kinds[name].ndim == 1)]
         return result_frame(self._workers, tables, meta, ids, as_cudf=as_cudf)
 
     def compute(self) -> pd.DataFrame:

@@ -149,11 +149,11 @@ def test_every_command_has_json_output(run):
         ("run pagerank calls.csv --tolerance=0.9", "Error: there is no --tolerance; did you mean --tol?"),
         ("run bfs calls.csv --root ann", "Error: there is no --root; did you mean --source-vertex?"),
         (
-            "run louvain calls.csv",
-            "label_propagation finds communities; or use networkx.community.louvain_communities(",
+            "run girvan_newman calls.csv",
+            "leiden and louvain find communities; or use networkx.community.girvan_newman(",
         ),
         ("betweenness calls.csv", "use networkx.betweenness_centrality(dgraph.to_networkx(G)), or choose one of run, "),
-        ("estimate louvain calls.csv", "or use networkx.community.louvain_communities("),
+        ("estimate girvan_newman calls.csv", "or use networkx.community.girvan_newman("),
         ("plan kcore calls.csv", "did you mean k-core? choose one of pagerank, "),
         (
             "explain betweenness",

@@ -256,7 +256,7 @@ def test_results_are_verified(run, suffix, operation):
         ("v,component\nann,ann\n", "--of wcc", 2, "no column 'vertex'"),
         ("vertex,distance\nann,0\nbob,1\ncat,1\neve,inf\n", "--of bfs", 2, "--source-vertex"),
         ("vertex,distance\nann,0\nbob,1\ncat,1\neve,inf\n", "--of bfs --with depth=1", 2, "depth= is not an option"),
-        ("vertex,component\nann,ann\n", "--of nothing", 2, "label-propagation, cdlp"),
+        ("vertex,component\nann,ann\n", "--of nothing", 2, "label-propagation, leiden, louvain, cdlp"),
         ("vertex,distance\nann,0\nbob,1\ncat,1\neve,inf\n", "--of bfs --with deep=True", 2, "deep= is not an option"),
         ("vertex,component\nann,ann\n", "", 2, "must be used together"),
     ],

@@ -113,6 +113,16 @@ def ties():
         assert drawn[0] == drawn[1] != drawn[2]
 
 
+def of_several_best_communities():
+    path = graph_of((0, 1), (1, 2), directed=False)  # as good: {0, 1} and {1, 2}
+    for operation in (dg.louvain, dg.leiden):
+        assert operation(path, objective="cpm", resolution=0.9, max_levels=1).by_number("community").tolist() == [
+            0,
+            0,
+            2,
+        ]
+
+
 CHECKS = {
     "isolated vertex": isolated_vertex,
     "of several predecessors": of_several_predecessors,
@@ -123,6 +133,7 @@ CHECKS = {
     "ends": ends,
     "what it is": what_it_is,
     "ties": ties,
+    "of several best communities": of_several_best_communities,
 }
 
 

@@ -88,6 +88,7 @@ ALONE = {  # what the first column holds for vertex 25, by how the row "isolated
     "0": 0,
     "unreachable": np.inf,
     "is its own component": 25,
+    "its own community": 25,
     "keeps its label": 25,
     "is in the 0-core only": False,
     "has no mate": "missing",

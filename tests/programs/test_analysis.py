@@ -74,9 +74,9 @@ def test_explain_says_what_is_chosen():
     assert "merged    message by MIN; at proxies, then at the master" in dg.explain("wcc")
     assert dg.explain("label-propagation") == dg.explain("label_propagation")
     with pytest.raises(
-        OptionError, match=r"program='louvain' is not known; dgraph does not have louvain; .*to_networkx"
+        OptionError, match=r"program='girvan_newman' is not known; dgraph does not have girvan_newman; .*to_networkx"
     ):
-        dg.explain("louvain")
+        dg.explain("girvan_newman")
     with pytest.raises(OptionError, match="abacus"):
         dg.explain(programs.PageRank, target="abacus")
 

@@ -123,7 +123,13 @@ def test_operations_that_run_no_program_tell_their_options(graph):
 
 # -- few keywords ------------------------------------------------------------------------------------------------------
 
-WITHOUT_PROGRAM = ("triangles", "lcc", "factorize")  # take engine and device alone, with fewer choices
+WITHOUT_PROGRAM = (
+    "triangles",
+    "lcc",
+    "factorize",
+    "leiden",
+    "louvain",
+)  # take engine and device alone, with fewer choices
 
 
 @pytest.mark.parametrize("name", ["run", "factorize", *dg.OPERATIONS])

@@ -95,6 +95,19 @@ class Case:
                     label[v], changed = counts.argmax(), True
         return {"label": label}, {}
 
+    def louvain(self):
+        graph = self.counted()
+        found = nx.community.louvain_communities(graph, weight="weight", seed=1)
+        return {"community": self.by_number({v: min(one) for one in found for v in one})}, {}
+
+    def leiden(self):
+        answer, options = self.louvain()
+        community, graph = answer["community"], nx.Graph(self.multi)
+        for label in set(community.tolist()):
+            for piece in nx.connected_components(graph.subgraph(np.flatnonzero(community == label).tolist())):
+                community[list(piece)] = min(piece)
+        return answer, options
+
     def triangles(self):
         return {"triangles": self.by_number(nx.triangles(self.simple))}, {}
 
@@ -151,7 +164,9 @@ def test_right_answers_pass_and_corrupted_ones_do_not(case, operation):
     for name, values in answer.items():
         for v in range(N):
             one_more = values[v] + 1 if values.dtype != bool else not values[v]
-            for other in (N + v,) if operation == "label_propagation" else (one_more, values[(v + 1) % N]):
+            for other in (
+                (N + v,) if operation in ("label_propagation", "leiden", "louvain") else (one_more, values[(v + 1) % N])
+            ):
                 if other == values[v] or (operation == "label_propagation" and v not in with_others):
                     continue
                 wrong = values.copy()
@@ -190,6 +205,9 @@ def tied(case, answer, v, other):
         ("matching", {"mate": np.array([1, 0, -1, -1, -1])}, "neither end"),
         ("matching", {"mate": np.array([2, -1, 0, 4, 3])}, "no edge joins"),
         ("label_propagation", {"label": np.array([0, 0, 7, 3, 3])}, "neighbours have its label"),
+        ("louvain", {"community": np.array([1, 1, 1, 3, 3])}, "smallest vertex 0"),
+        ("louvain", {"community": np.array([0, 1, 2, 3, 4])}, "below"),
+        ("leiden", {"community": np.array([0, 0, 0, 0, 0])}, "no path inside community 0"),
         ("core_number", {"core": np.array([0, 0, 0, 1, 1])}, "in a higher one"),
         ("core_number", {"core": np.array([2, 2, 2, 1, 1])}, "neighbours in cores as high"),
         ("triangles", {"total": 1}, "no column"),

@@ -1,1 +1,1 @@
-"""Kernels for communities: sums over the edges of each community, and the graph of communities."""
+"""Solvers for Louvain and Leiden, sums over the edges of each community, and the graph of communities."""

@@ -10,7 +10,7 @@ from numba import uint64
 
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, atomic_add, barrier, kernel, new_signals, team, worthwhile_threads
-from dgraph.solvers.communities.ties import NEXT, Ties, WeightTable, add, tables
+from dgraph.solvers.communities.ties import NEXT, READS, Ties, WeightTable, add, tables
 
 GRAIN = 512  # communities that a thread takes at a time, fewer if there are few
 
@@ -22,15 +22,6 @@ class Members(NamedTuple):
     starts: np.ndarray
 
 
-class Rows(NamedTuple):
-    """Rows of edges with gaps between them: row c begins at `begins[c]` and has `lengths[c]` edges."""
-
-    begins: np.ndarray
-    lengths: np.ndarray
-    neighbours: np.ndarray
-    weights: np.ndarray
-
-
 def members_of(labels: np.ndarray, count: int) -> Members:
     """The vertices of each of `count` communities, in ascending order."""
     members = Members(np.empty(len(labels), np.uint32), np.zeros(count + 1, np.int64))
@@ -38,23 +29,42 @@ def members_of(labels: np.ndarray, count: int) -> Members:
     return members
 
 
+class Room:
+    """Memory for the edges of a level, kept for later levels: new memory takes as long to get as edges to write."""
+
+    def __init__(self) -> None:
+        self.neighbours, self.weights = np.empty(0, np.uint32), np.empty(0)
+
+    def for_edges(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        if len(self.neighbours) < count:
+            self.neighbours, self.weights = (
+                np.empty(0, np.uint32),
+                np.empty(0),
+            )  # first, for there may be no room for both
+            self.neighbours, self.weights = np.empty(count, np.uint32), np.empty(count)
+        return self.neighbours, self.weights
+
+
 def merged(
-    first: Ties, second: Ties, labels: np.ndarray, members: Members, loops: float, threads: int, numbers: np.ndarray
+    first: Ties,
+    second: Ties,
+    labels: np.ndarray,
+    members: Members,
+    loops: float,
+    threads: int,
+    room: Room,
+    numbers: np.ndarray,
 ) -> Ties:
     """The edges between communities. A loop of a vertex counts `loops` times. Unless `numbers` is empty, only edges to
     vertices whose number is not smaller are counted."""
     count = len(members.starts) - 1
     begins = np.zeros(count + 1, np.int64)
-    room = int(_bound(0, 1, new_signals(), first, second, members, begins))
-    rows = Rows(begins, np.zeros(count, np.int64), np.empty(room, np.uint32), np.empty(room))
-    threads = worthwhile_threads(threads, len(first.neighbours) + len(second.neighbours))
-    grain, tally = max(1, min(GRAIN, count // 64)), np.zeros(64, np.int64)
-    how = loops, grain
+    most = int(_bound(0, 1, new_signals(), first, second, members, begins))
+    rows = Ties(begins[:-1], np.empty(count, np.int64), *room.for_edges(most))
+    threads = worthwhile_threads(threads, READS * (first.entries + second.entries))
+    how, tally = (loops, max(1, min(GRAIN, count // 64))), np.zeros(64, np.int64)
     team(_merge, threads, first, second, labels, members, numbers, rows, *tables(threads, count), how, tally)
-    indptr = np.concatenate([[0], np.cumsum(rows.lengths)])
-    packed = Ties(indptr, np.empty(indptr[-1], np.uint32), np.empty(indptr[-1]))
-    team(_pack, threads, rows, packed, grain, np.zeros(64, np.int64))
-    return packed
+    return rows
 
 
 @kernel
@@ -85,9 +95,9 @@ def _bound(rank, size, signals, first, second, members, begins):
         edges = 0
         for i in range(uint64(starts[c]), uint64(starts[c + ONE])):
             u = uint64(order[i])
-            edges += first.indptr[u + ONE] - first.indptr[u]
-            if second.indptr.size > 1:
-                edges += second.indptr[u + ONE] - second.indptr[u]
+            edges += first.ends[u] - first.begins[u]
+            if second.begins.size:
+                edges += second.ends[u] - second.begins[u]
         begins[c + ONE] = begins[c] + min(edges, starts.size - 1)
     return begins[count]
 
@@ -96,53 +106,40 @@ def _bound(rank, size, signals, first, second, members, begins):
 def _merge(rank, size, signals, first, second, labels, members, numbers, rows, sums, touched, how, tally):
     table = WeightTable(sums[rank], touched[rank])
     loops, grain = how
-    count = uint64(rows.lengths.size)
+    count = uint64(rows.begins.size)
     begin = uint64(atomic_add(tally, NEXT, grain))
     while begin < count:
-        for c in range(begin, min(begin + uint64(grain), count)):
-            _write_row(c, first, second, labels, members, numbers, rows, table, loops)
+        _merge_grain(
+            begin, min(begin + uint64(grain), count), first, second, labels, members, numbers, rows, table, loops
+        )
         begin = uint64(atomic_add(tally, NEXT, grain))
     barrier(size, signals)
     return 0
 
 
 @scalar_part
-def _write_row(c, first, second, labels, members, numbers, rows, table, loops):
-    entries, place = uint64(0), uint64(rows.begins[c])
-    for i in range(uint64(members.starts[c]), uint64(members.starts[c + ONE])):
-        u = uint64(members.order[i])
-        entries = _add_row(u, first, labels, numbers, table, loops, entries)
-        if second.indptr.size > 1:
-            entries = _add_row(u, second, labels, numbers, table, loops, entries)
-    for i in range(entries):
-        label = uint64(table.touched[i])
-        rows.neighbours[place + i] = label
-        rows.weights[place + i] = table.sums[label]
-        table.sums[label] = 0.0
-    rows.lengths[c] = entries
+def _merge_grain(begin, end, first, second, labels, members, numbers, rows, table, loops):
+    """Write the rows of some communities."""
+    for c in range(begin, end):
+        entries, place = uint64(0), uint64(rows.begins[c])
+        for i in range(uint64(members.starts[c]), uint64(members.starts[c + ONE])):
+            u = uint64(members.order[i])
+            entries = _add_row(u, first, labels, numbers, table, loops, entries)
+            if second.begins.size:
+                entries = _add_row(u, second, labels, numbers, table, loops, entries)
+        for i in range(entries):
+            label = uint64(table.touched[i])
+            rows.neighbours[place + i] = label
+            rows.weights[place + i] = table.sums[label]
+            table.sums[label] = 0.0
+        rows.ends[c] = place + entries
 
 
 @inlined
 def _add_row(u, ties, labels, numbers, table, loops, entries):
-    for e in range(uint64(ties.indptr[u]), uint64(ties.indptr[u + ONE])):
+    for e in range(uint64(ties.begins[u]), uint64(ties.ends[u])):
         v = uint64(ties.neighbours[e])
         if numbers.size == 0 or numbers[v] >= numbers[u]:
             weight = ties.weights[e] if ties.weights.size else 1.0
             entries = add(table, uint64(labels[v]), weight * loops if v == u else weight, entries)
     return entries
-
-
-@kernel
-def _pack(rank, size, signals, rows, packed, grain, tally):
-    """Copy the rows without the gaps."""
-    count = uint64(packed.indptr.size) - ONE
-    begin = uint64(atomic_add(tally, NEXT, grain))
-    while begin < count:
-        for c in range(begin, min(begin + uint64(grain), count)):
-            origin, place = uint64(rows.begins[c]), uint64(packed.indptr[c])
-            for i in range(uint64(rows.lengths[c])):
-                packed.neighbours[place + i] = rows.neighbours[origin + i]
-                packed.weights[place + i] = rows.weights[origin + i]
-        begin = uint64(atomic_add(tally, NEXT, grain))
-    barrier(size, signals)
-    return 0

@@ -9,6 +9,7 @@ from numba import uint64
 
 from dgraph.native.team import ONE, barrier, kernel, share, team, worthwhile_threads
 from dgraph.partition.partition import Partition
+from dgraph.solvers.communities.ties import Ties, unite
 from dgraph.solvers.union_find import flatten, link
 
 
@@ -58,35 +59,18 @@ def _sum(rank, size, signals, indptr, neighbours, weights, labels, loops, sums, 
     return 0
 
 
-def inner_trees(partition: Partition, labels: np.ndarray, threads: int) -> tuple[np.ndarray, np.ndarray]:
+def inner_trees(
+    partition: Partition, labels: np.ndarray, weight: str | None, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Trees of the edges within communities: the numbers of vertices that are not roots, and of their roots."""
     rows = partition.out
     assert rows is not None, "the caller asks for this order"
-    above = np.arange(partition.num_local, dtype=np.uint32)
-    team(
-        _unite,
-        worthwhile_threads(threads, rows.num_edges),
-        rows.indptr,
-        rows.neighbours,
-        labels[partition.numbers],
-        above,
-    )
-    below = np.flatnonzero(above != np.arange(len(above), dtype=np.uint32))
+    ties = Ties.of(rows.indptr, rows.neighbours, np.zeros(0) if weight is None else rows.columns[weight])
+    alone = np.arange(partition.num_local, dtype=np.uint32)
+    above = alone.copy()
+    team(unite, worthwhile_threads(threads, rows.num_edges), ties, labels[partition.numbers], above)
+    below = np.flatnonzero(above != alone)
     return partition.numbers[below], partition.numbers[above[below]]
-
-
-@kernel
-def _unite(rank, size, signals, indptr, neighbours, labels, above):
-    first, last = share(rank, size, indptr.size - 1)
-    for u in range(uint64(first), uint64(last)):
-        for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
-            v = uint64(neighbours[e])
-            if labels[v] == labels[u]:
-                link(u, v, above)
-    barrier(size, signals)
-    flatten(first, last, above)
-    barrier(size, signals)
-    return 0
 
 
 def roots(vertices: int, trees: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

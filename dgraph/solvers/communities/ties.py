@@ -1,24 +1,69 @@
-"""Edges as the kernels of communities read them, and the scratch in which a thread adds up weights by community."""
+"""What the kernels of communities read: edges of a level, what chance would expect of them, an order of the vertices,
+and the scratch in which a thread adds up weights by community."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import gcd
 from typing import NamedTuple
 
 import numpy as np
 from numba import uint64
 
 from dgraph.native.machine_code import inlined
-from dgraph.native.team import ONE
+from dgraph.native.team import ONE, barrier, kernel, share, team, worthwhile_threads
+from dgraph.solvers.union_find import flatten, link
 
+READS = 8  # how often the edges of a level are read, about
+GRAIN = 64  # vertices that a thread takes at a time, fewer in a small graph
+FEWEST_GRAINS = 512
 NEXT, READ = 0, 24  # positions in the arrays called `tally`: the next item to take, and the number of edges read
 
 
 class Ties(NamedTuple):
-    """The edges of one direction. Without weights, each weighs 1."""
+    """The edges of one direction: those of u are at begins[u] to ends[u]. Between rows there may be gaps."""
 
-    indptr: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
     neighbours: np.ndarray
-    weights: np.ndarray  # float64; empty if not used
+    weights: np.ndarray  # float64; empty if each edge weighs 1
+
+    @classmethod
+    def of(cls, indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray) -> Ties:
+        return cls(indptr[:-1], indptr[1:], neighbours, weights)
+
+    @property
+    def entries(self) -> int:
+        """The number of edges."""
+        return int((self.ends - self.begins).sum())
+
+
+class NullModel(NamedTuple):
+    """The weight that chance would give to the edges between a vertex and a community: `factor` times the product of
+    their strengths, those of a community being the sums over its vertices. In a directed graph, it is the sum of both
+    directions."""
+
+    factor: float
+    strengths: np.ndarray  # of each vertex: the weight of its edges, or its size
+    into: np.ndarray  # of its incoming edges, if those count apart; else empty
+
+
+class VisitingOrder(NamedTuple):
+    """The order in which threads take grains of vertices: a random arithmetic progression."""
+
+    grain: int
+    grains: int
+    stride: int
+    offset: int
+
+    @classmethod
+    def drawn(cls, vertices: int, draw: np.random.Generator) -> VisitingOrder:
+        grain = max(1, min(GRAIN, vertices // FEWEST_GRAINS))
+        grains = -(-vertices // grain)
+        stride = int(draw.integers(1, grains + 1)) if grains else 1
+        while gcd(stride, grains) > 1:
+            stride += 1
+        return cls(grain, grains, stride, int(draw.integers(max(1, grains))))
 
 
 class WeightTable(NamedTuple):
@@ -28,7 +73,34 @@ class WeightTable(NamedTuple):
     touched: np.ndarray  # the communities whose sums are not zero
 
 
-NO_TIES = Ties(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0))
+@dataclass(frozen=True)
+class Level:
+    """A graph whose vertices may each stand for many. `ties` has one table or two; a loop in a row counts `loops`
+    times."""
+
+    ties: tuple[Ties, Ties]
+    loops: float
+    null: NullModel
+    weight: float  # of all edges, in both directions
+    cores: int
+
+    @property
+    def vertices(self) -> int:
+        return len(self.null.strengths)
+
+    @property
+    def entries(self) -> int:
+        return sum(one.entries for one in self.ties)
+
+    @property
+    def threads(self) -> int:
+        return worthwhile_threads(self.cores, READS * self.entries)
+
+    def tables(self) -> tuple[np.ndarray, np.ndarray]:
+        return tables(self.threads, self.vertices)
+
+
+NO_TIES = Ties.of(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0))
 
 
 def tables(threads: int, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -52,8 +124,72 @@ def add(table, label, weight, count):
 def add_ties(u, ties, labels, table, count):
     """Add the weights of the edges from u to other vertices to the sums of their communities. Returns how many
     communities were touched."""
-    for e in range(uint64(ties.indptr[u]), uint64(ties.indptr[u + ONE])):
+    for e in range(uint64(ties.begins[u]), uint64(ties.ends[u])):
         v = uint64(ties.neighbours[e])
         if v != u:
             count = add(table, uint64(labels[v]), ties.weights[e] if ties.weights.size else 1.0, count)
     return count
+
+
+def row_sums(ties: Ties, loops: float, threads: int) -> np.ndarray:
+    """The sum of the weights in each row."""
+    sums = np.empty(len(ties.begins))
+    team(_row_sums, worthwhile_threads(threads, ties.entries), ties, loops, sums)
+    return sums
+
+
+def inside(level: Level, labels: np.ndarray) -> float:
+    """The weight of all edges inside communities, in both directions."""
+    sums = np.zeros((level.threads, 8))
+    team(_inside, level.threads, *level.ties, level.loops, labels, sums)
+    return float(sums.sum())
+
+
+def connected(level: Level, labels: np.ndarray) -> np.ndarray:
+    """The communities, each divided into its connected components, which are named by their smallest vertex."""
+    above = np.arange(level.vertices, dtype=np.uint32)
+    team(unite, level.threads, level.ties[0], labels, above)
+    return above
+
+
+@kernel
+def _row_sums(rank, size, signals, ties, loops, sums):
+    first, last = share(rank, size, sums.size)
+    for u in range(uint64(first), uint64(last)):
+        total = 0.0
+        for e in range(uint64(ties.begins[u]), uint64(ties.ends[u])):
+            weight = ties.weights[e] if ties.weights.size else 1.0
+            total += weight * loops if uint64(ties.neighbours[e]) == u else weight
+        sums[u] = total
+    barrier(size, signals)
+    return 0
+
+
+@kernel
+def _inside(rank, size, signals, first, second, loops, labels, sums):
+    begin, end = share(rank, size, labels.size)
+    for ties in (first, second):
+        if ties.begins.size:
+            for u in range(uint64(begin), uint64(end)):
+                for e in range(uint64(ties.begins[u]), uint64(ties.ends[u])):
+                    v = uint64(ties.neighbours[e])
+                    if labels[v] == labels[u]:
+                        weight = ties.weights[e] if ties.weights.size else 1.0
+                        sums[rank, 0] += weight * loops if u == v else weight
+    barrier(size, signals)
+    return 0
+
+
+@kernel
+def unite(rank, size, signals, ties, labels, above):
+    """Join the trees of vertices that an edge joins inside a community; an edge of weight 0 does not."""
+    first, last = share(rank, size, ties.begins.size)
+    for u in range(uint64(first), uint64(last)):
+        for e in range(uint64(ties.begins[u]), uint64(ties.ends[u])):
+            v = uint64(ties.neighbours[e])
+            if labels[v] == labels[u] and (ties.weights.size == 0 or ties.weights[e] > 0):
+                link(u, v, above)
+    barrier(size, signals)
+    flatten(first, last, above)
+    barrier(size, signals)
+    return 0

@@ -17,6 +17,7 @@ from typing import Any
 
 from dgraph.errors import AnswerError, OptionError
 from dgraph.graph import Graph
+from dgraph.testing.verify.communities import leiden, louvain
 from dgraph.testing.verify.components import scc, wcc
 from dgraph.testing.verify.cores import core_number, degrees, k_core
 from dgraph.testing.verify.edges import Edges, column
@@ -40,6 +41,8 @@ OPERATIONS: Table = {
     "wcc": (wcc, ("component",), ("component",)),
     "scc": (scc, ("component",), ("component",)),
     "label_propagation": (label_propagation, ("label",), ("label",)),
+    "leiden": (leiden, ("community",), ("community",)),
+    "louvain": (louvain, ("community",), ("community",)),
     "cdlp": (cdlp, ("label",), ("label",)),
     "lcc": (lcc, ("lcc",), ()),
     "triangles": (triangles, ("triangles",), ()),

@@ -1,0 +1,196 @@
+"""Runs Louvain or Leiden on a graph, and returns the communities of each level as a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dgraph.arguments import AUTO, check_choice, check_flag, check_integer, check_positive, is_default, is_number
+from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.building.weights import check_weights
+from dgraph.devices.probe import CPU
+from dgraph.errors import OptionError
+from dgraph.native.interruptible_calls import call_interruptibly
+from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
+from dgraph.partition.partition import Partition
+from dgraph.phrases.phrases import format_option
+from dgraph.plan import LOCAL
+from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
+from dgraph.solvers.communities.search import CommunitySearch, Hierarchy, smallest_of
+from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, Ties, row_sums
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+COMMUNITY = "community"
+MODULARITY, CPM = OBJECTIVES = ("modularity", "cpm")
+NONE = np.zeros(0)
+
+
+class CommunityResult(RunResult):
+    """The result of `dgraph.louvain` or `dgraph.leiden`: a `RunResult` that also has the communities of each level.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 2, 3, 4], "dst": [1, 2, 0, 3, 4, 5]}, directed=False)
+    >>> result = dg.louvain(G)
+    >>> result.compute()["community"].tolist(), round(result.totals["modularity"], 4)
+    ([0, 0, 0, 3, 3, 3], 0.3194)
+    """
+
+    every_level: RunResult  # a column for each level but the last, and `community`
+
+    @property
+    def levels(self) -> list[dd.DataFrame]:
+        """The communities of each level, from fine to coarse, as lazy Dask frames like `RunResult.frame`.
+
+        Every community of one level is part of one of the next; the last level has the final communities.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 2, 3, 4], "dst": [1, 2, 0, 3, 4, 5]}, directed=False)
+        >>> dg.louvain(G).levels[-1].compute()["community"].tolist()
+        [0, 0, 0, 3, 3, 3]
+        """
+        return [_only(self.every_level, name).frame for name in self.every_level._empty.columns]
+
+
+def _only(result: RunResult, name: str) -> Any:
+    """The result with one of its columns, as `community`."""
+    return result.map(partial(_pick, name))
+
+
+def _pick(name: str, numbers: np.ndarray, columns: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The communities of a level. Of Louvain, they are cut along the final ones, between which vertices have moved."""
+    found = columns[COMMUNITY]
+    if name != COMMUNITY:
+        pairs = columns[name].astype(np.int64) * (len(found) or 1) + found
+        found = smallest_of(np.unique(pairs, return_inverse=True)[1])
+    return numbers, {COMMUNITY: found.astype(np.int64)}
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A search for communities, with all edges on one worker."""
+
+    refines: bool
+    vertices: int
+    directed: bool
+    weight: str | None
+    objective: str
+    resolution: float
+    max_levels: int
+    tol: float
+    random_seed: int
+
+    def __call__(self, pieces: Sequence[Partition], threads: int) -> WorkerResult:
+        level = self.level(pieces, threads)
+        search = CommunitySearch(self.max_levels, self.tol, np.random.default_rng(self.random_seed))
+        levels, found = search.search(level, refines=self.refines)
+        columns = {f"level {number}": labels for number, labels in enumerate(levels, 1)}
+        columns[COMMUNITY] = smallest_of(found.divisions[-1])
+        rows = [
+            single_call_row(row.pop("vertices"), row.pop("edges"), row.pop("busy"), superstep=number, **row)
+            for number, row in enumerate(search.rows, 1)
+        ]
+        values = VertexValues(np.arange(self.vertices), columns)
+        return WorkerResult({0: values}, set(), rows, len(rows), {self.objective: self.quality(found, level)})
+
+    def level(self, pieces: Sequence[Partition], threads: int) -> Level:
+        """The whole graph, from all partitions."""
+        if len(pieces) == 1:
+            out, incoming = pieces[0].out, pieces[0].incoming
+        else:
+            out = _joined(pieces, self.weight, self.vertices, threads)
+            incoming = out.transposed(threads) if self.directed else None
+        first, second = _ties(out, self.weight), _ties(incoming if self.directed else None, self.weight)
+        loops = 1.0 if self.directed else 2.0  # both tables of a directed graph list each loop
+        sums = [row_sums(one, loops, threads) for one in (first, second)]
+        weight = float(sums[0].sum()) * (2 if self.directed else 1)
+        if self.objective == CPM:
+            null = NullModel(self.resolution * (2 if self.directed else 1), np.ones(self.vertices), NONE)
+        elif self.directed:
+            null = NullModel(2 * self.resolution / (weight or 1.0), sums[0], sums[1])
+        else:
+            null = NullModel(self.resolution / (weight or 1.0), sums[0], NONE)
+        return Level((first, second), loops, null, weight, threads)
+
+    def quality(self, found: Hierarchy, level: Level) -> float:
+        if self.objective == MODULARITY:
+            return found.quality / level.weight if level.weight else 0.0
+        pairs = 1.0 if self.directed else 0.5
+        return found.quality / 2 + self.resolution * pairs * self.vertices
+
+
+def _ties(table: Adjacency | None, weight: str | None) -> Ties:
+    if table is None:
+        return NO_TIES
+    weights = NONE if weight is None else table.columns[weight].astype(np.float64, copy=False)
+    return Ties.of(table.indptr, table.neighbours, weights)
+
+
+def _joined(pieces: Sequence[Partition], weight: str | None, vertices: int, threads: int) -> Adjacency:
+    """The rows of all partitions, by vertex number."""
+    slices = []
+    for piece in pieces:
+        rows, numbers = piece.out, np.asarray(piece.numbers, np.uint32)
+        assert rows is not None, "the caller asks for this order"
+        columns = {} if weight is None else {weight: rows.columns[weight]}
+        slices.append(EdgeSlice(numbers[rows.rows()], numbers[rows.neighbours], columns))
+    return build(slices, vertices, workers=threads)
+
+
+def detection(
+    graph: PartitionedGraph,
+    operation: str,
+    resolution: float,
+    objective: str,
+    weighted: bool,
+    max_levels: int,
+    tol: float,
+    options: Mapping[str, Any],
+) -> Detection:
+    """The search that an operation's arguments ask for, once they are checked."""
+    for option, only in (("engine", LOCAL), ("device", CPU)):
+        if not any(is_default(options[option], one) for one in (AUTO, only)):
+            raise OptionError(
+                f"{format_option(option, options[option])}: {operation} runs only with {option}={only!r}; leave it out"
+            )
+    resolution = check_positive("resolution", resolution)
+    check_choice("objective", objective, OBJECTIVES)
+    check_integer("max_levels", max_levels)
+    if not (is_number(tol) and 0 <= tol < 1):
+        raise OptionError(f"{format_option('tol', tol)} must be a number >= 0 and < 1")
+    seed = check_integer("random_seed", options["random_seed"], 0)
+    if check_flag("weighted", weighted):
+        check_weights(graph, operation, ("out",))
+    weight = graph.weight if weighted else None
+    how = resolution, max_levels, float(tol), seed
+    return Detection(operation == "leiden", graph.num_vertices, graph.directed, weight, objective, *how)
+
+
+def detect(graph: PartitionedGraph, job: Detection) -> CommunityResult:
+    """The communities that the search finds."""
+    whole = recoverable_result(graph, partial(_detected, job=job))
+    found = _only(whole, COMMUNITY)
+    found.every_level = whole
+    return found
+
+
+def _detected(graph: PartitionedGraph, job: Detection) -> RunResult:
+    workers = graph.workers
+    orders = ("out", "incoming") if job.directed and graph.num_parts == 1 else ("out",)
+    held = graph.partitioned(orders, () if job.weight is None else (job.weight,)).held
+    if workers.client is None:
+        results: list[Any] = [call_interruptibly(partial(job, held, workers.threads))]
+        summaries = results
+    else:
+        results = workers.wait(workers.each(job, [(held, workers.threads)]))
+        summaries = workers.bring(workers.each(WorkerResult.without_values, [(one,) for one in results]))
+    names = list(summaries[0].parts[0].columns)
+    return CommunityResult(graph, results, names, {"engine": LOCAL, "device": CPU}, summaries=summaries)

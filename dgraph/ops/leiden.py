@@ -1,0 +1,80 @@
+"""Leiden: well connected communities (Traag, Waltman, van Eck 2019)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from dgraph.communities.detection import CommunityResult, detect, detection
+from dgraph.graph import Graph
+from dgraph.runs.operation import operation
+
+
+@operation
+def leiden(
+    graph: Graph,
+    *,
+    resolution: float = 1.0,
+    objective: str = "modularity",
+    weighted: bool = False,
+    max_levels: int = 20,
+    tol: float = 1e-4,
+    random_seed: int = 0,
+    engine: Literal["auto", "local"] = "auto",
+    device: Literal["auto", "cpu"] = "auto",
+) -> CommunityResult:
+    """Leiden communities, which have many more edges inside than chance would put there.
+
+    Each community is connected. Vertices move to the community that raises the quality most; then each community is
+    divided into well connected parts, which become the vertices of the next level. Iterations go on from what the last
+    one found, while they raise the quality by 1 %; the first takes whole communities as vertices, as Louvain does.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph. Repeated edges add up. Directions count for modularity (Leicht and Newman).
+    resolution : float, default 1.0
+        The larger, the more and the smaller communities.
+    objective : {"modularity", "cpm"}, default "modularity"
+        The quality to raise: modularity, or that of the constant Potts model (CPM), for which `resolution` is the
+        density that the edges of a community must exceed.
+    weighted : bool, default False
+        Use the graph's weights, which must be finite and >= 0. An edge of weight 0 is no tie.
+    max_levels : int, default 20
+        The most levels of an iteration.
+    tol : float, default 1e-4
+        Convergence tolerance: stop moving the vertices of a level once a pass over them raises the quality by less than
+        this.
+    random_seed : int, default 0
+        Seed of the random number generator. It determines the order in which vertices move. With several threads, the
+        same seed may give other communities of about the same quality.
+    engine : {"auto", "local"}, default "auto"
+        All edges are gathered on one worker.
+    device : {"auto", "cpu"}, default "auto"
+        The kernels run only on the CPU.
+
+    Returns
+    -------
+    CommunityResult
+        One row per vertex: ``vertex``, ``community``, the smallest vertex of its community. The quality is
+        ``totals["modularity"]`` or ``totals["cpm"]``, and ``levels`` has the communities of each level.
+
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed.
+    ColumnError
+        If ``weighted=True`` and the graph has no weights.
+    WeightError
+        If a weight is negative or infinite.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 2, 3, 4, 5], "dst": [1, 2, 0, 3, 4, 5, 3]}, directed=False)
+    >>> dg.leiden(G).compute()["community"].tolist()
+    [0, 0, 0, 3, 3, 3]
+    """
+    options = {"engine": engine, "device": device, "random_seed": random_seed}
+    job = detection(graph, "leiden", resolution, objective, weighted, max_levels, tol, options)
+    return detect(graph, job)

@@ -1,0 +1,147 @@
+"""Local moves: each vertex joins the neighbouring community that raises the quality most, until none does.
+
+All threads read the newest labels of each other's vertices. After a move, only the neighbours outside the new community
+have another turn (Ozaki, Tezuka, Inaba 2016; Sahu: GVE-Louvain, 2023).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.machine_code import inlined, scalar_part
+from dgraph.native.team import ONE, atomic_add, barrier, kernel, stopped, team
+from dgraph.solvers.communities.ties import NEXT, READ, Level, NullModel, VisitingOrder, WeightTable, add_ties
+
+MOVED = 8  # position in `tally`: the number of moves of a pass, and of the next one
+RELATIVE = 1e-10  # a move has to gain this share of what staying is worth, or rounding could go on for ever
+
+
+class Communities(NamedTuple):
+    """The community of each vertex, and for each community the sums of its vertices' strengths."""
+
+    labels: np.ndarray
+    totals: np.ndarray
+    totals_into: np.ndarray
+
+
+def move_vertices(
+    level: Level, labels: np.ndarray, order: VisitingOrder, tolerance: float, most: int
+) -> tuple[int, int]:
+    """Move the vertices of a level in place, in at most `most` passes, until a pass gains no more than `tolerance`
+    (a share of the weight of all edges). Returns the number of passes and of edges read."""
+    communities = sums_of(level.null, labels)
+    pending, tally, gains = np.ones(level.vertices, np.bool_), np.zeros(64, np.int64), np.zeros(16)
+    how = most, tolerance * level.weight
+    scratch = level.tables()
+    passes = team(
+        _move, level.threads, *level.ties, level.null, communities, pending, *scratch, order, how, tally, gains
+    )
+    return passes, int(tally[READ])
+
+
+def sums_of(null: NullModel, labels: np.ndarray) -> Communities:
+    into = np.bincount(labels, null.into, len(labels)) if len(null.into) else null.into
+    return Communities(labels, np.bincount(labels, null.strengths, len(labels)), into)
+
+
+@inlined
+def expected(u, null, total, total_into):
+    """The weight that chance would give to the edges between u and a community of these totals."""
+    if null.into.size:
+        return null.factor * (null.strengths[u] * total_into + null.into[u] * total)
+    return null.factor * null.strengths[u] * total
+
+
+@kernel
+def _move(rank, size, signals, first, second, null, communities, pending, sums, touched, order, how, tally, gains):
+    table = WeightTable(sums[rank], touched[rank])
+    most, tolerance = how
+    grain, grains, stride, offset = (
+        uint64(order.grain),
+        uint64(order.grains),
+        uint64(order.stride),
+        uint64(order.offset),
+    )
+    passes, read, n = 0, uint64(0), uint64(pending.size)
+    while passes < most and not stopped(signals):
+        turn = passes % 2
+        passes += 1
+        gain, moved = 0.0, uint64(0)
+        number = uint64(atomic_add(tally, NEXT, 1))
+        while number < grains:
+            begin = (number * stride + offset) % grains * grain
+            some, more, seen = _move_grain(
+                begin, min(begin + grain, n), first, second, null, communities, pending, table
+            )
+            moved, gain, read = moved + some, gain + more, read + seen
+            number = uint64(atomic_add(tally, NEXT, 1))
+        atomic_add(tally, MOVED + turn, moved)
+        atomic_add(gains, 8 * turn, gain)
+        barrier(size, signals)
+        if tally[MOVED + turn] == 0 or gains[8 * turn] <= tolerance:
+            break
+        if rank == 0:
+            tally[NEXT] = tally[MOVED + 1 - turn] = 0
+            gains[8 * (1 - turn)] = 0.0
+        barrier(size, signals)
+    atomic_add(tally, READ, read)
+    return passes
+
+
+@scalar_part
+def _move_grain(begin, end, first, second, null, communities, pending, table):
+    """Try the pending vertices of a grain. Returns the number of moves, what they gained, and the edges read."""
+    moved, gain, read = uint64(0), 0.0, uint64(0)
+    for u in range(begin, end):
+        if pending[u]:
+            pending[u] = False
+            count = add_ties(u, first, communities.labels, table, uint64(0))
+            read += uint64(first.ends[u] - first.begins[u])
+            if second.begins.size:
+                count = add_ties(u, second, communities.labels, table, count)
+                read += uint64(second.ends[u] - second.begins[u])
+            if count:
+                more = _move_one(u, count, first, second, null, communities, pending, table)
+                if more > 0.0:
+                    moved, gain = moved + ONE, gain + more
+    return moved, gain, read
+
+
+@inlined
+def _move_one(u, count, first, second, null, communities, pending, table):
+    """Move u to its best community, and clear the table. Returns the gain; 0 if it stays."""
+    labels, totals, totals_into = communities
+    own, strength, directed = uint64(labels[u]), null.strengths[u], null.into.size > 0
+    into = null.into[u] if directed else 0.0
+    stay = table.sums[own] - expected(u, null, totals[own] - strength, totals_into[own] - into if directed else 0.0)
+    best, most = own, stay + RELATIVE * abs(stay)
+    for i in range(count):
+        label = uint64(table.touched[i])
+        if label != own:
+            found = table.sums[label] - expected(u, null, totals[label], totals_into[label] if directed else 0.0)
+            if found > most or (found == most and label < best):
+                best, most = label, found
+        table.sums[label] = 0.0
+    if best == own:
+        return 0.0
+    atomic_add(totals, own, -strength)
+    atomic_add(totals, best, strength)
+    if directed:
+        atomic_add(totals_into, own, -into)
+        atomic_add(totals_into, best, into)
+    labels[u] = best
+    _wake(u, best, first, labels, pending)
+    if second.begins.size:
+        _wake(u, best, second, labels, pending)
+    return most - stay
+
+
+@inlined
+def _wake(u, label, ties, labels, pending):
+    for e in range(uint64(ties.begins[u]), uint64(ties.ends[u])):
+        v = uint64(ties.neighbours[e])
+        if labels[v] != label:
+            pending[v] = True

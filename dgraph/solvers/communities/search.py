@@ -1,0 +1,129 @@
+"""Louvain and Leiden: local moves, and then the same again on a graph of the communities, level by level.
+
+Louvain: Blondel, Guillaume, Lambiotte, Lefebvre 2008. Leiden: Traag, Waltman, van Eck 2019. In parallel, where moves
+read the newest labels: GVE-Louvain and GVE-Leiden, Sahu 2023.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dgraph.solvers.communities.aggregation import Members, Room, members_of, merged
+from dgraph.solvers.communities.moves import move_vertices
+from dgraph.solvers.communities.refinement import refine
+from dgraph.solvers.communities.ties import NO_TIES, Level, VisitingOrder, connected, inside
+
+NO_NUMBERS = np.zeros(0, np.int64)
+MOST_PASSES = 100  # of moves on one level
+ITERATIONS = 10  # at most
+LEAST_GAIN = 0.01  # the search goes on while an iteration raises the quality by this share
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """The communities of each level, from fine to coarse: the number that each vertex of a level has in the next one.
+    `ends` are the communities of the vertices of the last level, numbered without gaps; their quality is the weight
+    inside them minus that of chance, in both directions."""
+
+    numbers: list[np.ndarray]
+    ends: np.ndarray
+    quality: float
+
+    @property
+    def divisions(self) -> list[np.ndarray]:
+        """For each level, the community of each vertex of the graph, numbered without gaps; the last are the final
+        communities."""
+        found: list[np.ndarray] = []
+        for numbers in self.numbers:
+            found.append(numbers if not found else numbers[found[-1]])
+        if not found or int(self.ends.max(initial=0)) + 1 < len(self.ends):  # the last level joins some
+            found.append(self.ends if not found else self.ends[found[-1]])
+        return found
+
+
+@dataclass
+class CommunitySearch:
+    """The options of a search, and a row for each level so far."""
+
+    max_levels: int
+    tol: float
+    draw: np.random.Generator
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    rooms: tuple[Room, Room] = field(default_factory=lambda: (Room(), Room()))  # one level is made of the other
+
+    def search(self, level: Level, *, refines: bool) -> tuple[list[np.ndarray], Hierarchy]:
+        """The communities of all levels but the last, and the last iteration. The first iteration never refines, which
+        is faster; the next ones, which refine if asked to, go on from what it found, until they gain little."""
+        found = self.climb(level, None, refines=False)
+        levels = found.divisions[:-1]
+        for _ in range(ITERATIONS - 1):
+            before = found.quality
+            found = self.climb(level, found.divisions[-1], refines=refines)
+            if refines:
+                levels = found.divisions[:-1]
+            if found.quality - before <= LEAST_GAIN * abs(found.quality):
+                break
+        return levels, found
+
+    def climb(self, level: Level, labels: np.ndarray | None, *, refines: bool, depth: int = 1) -> Hierarchy:
+        """One iteration, from the vertices of a level to the coarsest. It begins with `labels`, which are numbered
+        without gaps, or with each vertex alone."""
+        begun = time.perf_counter()
+        labels = np.arange(level.vertices, dtype=np.uint32) if labels is None else labels.copy()
+        passes, read = move_vertices(level, labels, self.order(level), self.tol, MOST_PASSES)
+        labels, count = numbered(labels)
+        is_last = count == level.vertices or depth == self.max_levels
+        parts, parts_count = labels, count
+        if refines and not is_last:
+            parts, more = refine(level, labels, self.order(level))
+            parts, parts_count = numbered(parts)
+            read, is_last = read + more, parts_count == level.vertices
+        busy = time.perf_counter() - begun
+        self.rows.append({"vertices": level.vertices, "passes": passes, "edges": read, "busy": busy})
+        if is_last:
+            ends = numbered(connected(level, labels))[0] if refines else labels
+            return Hierarchy([], ends, quality(level, ends))
+        members = members_of(parts, parts_count)
+        coarse = coarser(level, parts, members, self.rooms[depth % 2])
+        of_parts = labels[members.order[members.starts[:-1]]] if refines else None
+        found = self.climb(coarse, of_parts, refines=refines, depth=depth + 1)
+        return Hierarchy([parts, *found.numbers], found.ends, found.quality)
+
+    def order(self, level: Level) -> VisitingOrder:
+        return VisitingOrder.drawn(level.vertices, self.draw)
+
+
+def coarser(level: Level, numbers: np.ndarray, members: Members, room: Room) -> Level:
+    """The graph whose vertices are these communities."""
+    count, null = len(members.starts) - 1, level.null
+    ties = merged(*level.ties, numbers, members, level.loops, level.cores, room, NO_NUMBERS)
+    strengths = np.bincount(numbers, null.strengths, count)
+    into = np.bincount(numbers, null.into, count) if len(null.into) else null.into
+    return replace(level, ties=(ties, NO_TIES), loops=1.0, null=null._replace(strengths=strengths, into=into))
+
+
+def quality(level: Level, labels: np.ndarray) -> float:
+    """The weight inside communities minus that of chance, in both directions."""
+    null = level.null
+    totals = np.bincount(labels, null.strengths)
+    into = np.bincount(labels, null.into) if len(null.into) else totals / 2
+    return float(inside(level, labels) - 2 * null.factor * (totals * into).sum())
+
+
+def numbered(labels: np.ndarray) -> tuple[np.ndarray, int]:
+    """The labels, which are below their count, without gaps; and how many are different."""
+    present = np.zeros(len(labels), np.uint32)
+    present[labels] = 1
+    numbers = np.cumsum(present, dtype=np.uint32)
+    return numbers[labels] - np.uint32(1), int(numbers[-1]) if len(labels) else 0
+
+
+def smallest_of(labels: np.ndarray) -> np.ndarray:
+    """The smallest vertex with the same label, for each vertex. Labels are numbered without gaps."""
+    first = np.empty(int(labels.max()) + 1 if len(labels) else 0, np.uint32)
+    first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1, dtype=np.int64)
+    return first[labels]

@@ -1,0 +1,167 @@
+"""Leiden: known optima, connected communities, levels, quality beside igraph's, and what it refuses."""
+
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from real_graphs import PLACES, real_graph
+
+import dgraph as dg
+from dgraph.errors import ColumnError, OptionError, WeightError
+from dgraph.testing.strategies import small_graphs
+from dgraph.testing.verify import verify
+
+pytestmark = pytest.mark.usefixtures("several_threads")
+SEARCHES = {"leiden": dg.leiden, "louvain": dg.louvain}
+
+
+@settings(max_examples=40)
+@given(
+    small_graphs(),
+    st.sampled_from(PLACES),
+    st.sampled_from([*SEARCHES]),
+    st.sampled_from([("modularity", 1.0), ("modularity", 2.5), ("cpm", 0.3)]),
+    st.booleans(),
+)
+def test_communities_are_named_connected_and_better_than_none(drawn, place, name, how, weighted):
+    frame, kwargs = drawn
+    graph, (objective, resolution) = dg.Graph.from_edges(frame, **kwargs, **place), how
+    options = {"objective": objective, "resolution": resolution, "weighted": weighted and graph.weight is not None}
+    result = SEARCHES[name](graph, **options)
+    verify(name, graph, result, **options)
+    if objective == "modularity":
+        found = dg.modularity(graph, result, resolution=resolution, weighted=options["weighted"])
+        assert result.totals["modularity"] == pytest.approx(found, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_karate_club_reaches_its_known_optimum(seed):
+    graph = dg.from_networkx(nx.karate_club_graph())
+    assert dg.leiden(graph, random_seed=seed).totals["modularity"] > 0.4188
+    assert dg.louvain(graph, random_seed=seed).totals["modularity"] >= 0.4155
+    if seed == 0:
+        assert max(dg.leiden(graph, random_seed=s).totals["modularity"] for s in range(10)) == pytest.approx(
+            0.41979, abs=1e-5
+        )
+
+
+def test_cliques_in_a_ring_are_communities():
+    ring = dg.from_networkx(nx.ring_of_cliques(12, 6))
+    expected = np.arange(72) // 6 * 6
+    for name, search in SEARCHES.items():
+        assert search(ring).by_number("community").tolist() == expected.tolist(), name
+    for name, search in SEARCHES.items():  # a density between that inside a clique and that of two cliques
+        found = search(ring, objective="cpm", resolution=0.6)
+        assert found.by_number("community").tolist() == expected.tolist(), name
+        assert found.totals["cpm"] == pytest.approx(12 * 15 * (1 - 0.6))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_planted_communities_are_found_on_any_partitioning(place):
+    peer = nx.planted_partition_graph(8, 40, 0.4, 0.01, seed=3)
+    edges = pd.DataFrame(peer.edges(), columns=["src", "dst"])
+    graph = dg.Graph.from_edges(edges, directed=False, vertices=320, **place)
+    assert dg.leiden(graph).by_number("community").tolist() == (np.arange(320) // 40 * 40).tolist()
+
+
+def test_directed_modularity_follows_directions():
+    """Leicht and Newman: two groups that only directions tell apart."""
+    draw = np.random.default_rng(1)
+    u, v = draw.integers(0, 40, (2, 600))
+    directed = dg.Graph.from_edges({"src": u, "dst": v})
+    result = dg.leiden(directed)
+    peer = nx.MultiDiGraph(list(zip(u.tolist(), v.tolist(), strict=True)))
+    groups = result.compute().groupby("community")["vertex"].apply(set).tolist()
+    assert result.totals["modularity"] == pytest.approx(nx.community.modularity(peer, groups), abs=1e-12)
+
+
+def test_weights_draw_vertices_together():
+    edges = {"src": [0, 1, 2, 3], "dst": [1, 2, 3, 0], "weight": [9.0, 1.0, 9.0, 1.0]}
+    graph = dg.Graph.from_edges(edges, directed=False)
+    assert dg.leiden(graph, weighted=True).by_number("community").tolist() == [0, 0, 2, 2]
+    zero = dg.Graph.from_edges({**edges, "weight": [1.0, 0.0, 1.0, 0.0]}, directed=False)
+    assert dg.leiden(zero, weighted=True, objective="cpm", resolution=1e-9).by_number("community").tolist() == [
+        0,
+        0,
+        2,
+        2,
+    ]
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_levels_go_from_fine_to_coarse(parts):
+    graph = dg.rmat(scale=10, edge_factor=8, seed=2, parts=parts)
+    for search in SEARCHES.values():
+        result = search(graph)
+        levels = [frame.compute().sort_values("vertex")["community"].to_numpy() for frame in result.levels]
+        assert (levels[-1] == result.by_number("community")).all()
+        for fine, coarse in pairwise(levels):
+            assert len(np.unique(fine)) >= len(np.unique(coarse))
+            assert pd.Series(coarse).groupby(fine).nunique().max() == 1
+        if search is dg.leiden:
+            for labels in levels:
+                verify("leiden", graph, {"community": labels}, at_least=-1.0)
+        assert len(search(graph, max_levels=1).levels) == 1
+
+
+def test_the_same_seed_gives_the_same_communities_on_one_thread(monkeypatch):
+    monkeypatch.setattr("dgraph.native.team.LOOKS", 1 << 40)
+    graph = dg.rmat(scale=10, edge_factor=8, seed=2)
+    first, second, other = (dg.leiden(graph, random_seed=s).by_number("community") for s in (1, 1, 2))
+    assert (first == second).all()
+    assert (first != other).any()
+
+
+def test_quality_is_that_of_igraph():
+    igraph = pytest.importorskip("igraph")
+    for name in ("jazz", "email-Eu-core", "PGPgiantcompo", "facebook_combined"):
+        real = real_graph(name)
+        edges = real.frame[["src", "dst"]]
+        graph = dg.Graph.from_edges(edges, directed=False, loops="drop", repeats="first")
+        peer = igraph.Graph(edges=list(zip(*(graph.edges.compute()[end] for end in ("src", "dst")), strict=True)))
+        theirs = np.mean([peer.community_leiden("modularity", n_iterations=2).modularity for _ in range(4)])
+        ours = np.mean([dg.leiden(graph, random_seed=seed).totals["modularity"] for seed in range(4)])
+        assert ours >= 0.995 * theirs, name
+
+
+def test_graphs_without_edges():
+    for search in SEARCHES.values():
+        alone = search(dg.Graph.from_edges({"src": np.zeros(0, int), "dst": np.zeros(0, int)}, vertices=4))
+        assert (alone.by_number("community").tolist(), alone.totals) == ([0, 1, 2, 3], {"modularity": 0.0})
+        empty = search(dg.Graph.from_edges({"src": np.zeros(0, int), "dst": np.zeros(0, int)}))
+        assert (len(empty.compute()), len(empty.levels), empty.totals) == (0, 1, {"modularity": 0.0})
+
+
+def test_bad_input_is_refused():
+    graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2], "weight": [1.0, -2.0]})
+    for search in SEARCHES.values():
+        for error, text, options in (
+            (OptionError, "resolution=0 ", {"resolution": 0}),
+            (OptionError, "objective='density'", {"objective": "density"}),
+            (OptionError, "max_levels=0", {"max_levels": 0}),
+            (OptionError, "tol=-1", {"tol": -1}),
+            (OptionError, "random_seed=-1", {"random_seed": -1}),
+            (OptionError, "engine='gas'", {"engine": "gas"}),
+            (OptionError, "device='cuda'", {"device": "cuda"}),
+            (WeightError, "-2", {"weighted": True}),
+        ):
+            with pytest.raises(error) as raised:
+                search(graph, **options)
+            assert text in str(raised.value), raised.value
+        with pytest.raises(ColumnError, match="needs weights"):
+            search(dg.Graph.from_edges({"src": [0], "dst": [1]}), weighted=True)
+
+
+def test_on_a_cluster(client):
+    graph = dg.rmat(scale=9, edge_factor=8, seed=1, client=client)
+    for name, search in SEARCHES.items():
+        result = search(graph)
+        verify(name, graph, result)
+        assert result.levels[-1].compute(scheduler=client)["community"].nunique() == len(
+            np.unique(result.by_number("community"))
+        )
+        assert result.totals["modularity"] == pytest.approx(dg.modularity(graph, result), abs=1e-9)
