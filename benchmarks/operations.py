@@ -35,6 +35,7 @@ LIBRARIES = {
     "scipy": "SciPy",
     "networkit": "NetworKit",
     "igraph": "igraph",
+    "leidenalg": "leidenalg",
     "graphblas": "SuiteSparse GraphBLAS",
     "scikit_network": "scikit-network",
     "rustworkx": "rustworkx",
@@ -144,7 +145,7 @@ def hold(contest: Contest, graph: str, mine: Ours, leaner: Ours | None, spread: 
     contest.enter("dgraph build", mine, mine.build)
     if leaner is not None:
         contest.enter(leaner.name, leaner)
-    if spread is not None and contest.operation not in SIMPLE:
+    if spread is not None and contest.operation not in ("triangles", "core_number"):
         contest.enter(spread.name, spread)
     for peer in peers:
         if graph == "rmat" or not isinstance(peer, Gemini):  # the targets against Gemini are for that graph

@@ -8,6 +8,7 @@ from typing import Any
 from harness import Claim
 
 from dgraph.testing.verify import OPERATIONS, AnswerError
+from dgraph.testing.verify.communities import quality as modularity
 from peers.peer import Lacks, NotRun, Peer, TooLong, Trial
 from peers.workloads import Workload
 
@@ -21,7 +22,16 @@ TITLES = {
     "label_propagation": "label propagation",
     "cdlp": "CDLP, 10 rounds",
     "core_number": "core numbers",
+    "louvain": "Louvain",
+    "leiden": "Leiden",
 }
+COMMUNITIES = {  # the most that ours may take, relative to the peer
+    ("louvain", "NetworKit"): 1 / 2.5,
+    ("leiden", "NetworKit"): 1 / 2.5,
+    ("leiden", "igraph"): 1 / 8,
+    ("leiden", "leidenalg"): 1 / 50,
+}
+SAME_QUALITY = 0.995  # the least that the quality of our communities may be, relative to the peer's
 SAMPLE = 4_000_000  # the number of edges beyond which triangles are verified for a sample of vertices
 ROW = 1.5  # the maximum time of any operation on any graph, relative to GAP's
 GRAPHX = {"alone": 1 / 50, "workers": 1 / 10, "end to end": 1 / 60}
@@ -45,6 +55,7 @@ class Contest:
         self.loading: dict[str, float | None] = {}
         self.notes: dict[str, str] = {}
         self.memory: dict[str, int] = {}
+        self.quality: dict[str, list[float]] = {}
 
     def enter(self, label: str, peer: Peer, run: Callable[[str, Workload], Trial] | None = None) -> None:
         try:
@@ -71,6 +82,7 @@ class Contest:
                     counts = not first or (done.seconds > self.slow and label not in self.warming)
                     if counts:
                         self.verify(done)
+                        self._note_quality(label, done)
                 except TooLong as limit:
                     self.left[label], self.seconds[label] = 0, [limit.seconds]
                     self.over.add(label)
@@ -100,6 +112,12 @@ class Contest:
             edges.known["triangles in all"] = int(done.answer["triangles"].sum()) // 3
         OPERATIONS[self.operation][0](edges, **done.answer, **{**options, **done.options})
 
+    def _note_quality(self, label: str, done: Trial) -> None:
+        """Keep the modularity of communities, by its definition."""
+        if self.operation in ("louvain", "leiden") and "community" in done.answer:
+            found = modularity(self.workload.edges, done.answer["community"], 1.0, "modularity", False)
+            self.quality.setdefault(label, []).append(found)
+
     def _drop(self, label: str, why: str) -> None:
         self.left[label] = 0
         self.seconds.pop(label, None)
@@ -112,7 +130,9 @@ class Contest:
             graphx, gap = peer.name == "GraphX" and self.operation != "bfs", peer.name.startswith("GAP")
             gemini = peer.name.startswith("Gemini")
             target = GRAPHX["alone"] if graphx else ROW if gap else None if gemini else 1.0
-            self._claim("alone", "dgraph", peer, target)
+            self._claim("alone", "dgraph", peer, COMMUNITIES.get((self.operation, peer.name), target))
+            if "dgraph" in self.quality and peer.name in self.quality:
+                self._claim("modularity", "dgraph", peer, None, floor=SAME_QUALITY)
             if gap:
                 self._claim("workers", "dgraph, two workers", peer, WORKERS.get(self.operation) if skewed else None)
                 if self.operation == "pagerank":
@@ -128,8 +148,10 @@ class Contest:
             if peer.name in self.memory and "dgraph" in self.memory:
                 self._claim("memory", "dgraph", peer, None)
         self._claim("with a frame", "dgraph with compute()", None, None)
+        if self.operation in ("louvain", "leiden"):
+            self._claim("workers", "dgraph, two workers", None, 4.0)
 
-    def _claim(self, column: str, mine: str, peer: Peer | None, target: float | None) -> None:
+    def _claim(self, column: str, mine: str, peer: Peer | None, target: float | None, floor: float = 0.0) -> None:
         theirs = "dgraph" if peer is None else peer.name
         if {mine, theirs} & self.lacking or not {mine, theirs} <= self.notes.keys():
             return
@@ -145,7 +167,8 @@ class Contest:
         }
         where = "" if column == "alone" else f", {column}"
         what = f"{TITLES[self.operation]}{where}, {self.workload.title}"
-        claim = Claim("operations", what, theirs, target, unit="B" if column == "memory" else "s", facts=facts)
+        unit = {"memory": "B", "modularity": ""}.get(column, "s")
+        claim = Claim("operations", what, theirs, target, unit=unit, floor=floor, facts=facts)
         missing = self.absent.get(theirs) or self.absent.get(mine)
         if missing or not (self.seconds.get(mine) and self.seconds.get(theirs)):
             claim.absent(missing or "no trial")
@@ -153,6 +176,8 @@ class Contest:
         loading = self.loading[theirs] or 0.0
         if column == "memory":
             claim.record([self.memory[mine]], [self.memory[theirs]])
+        elif column == "modularity":
+            claim.record(self.quality[mine], self.quality[theirs])
         elif column == "build":
             claim.record(self.seconds[mine], [loading])
         else:

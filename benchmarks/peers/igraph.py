@@ -72,6 +72,13 @@ LIBRARY = Library(
             "asynchronous; both directions",
             {"restless": 0.0},
         ),
+        "leiden": Operation(
+            graph_of,
+            lambda graph, _: np.array(graph.community_leiden("modularity", n_iterations=2).membership),
+            lambda r, _: {"community": r},
+            "2 iterations",
+            {"names": "any", "connected": False},
+        ),
         "core_number": Operation(
             graph_of, lambda graph, _: np.array(graph.coreness()), lambda r, _: {"core": r}, "exact"
         ),

@@ -61,6 +61,14 @@ def core_number(graph: Any, arrays: Arrays) -> np.ndarray:
     return np.array(nk.centrality.CoreDecomposition(graph).run().scores())
 
 
+def louvain(graph: Any, arrays: Arrays) -> np.ndarray:
+    return np.array(nk.community.PLM(graph).run().getPartition().getVector())
+
+
+def leiden(graph: Any, arrays: Arrays) -> np.ndarray:
+    return np.array(nk.community.ParallelLeiden(graph).run().getPartition().getVector())
+
+
 def indexed(arrays: Arrays) -> Any:
     graph = undirected(arrays)
     graph.indexEdges()
@@ -94,6 +102,16 @@ LIBRARY = Library(
             lambda r, _: {"label": r},
             "asynchronous; without directions",
             {"restless": 0.02},
+        ),
+        "louvain": Operation(
+            undirected, louvain, lambda r, _: {"community": r}, "PLM without its refinement", {"names": "any"}
+        ),
+        "leiden": Operation(
+            undirected,
+            leiden,
+            lambda r, _: {"community": r},
+            "ParallelLeiden, 3 iterations",
+            {"names": "any", "connected": False},
         ),
         "core_number": Operation(undirected, core_number, lambda r, _: {"core": r}, "exact"),
     },

@@ -24,6 +24,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "label_propagation": lambda graph, start: dg.label_propagation(graph),
     "cdlp": lambda graph, start: dg.cdlp(graph),
     "core_number": lambda graph, start: dg.core_number(graph),
+    "louvain": lambda graph, start: dg.louvain(graph),
+    "leiden": lambda graph, start: dg.leiden(graph),
 }
 COLUMNS = {
     "pagerank": ("pagerank",),
@@ -35,6 +37,8 @@ COLUMNS = {
     "label_propagation": ("label",),
     "cdlp": ("label",),
     "core_number": ("core",),
+    "louvain": ("community",),
+    "leiden": ("community",),
 }
 NOTES = {
     "pagerank": "float64; ranks of vertices without out-edges are spread",
@@ -46,6 +50,8 @@ NOTES = {
     "label_propagation": "to the end",
     "cdlp": "10 rounds",
     "core_number": "exact",
+    "louvain": "modularity; until an iteration gains 1 %",
+    "leiden": "modularity; until an iteration gains 1 %; connected",
 }
 
 

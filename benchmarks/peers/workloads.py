@@ -14,7 +14,12 @@ from scipy.spatial import cKDTree
 from dgraph.testing.verify import Edges
 
 DIRECTED = ("scc",)  # operations that are of interest only on directed graphs
-SIMPLE = ("triangles", "core_number")  # operations on the graph without directions, loops and repeats
+SIMPLE = (
+    "triangles",
+    "core_number",
+    "louvain",
+    "leiden",
+)  # operations on the graph without directions, loops and repeats
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ class Claim:
             "ours": middle[0],
             "theirs": middle[1],
             "ratio": ratio,
-            "met": None if self.target is None else is_met(ratio, self.floor, self.target),
+            "met": is_met(ratio, self.floor or None, self.target),
             "trials": len(ours),
             "minimum": {"ours": least[0], "theirs": least[1], "ratio": least[0] / least[1]},
             "each": {"ours": list(ours), "theirs": list(theirs)},

@@ -12,6 +12,7 @@ import numpy as np
 from dgraph.arguments import AUTO, check_choice, check_flag, check_integer, check_positive, is_default, is_number
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.building.weights import check_weights
+from dgraph.communities.labels import PreviousDivision, read_previous
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError
 from dgraph.native.interruptible_calls import call_interruptibly
@@ -88,12 +89,16 @@ class Detection:
     tol: float
     random_seed: int
 
-    def __call__(self, pieces: Sequence[Partition], threads: int) -> WorkerResult:
+    def __call__(
+        self, pieces: Sequence[Partition], threads: int, previous: PreviousDivision | None = None
+    ) -> WorkerResult:
         level = self.level(pieces, threads)
         search = CommunitySearch(self.max_levels, self.tol, np.random.default_rng(self.random_seed))
-        levels, found = search.search(level, refines=self.refines)
+        begun = None if previous is None else previous.begun
+        levels, found = search.search(level, begun, refines=self.refines)
         columns = {f"level {number}": labels for number, labels in enumerate(levels, 1)}
-        columns[COMMUNITY] = smallest_of(found.divisions[-1])
+        final = found.divisions[-1]
+        columns[COMMUNITY] = smallest_of(final) if previous is None else previous.names(final)[final]
         rows = [
             single_call_row(row.pop("vertices"), row.pop("edges"), row.pop("busy"), superstep=number, **row)
             for number, row in enumerate(search.rows, 1)
@@ -174,23 +179,25 @@ def detection(
     return Detection(operation == "leiden", graph.num_vertices, graph.directed, weight, objective, *how)
 
 
-def detect(graph: PartitionedGraph, job: Detection) -> CommunityResult:
-    """The communities that the search finds."""
-    whole = recoverable_result(graph, partial(_detected, job=job))
+def detect(graph: PartitionedGraph, job: Detection, previous: Any = None) -> CommunityResult:
+    """The communities that the search finds, from an earlier division if one is given."""
+    earlier = None if previous is None else read_previous(graph, previous)
+    whole = recoverable_result(graph, partial(_detected, job=job, previous=earlier))
     found = _only(whole, COMMUNITY)
     found.every_level = whole
     return found
 
 
-def _detected(graph: PartitionedGraph, job: Detection) -> RunResult:
+def _detected(graph: PartitionedGraph, job: Detection, previous: PreviousDivision | None) -> RunResult:
     workers = graph.workers
     orders = ("out", "incoming") if job.directed and graph.num_parts == 1 else ("out",)
     held = graph.partitioned(orders, () if job.weight is None else (job.weight,)).held
     if workers.client is None:
-        results: list[Any] = [call_interruptibly(partial(job, held, workers.threads))]
+        results: list[Any] = [call_interruptibly(partial(job, held, workers.threads, previous))]
         summaries = results
     else:
-        results = workers.wait(workers.each(job, [(held, workers.threads)]))
+        (sent,) = workers.send([previous])
+        results = workers.wait(workers.each(job, [(held, workers.threads, sent)]))
         summaries = workers.bring(workers.each(WorkerResult.without_values, [(one,) for one in results]))
     names = list(summaries[0].parts[0].columns)
     return CommunityResult(graph, results, names, {"engine": LOCAL, "device": CPU}, summaries=summaries)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.communities.renaming import kept_names
 from dgraph.errors import ColumnError, IdError, InputError, OptionError
 from dgraph.phrases.phrases import format_count
 from dgraph.runs.result import RunResult
@@ -34,38 +35,87 @@ class Labels:
         return len(self.names)
 
 
-def read_labels(graph: PartitionedGraph, labels: Any) -> Labels:
+@dataclass(frozen=True)
+class PreviousDivision:
+    """An earlier division, to go on from."""
+
+    codes: np.ndarray  # int64: the earlier community of each vertex, by vertex number; -1 for none
+    labels: np.ndarray  # int64: the vertex that names each of them; -1 if it is not in the graph
+
+    @property
+    def begun(self) -> np.ndarray:
+        """Where the search begins: vertices without an earlier community are alone."""
+        alone = self.codes < 0
+        codes = self.codes.copy()
+        codes[alone] = len(self.labels) + np.arange(alone.sum())
+        return np.unique(codes, return_inverse=True)[1].astype(np.uint32)
+
+    def names(self, communities: np.ndarray) -> np.ndarray:
+        return kept_names(communities, self.codes, self.labels)
+
+
+def read_previous(graph: PartitionedGraph, previous: Any) -> PreviousDivision:
+    """An earlier division, perhaps of another graph: vertices may be new, and others may be gone. Communities are
+    named by vertices, as `dgraph.leiden` names them."""
+    if isinstance(previous, RunResult):
+        previous = only_column("previous", previous)
+    if isinstance(previous, ResultColumn) and not previous.has_vertices_of(graph):
+        previous = previous.result.compute()[["vertex", previous.name]]
+    if isinstance(previous, ResultColumn | str | np.ndarray | list | tuple):
+        read = read_labels(graph, previous, "previous")
+        codes, names = read.codes.astype(np.int64), read.names
+    else:
+        values, places, unknown = _by_vertex(graph, previous, "previous")
+        if len(unknown) == len(values) > 0:
+            raise IdError(f"previous= lists {unknown[0]!r} and other ids, none of which is a vertex of the graph")
+        codes, names = pd.factorize(values, sort=True)
+        codes, names = np.where(places < 0, -1, np.append(codes, -1)[places]), pd.Index(names)
+    labels = pd.Index(graph.numbering.id_type.restore(graph.numbering.ids())).get_indexer(names)
+    if len(labels) and (labels < 0).all():
+        raise IdError(
+            f"previous= names a community {names.tolist()[0]!r}, and none by a vertex of the graph: name each by one "
+            "of its vertices, as leiden and louvain do"
+        )
+    return PreviousDivision(codes, labels.astype(np.int64))
+
+
+def read_labels(graph: PartitionedGraph, labels: Any, name: str = "labels") -> Labels:
     """The labels of all vertices of a graph. Refuses labels that lack a vertex, or are for other vertices."""
     if isinstance(labels, RunResult):
-        labels = only_column("labels", labels)
+        labels = only_column(name, labels)
     if isinstance(labels, ResultColumn):
-        return _of_result(graph, labels)
+        return _of_result(graph, labels, name)
     if isinstance(labels, str):
         if labels not in graph.vertices.columns:
-            raise ColumnError(f"labels={labels!r}: there is no such vertex column; {FORMS}")
-        return _coded(graph, vertex_table(graph, [labels])[labels])
+            raise ColumnError(f"{name}={labels!r}: there is no such vertex column; {FORMS}")
+        return _coded(graph, vertex_table(graph, [labels])[labels], name)
     if isinstance(labels, np.ndarray | list | tuple):
         values = pd.Series(list(labels) if np.ndim(labels) > 1 else labels)
         if len(values) != graph.num_vertices:
             raise ColumnError(
-                f"labels= lists {format_count(len(values), 'label')}; the graph has "
+                f"{name}= lists {format_count(len(values), 'label')}; the graph has "
                 f"{format_count(graph.num_vertices, 'vertex')}: pass one label for each, in ascending order"
             )
-        return _coded(graph, values)
-    return _coded(graph, _by_vertex(graph, labels))
+        return _coded(graph, values, name)
+    values, places, unknown = _by_vertex(graph, labels, name)
+    if (places < 0).any():
+        raise _lacks(graph, places < 0, name)
+    if len(unknown):
+        raise IdError(f"{name}= lists {unknown[0]!r}, but the graph has no such vertex; leave it out")
+    return _coded(graph, values.iloc[places], name)
 
 
-def _of_result(graph: PartitionedGraph, column: ResultColumn) -> Labels:
+def _of_result(graph: PartitionedGraph, column: ResultColumn, name: str) -> Labels:
     if not column.has_vertices_of(graph):
-        raise ColumnError(f"labels= is column {column.name!r} of a result for other vertices; pass {{vertex: label}}")
+        raise ColumnError(f"{name}= is column {column.name!r} of a result for other vertices; pass {{vertex: label}}")
     values = column.by_number()
     if values.ndim > 1:
-        raise ColumnError(f"labels= is column {column.name!r}, which holds vectors; {FORMS}")
+        raise ColumnError(f"{name}= is column {column.name!r}, which holds vectors; {FORMS}")
     if not column.holds_vertices:
-        return _coded(graph, pd.Series(values))
+        return _coded(graph, pd.Series(values), name)
     unknown = (values < 0) | (values >= graph.num_vertices)
     if unknown.any():
-        raise _lacks(graph, unknown)
+        raise _lacks(graph, unknown, name)
     present = np.zeros(graph.num_vertices, bool)
     present[values] = True
     codes = (np.cumsum(present, dtype=np.int64) - 1)[values].astype(np.uint32)
@@ -73,8 +123,9 @@ def _of_result(graph: PartitionedGraph, column: ResultColumn) -> Labels:
     return Labels(codes, pd.Index(ids))
 
 
-def _by_vertex(graph: PartitionedGraph, labels: Any) -> pd.Series:
-    """Labels in the order of the vertices' numbers, from a mapping, a Series or a frame."""
+def _by_vertex(graph: PartitionedGraph, labels: Any, name: str) -> tuple[pd.Series, np.ndarray, list[Any]]:
+    """Labels from a mapping, a Series or a frame; for each vertex, the place of its label, below 0 for none; and ids
+    that are not in the graph."""
     if hasattr(labels, "dask"):
         labels = labels.compute()
     if hasattr(labels, "to_pandas"):
@@ -84,40 +135,36 @@ def _by_vertex(graph: PartitionedGraph, labels: Any) -> pd.Series:
     elif hasattr(labels, "columns"):
         if len(labels.columns) != 2:
             raise OptionError(
-                f"labels= is a table with the columns {list(labels.columns)}: give two, vertices and labels"
+                f"{name}= is a table with the columns {list(labels.columns)}: give two, vertices and labels"
             )
         given, values = pd.Index(labels.iloc[:, 0]), labels.iloc[:, 1]
     elif hasattr(labels, "index") and hasattr(labels, "to_numpy"):
         given, values = labels.index, labels
     else:
-        raise InputError(f"labels= is a {type(labels).__name__}; {FORMS}")
+        raise InputError(f"{name}= is a {type(labels).__name__}; {FORMS}")
     if given.has_duplicates:
         raise OptionError(
-            f"labels= lists vertex {given[given.duplicated()].tolist()[0]!r} more than once: give each vertex one label"
+            f"{name}= lists vertex {given[given.duplicated()].tolist()[0]!r} more than once: give each vertex one label"
         )
     ids = pd.Index(graph.numbering.id_type.restore(graph.numbering.ids()))
     places = given.get_indexer(ids)
-    if (places < 0).any():
-        raise _lacks(graph, places < 0)
-    if len(given) > len(ids):
-        unknown = given[~given.isin(ids)].tolist()[0]
-        raise IdError(f"labels= lists {unknown!r}, but the graph has no such vertex; leave it out")
-    return values.reset_index(drop=True).iloc[places]
+    unknown = given[~given.isin(ids)].tolist() if (places >= 0).sum() < len(given) else []
+    return values.reset_index(drop=True), places, unknown
 
 
-def _coded(graph: PartitionedGraph, values: pd.Series) -> Labels:
+def _coded(graph: PartitionedGraph, values: pd.Series, name: str) -> Labels:
     codes, names = pd.factorize(values, sort=True)
     if (codes < 0).any():
-        raise _lacks(graph, codes < 0)
+        raise _lacks(graph, codes < 0, name)
     return Labels(codes.astype(np.uint32), pd.Index(names))
 
 
-def _lacks(graph: PartitionedGraph, missing: np.ndarray) -> ColumnError:
+def _lacks(graph: PartitionedGraph, missing: np.ndarray, name: str) -> ColumnError:
     """The error about vertices without a label."""
     first = np.flatnonzero(missing)[:1]
     vertex = np.asarray(graph.numbering.id_type.restore(graph.numbering.take(first))).tolist()[0]
     count = int(missing.sum())
     return ColumnError(
-        f"labels= has no label for {format_count(count, 'vertex')}"
+        f"{name}= has no label for {format_count(count, 'vertex')}"
         f"{f', the first is {vertex!r}' if count > 1 else f', {vertex!r}'}; give every vertex a label"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from dgraph.communities.detection import CommunityResult, detect, detection
 from dgraph.graph import Graph
@@ -19,6 +19,7 @@ def louvain(
     max_levels: int = 20,
     tol: float = 1e-4,
     random_seed: int = 0,
+    previous: Any = None,
     engine: Literal["auto", "local"] = "auto",
     device: Literal["auto", "cpu"] = "auto",
 ) -> CommunityResult:
@@ -47,6 +48,10 @@ def louvain(
     random_seed : int, default 0
         Seed of the random number generator. It determines the order in which vertices move. With several threads, the
         same seed may give other communities of about the same quality.
+    previous : RunResult, str, mapping, Series, frame or array, optional
+        An earlier division to go on from, perhaps of a graph with other vertices, whose communities are named by
+        vertices. A community keeps the name of the earlier one with which it shares most vertices, and each name is
+        used once.
     engine : {"auto", "local"}, default "auto"
         All edges are gathered on one worker.
     device : {"auto", "cpu"}, default "auto"
@@ -55,7 +60,8 @@ def louvain(
     Returns
     -------
     CommunityResult
-        One row per vertex: ``vertex``, ``community``, the smallest vertex of its community. The quality is
+        One row per vertex: ``vertex``, ``community``, the smallest vertex of its community, or the name that
+        it keeps from `previous`. The quality is
         ``totals["modularity"]`` or ``totals["cpm"]``, and ``levels`` has the communities of each level.
 
     Raises
@@ -77,4 +83,4 @@ def louvain(
     """
     options = {"engine": engine, "device": device, "random_seed": random_seed}
     job = detection(graph, "louvain", resolution, objective, weighted, max_levels, tol, options)
-    return detect(graph, job)
+    return detect(graph, job, previous)

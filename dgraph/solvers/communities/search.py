@@ -55,10 +55,11 @@ class CommunitySearch:
     rows: list[dict[str, Any]] = field(default_factory=list)
     rooms: tuple[Room, Room] = field(default_factory=lambda: (Room(), Room()))  # one level is made of the other
 
-    def search(self, level: Level, *, refines: bool) -> tuple[list[np.ndarray], Hierarchy]:
-        """The communities of all levels but the last, and the last iteration. The first iteration never refines, which
-        is faster; the next ones, which refine if asked to, go on from what it found, until they gain little."""
-        found = self.climb(level, None, refines=False)
+    def search(self, level: Level, labels: np.ndarray | None, *, refines: bool) -> tuple[list[np.ndarray], Hierarchy]:
+        """The communities of all levels but the last, and the last iteration. Without `labels` to go on from, the first
+        iteration does not refine, which is faster. The next ones, which refine if asked to, go on from what it found,
+        until they gain little."""
+        found = self.climb(level, labels, refines=refines and labels is not None)
         levels = found.divisions[:-1]
         for _ in range(ITERATIONS - 1):
             before = found.quality
