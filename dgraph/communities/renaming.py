@@ -12,7 +12,7 @@ def kept_names(communities: np.ndarray, earlier: np.ndarray, labels: np.ndarray)
     `communities` numbers the communities of all vertices without gaps. `earlier` are the numbers of their earlier ones,
     below 0 for none, and `labels` the vertices that those were named by, below 0 if that vertex is gone. A community
     keeps the label of the earlier one with which it shares most vertices (of several, the smallest label), if no other
-    shares more of it. Every other takes its smallest vertex that is no name yet.
+    shares more of it. Every other takes the smallest of its vertices that does not name another.
     """
     count = int(communities.max()) + 1 if len(communities) else 0
     names = np.full(count, -1, np.int64)
