@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -88,11 +88,14 @@ class Detection:
     max_levels: int
     tol: float
     random_seed: int
+    deterministic: bool
 
     def __call__(
         self, pieces: Sequence[Partition], threads: int, previous: PreviousDivision | None = None
     ) -> WorkerResult:
         level = self.level(pieces, threads)
+        if self.deterministic:
+            level = replace(level, cores=1)
         search = CommunitySearch(self.max_levels, self.tol, np.random.default_rng(self.random_seed))
         begun = None if previous is None else previous.begun
         levels, found = search.search(level, begun, refines=self.refines)
@@ -113,6 +116,8 @@ class Detection:
         else:
             out = _joined(pieces, self.weight, self.vertices, threads)
             incoming = out.transposed(threads) if self.directed else None
+        if self.deterministic and self.weight is not None:  # so that sums of weights do not depend on the partitions
+            out, incoming = _in_order(out, threads), _in_order(incoming, threads)
         first, second = _ties(out, self.weight), _ties(incoming if self.directed else None, self.weight)
         loops = 1.0 if self.directed else 2.0  # both tables of a directed graph list each loop
         sums = [row_sums(one, loops, threads) for one in (first, second)]
@@ -137,6 +142,11 @@ def _ties(table: Adjacency | None, weight: str | None) -> Ties:
         return NO_TIES
     weights = NONE if weight is None else table.columns[weight].astype(np.float64, copy=False)
     return Ties.of(table.indptr, table.neighbours, weights)
+
+
+def _in_order(table: Adjacency | None, threads: int) -> Adjacency | None:
+    """The same rows, each in ascending order of the neighbours and of their weights."""
+    return None if table is None else table.in_order_of(np.arange(len(table.indptr) - 1), threads)
 
 
 def _joined(pieces: Sequence[Partition], weight: str | None, vertices: int, threads: int) -> Adjacency:
@@ -175,7 +185,7 @@ def detection(
     if check_flag("weighted", weighted):
         check_weights(graph, operation, ("out",))
     weight = graph.weight if weighted else None
-    how = resolution, max_levels, float(tol), seed
+    how = resolution, max_levels, float(tol), seed, check_flag("deterministic", options["deterministic"])
     return Detection(operation == "leiden", graph.num_vertices, graph.directed, weight, objective, *how)
 
 

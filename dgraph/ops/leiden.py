@@ -20,6 +20,7 @@ def leiden(
     tol: float = 1e-4,
     random_seed: int = 0,
     previous: Any = None,
+    deterministic: bool = False,
     engine: Literal["auto", "local"] = "auto",
     device: Literal["auto", "cpu"] = "auto",
 ) -> CommunityResult:
@@ -46,12 +47,14 @@ def leiden(
         Convergence tolerance: stop moving the vertices of a level once a pass over them raises the quality by less than
         this.
     random_seed : int, default 0
-        Seed of the random number generator. It determines the order in which vertices move. With several threads, the
-        same seed may give other communities of about the same quality.
+        Seed of the random number generator. It determines the order in which vertices move.
     previous : RunResult, str, mapping, Series, frame or array, optional
         An earlier division to go on from, perhaps of a graph with other vertices, whose communities are named by
         vertices. A community keeps the name of the earlier one with which it shares most vertices, and each name is
         used once.
+    deterministic : bool, default False
+        Find the same communities for the same seed on any number of threads, partitions and workers. The search then
+        uses one thread. Otherwise, two runs may find different communities of about the same quality.
     engine : {"auto", "local"}, default "auto"
         All edges are gathered on one worker.
     device : {"auto", "cpu"}, default "auto"
@@ -81,6 +84,6 @@ def leiden(
     >>> dg.leiden(G).compute()["community"].tolist()
     [0, 0, 0, 3, 3, 3]
     """
-    options = {"engine": engine, "device": device, "random_seed": random_seed}
+    options = {"engine": engine, "device": device, "random_seed": random_seed, "deterministic": deterministic}
     job = detection(graph, "leiden", resolution, objective, weighted, max_levels, tol, options)
     return detect(graph, job, previous)

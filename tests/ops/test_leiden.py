@@ -108,6 +108,25 @@ def test_levels_go_from_fine_to_coarse(parts):
         assert len(search(graph, max_levels=1).levels) == 1
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_deterministic_communities_do_not_depend_on_partitions_and_threads(weighted, directed):
+    draw = np.random.default_rng(5)
+    edges = {"src": draw.integers(0, 300, 3000), "dst": draw.integers(0, 300, 3000), "weight": draw.random(3000)}
+    for name, search in SEARCHES.items():
+        found = [
+            search(
+                dg.Graph.from_edges(edges, directed=directed, vertices=300, **place),
+                weighted=weighted,
+                deterministic=True,
+                random_seed=seed,
+            ).by_number("community")
+            for place, seed in (*((place, 1) for place in PLACES), ({}, 2))
+        ]
+        assert all((one == found[0]).all() for one in found[:-1]), name
+        assert (found[0] != found[-1]).any(), name
+
+
 def test_the_same_seed_gives_the_same_communities_on_one_thread(monkeypatch):
     monkeypatch.setattr("dgraph.native.team.LOOKS", 1 << 40)
     graph = dg.rmat(scale=10, edge_factor=8, seed=2)
@@ -145,6 +164,7 @@ def test_bad_input_is_refused():
             (OptionError, "max_levels=0", {"max_levels": 0}),
             (OptionError, "tol=-1", {"tol": -1}),
             (OptionError, "random_seed=-1", {"random_seed": -1}),
+            (OptionError, "deterministic=1", {"deterministic": 1}),
             (OptionError, "engine='gas'", {"engine": "gas"}),
             (OptionError, "device='cuda'", {"device": "cuda"}),
             (WeightError, "-2", {"weighted": True}),
