@@ -15,6 +15,7 @@ from dgraph.building.weights import check_weights
 from dgraph.communities.labels import PreviousDivision, read_previous
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError
+from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_interruptibly
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.partition import Partition
@@ -90,6 +91,7 @@ class Detection:
     random_seed: int
     deterministic: bool
 
+    @explain_lack_of_memory("the communities of a graph", "find them")
     def __call__(
         self, pieces: Sequence[Partition], threads: int, previous: PreviousDivision | None = None
     ) -> WorkerResult:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from real_graphs import PLACES, real_graph
 
 import dgraph as dg
-from dgraph.errors import ColumnError, OptionError, WeightError
+from dgraph.errors import ColumnError, OptionError, RoomError, WeightError
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
@@ -174,6 +174,15 @@ def test_bad_input_is_refused():
             assert text in str(raised.value), raised.value
         with pytest.raises(ColumnError, match="needs weights"):
             search(dg.Graph.from_edges({"src": [0], "dst": [1]}), weighted=True)
+
+
+def test_a_lack_of_memory_is_a_room_error(monkeypatch):
+    def fail(*_):
+        raise MemoryError("Unable to allocate 80 GiB")
+
+    monkeypatch.setattr("dgraph.communities.detection.row_sums", fail)
+    with pytest.raises(RoomError, match=r"communities of a graph: not enough memory to find them.*80 GiB"):
+        dg.leiden(dg.grid(rows=3, cols=3))
 
 
 def test_on_a_cluster(client):
