@@ -16,3 +16,11 @@ def test_twenty_faults_are_in_rooms_of_their_own():
 def test_a_fault_fits_the_code(patch):
     check = subprocess.run(["git", "apply", "--check", patch], cwd=ROOT, capture_output=True, text=True)
     assert not check.returncode, f"{check.stderr}\nmake the fault anew, where the code is now"
+
+
+def test_the_quick_tests_are_there():
+    """`make quick` names files and functions, which may have been renamed."""
+    for line in (ROOT / "tests" / "quick.txt").read_text().splitlines():
+        path, _, name = line.partition("::")
+        assert (ROOT / path).exists(), line
+        assert not name or f"def {name.partition('[')[0]}(" in (ROOT / path).read_text(), line
