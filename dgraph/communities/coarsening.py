@@ -71,8 +71,7 @@ def coarsen(graph: Graph, labels: Any, *, weights: str = "sum") -> Graph:
 @retry_on_loss
 def _coarse(graph: Graph, labels: Labels, weight: str | None) -> Graph:
     workers, held = graph.workers, graph.partitioned(("out",), () if weight is None else (weight,)).held
-    (codes,) = workers.send([labels.codes])
-    names = workers.share(labels) if workers.client is None else workers.hold([workers.call(copy_here, labels)])[0]
+    codes, names = workers.send([labels.codes, labels.names])
     how = names, weight, graph.directed, workers.threads_each(len(held))
     tables = workers.wait(workers.each(_pairs, [(one, codes, *how) for one in held]))
     vertices = pd.DataFrame({"id": labels.names, "size": np.bincount(labels.codes, minlength=labels.count)})
@@ -88,7 +87,7 @@ def _coarse(graph: Graph, labels: Labels, weight: str | None) -> Graph:
 
 
 def _pairs(
-    partition: Partition, codes: np.ndarray, labels: Labels, weight: str | None, directed: bool, threads: int
+    partition: Partition, codes: np.ndarray, names: pd.Index, weight: str | None, directed: bool, threads: int
 ) -> pd.DataFrame:
     """The edges of one partition between communities, with their weights added up."""
     rows = partition.out
@@ -101,17 +100,17 @@ def _pairs(
     local = codes[partition.numbers]
     ties = Ties.of(rows.indptr, rows.neighbours, column.astype(np.float64, copy=False))
     numbers = np.zeros(0, np.int64) if directed else np.asarray(partition.numbers, np.int64)
-    found = merged(ties, NO_TIES, local, members_of(local, labels.count), 1.0, threads, Room(), numbers)
+    found = merged(ties, NO_TIES, local, members_of(local, len(names)), 1.0, threads, Room(), numbers)
     lengths = found.ends - found.begins
     places = np.repeat(found.ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())  # the gaps left out
     weights = found.weights[places]
-    if whole and weights.max(initial=0) > LARGEST:
+    if whole and weights.max(initial=0) >= LARGEST:
         raise WeightError(
             f"column {weight!r}: the weights between two communities add up to {weights.max():.0f}, "
             'beyond 2**53; give weights as floats, or use weights="count"'
         )
     ends = {
-        "src": labels.names[np.repeat(np.arange(labels.count), lengths)],
-        "dst": labels.names[found.neighbours[places]],
+        "src": names[np.repeat(np.arange(len(names)), lengths)],
+        "dst": names[found.neighbours[places]],
     }
     return pd.DataFrame({**ends, "weight": weights.astype(np.int64) if whole else weights})

@@ -14,7 +14,7 @@ from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.building.weights import check_weights
 from dgraph.communities.labels import PreviousDivision, read_previous
 from dgraph.devices.probe import CPU
-from dgraph.errors import OptionError
+from dgraph.errors import OptionError, WeightError
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_interruptibly
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
@@ -119,17 +119,21 @@ class Detection:
             out = _joined(pieces, self.weight, self.vertices, threads)
             incoming = out.transposed(threads) if self.directed else None
         if self.deterministic and self.weight is not None:  # so that sums of weights do not depend on the partitions
-            out, incoming = _in_order(out, threads), _in_order(incoming, threads)
+            out, incoming = (_in_order(one, self.weight, threads) for one in (out, incoming))
         first, second = _ties(out, self.weight), _ties(incoming if self.directed else None, self.weight)
         loops = 1.0 if self.directed else 2.0  # both tables of a directed graph list each loop
         sums = [row_sums(one, loops, threads) for one in (first, second)]
-        weight = float(sums[0].sum()) * (2 if self.directed else 1)
+        with np.errstate(over="ignore"):  # refused below
+            weight = float(sums[0].sum()) * (2 if self.directed else 1)
+        if not np.isfinite(weight):
+            raise WeightError(f"column {self.weight!r}: the sum of the weights is beyond 1.8e308; scale them down")
+        shares = [one / (weight / (2 if self.directed else 1) or 1.0) for one in sums]
         if self.objective == CPM:
             null = NullModel(self.resolution * (2 if self.directed else 1), np.ones(self.vertices), NONE)
         elif self.directed:
-            null = NullModel(2 * self.resolution / (weight or 1.0), sums[0], sums[1])
+            null = NullModel(self.resolution * weight / 2, shares[0], shares[1])
         else:
-            null = NullModel(self.resolution / (weight or 1.0), sums[0], NONE)
+            null = NullModel(self.resolution * weight, shares[0], NONE)
         return Level((first, second), loops, null, weight, threads)
 
     def quality(self, found: Hierarchy, level: Level) -> float:
@@ -146,9 +150,12 @@ def _ties(table: Adjacency | None, weight: str | None) -> Ties:
     return Ties.of(table.indptr, table.neighbours, weights)
 
 
-def _in_order(table: Adjacency | None, threads: int) -> Adjacency | None:
+def _in_order(table: Adjacency | None, weight: str, threads: int) -> Adjacency | None:
     """The same rows, each in ascending order of the neighbours and of their weights."""
-    return None if table is None else table.in_order_of(np.arange(len(table.indptr) - 1), threads)
+    if table is None:
+        return None
+    only = replace(table, columns={weight: table.columns[weight]})
+    return only.in_order_of(np.arange(len(table.indptr) - 1), threads)
 
 
 def _joined(pieces: Sequence[Partition], weight: str | None, vertices: int, threads: int) -> Adjacency:

@@ -17,6 +17,7 @@ from dgraph.runs.result import RunResult
 from dgraph.runs.result_column import ResultColumn, only_column
 from dgraph.runs.vertex_columns import vertex_table
 
+LARGEST = 2**53  # floats from here on do not tell all integers apart
 FORMS = (
     "pass a result, the name of a vertex column, {vertex: label}, a Series indexed by vertex, a frame of vertices and "
     "labels, or an array in ascending order of the vertices"
@@ -68,8 +69,8 @@ def read_previous(graph: PartitionedGraph, previous: Any) -> PreviousDivision:
         values, places, unknown = _by_vertex(graph, previous, "previous")
         if len(unknown) == len(values) > 0:
             raise IdError(f"previous= lists {unknown[0]!r} and other ids, none of which is a vertex of the graph")
-        codes, names = pd.factorize(values, sort=True)
-        codes, names = np.where(places < 0, -1, np.append(codes, -1)[places]), pd.Index(names)
+        codes, names = _factorized(values, "previous")
+        codes = np.where(places < 0, -1, np.append(codes, -1)[places])
     labels = pd.Index(graph.numbering.id_type.restore(graph.numbering.ids())).get_indexer(names)
     if len(labels) and (labels < 0).all():
         raise IdError(
@@ -90,7 +91,9 @@ def read_labels(graph: PartitionedGraph, labels: Any, name: str = "labels") -> L
             raise ColumnError(f"{name}={labels!r}: there is no such vertex column; {FORMS}")
         return _coded(graph, vertex_table(graph, [labels])[labels], name)
     if isinstance(labels, np.ndarray | list | tuple):
-        values = pd.Series(list(labels) if np.ndim(labels) > 1 else labels)
+        if isinstance(labels, np.ndarray) and labels.ndim != 1:
+            raise ColumnError(f"{name}= has the shape {labels.shape}; pass one label for each vertex")
+        values = pd.Series(labels, dtype=None if isinstance(labels, np.ndarray) else object)
         if len(values) != graph.num_vertices:
             raise ColumnError(
                 f"{name}= lists {format_count(len(values), 'label')}; the graph has "
@@ -131,7 +134,7 @@ def _by_vertex(graph: PartitionedGraph, labels: Any, name: str) -> tuple[pd.Seri
     if hasattr(labels, "to_pandas"):
         labels = labels.to_pandas()
     if isinstance(labels, Mapping):
-        given, values = pd.Index(list(labels)), pd.Series(list(labels.values()))
+        given, values = pd.Index(list(labels)), pd.Series(list(labels.values()), dtype=object)
     elif hasattr(labels, "columns"):
         if len(labels.columns) != 2:
             raise OptionError(
@@ -142,6 +145,8 @@ def _by_vertex(graph: PartitionedGraph, labels: Any, name: str) -> tuple[pd.Seri
         given, values = labels.index, labels
     else:
         raise InputError(f"{name}= is a {type(labels).__name__}; {FORMS}")
+    if isinstance(given, pd.MultiIndex):
+        raise ColumnError(f"{name}= has an index of several levels; give one that holds the vertices")
     if given.has_duplicates:
         raise OptionError(
             f"{name}= lists vertex {given[given.duplicated()].tolist()[0]!r} more than once: give each vertex one label"
@@ -153,10 +158,22 @@ def _by_vertex(graph: PartitionedGraph, labels: Any, name: str) -> tuple[pd.Seri
 
 
 def _coded(graph: PartitionedGraph, values: pd.Series, name: str) -> Labels:
-    codes, names = pd.factorize(values, sort=True)
+    codes, names = _factorized(values, name)
     if (codes < 0).any():
         raise _lacks(graph, codes < 0, name)
-    return Labels(codes.astype(np.uint32), pd.Index(names))
+    return Labels(codes.astype(np.uint32), names)
+
+
+def _factorized(values: pd.Series, name: str) -> tuple[np.ndarray, pd.Index]:
+    """The number of each label, below 0 for a missing one, and the labels in ascending order."""
+    try:
+        codes, names = pd.factorize(values, sort=True)
+    except TypeError as error:
+        raise ColumnError(f"{name}= holds labels that cannot be compared ({error}); pass numbers or text") from error
+    names = pd.Index(names).infer_objects()
+    if names.dtype.kind == "f" and len(names) and max(abs(names.min()), abs(names.max())) >= LARGEST:
+        raise ColumnError(f"{name}= holds floats beyond 2**53, which may be rounded; pass integers")
+    return codes, names
 
 
 def _lacks(graph: PartitionedGraph, missing: np.ndarray, name: str) -> ColumnError:

@@ -12,6 +12,7 @@ from dgraph.arguments import check_flag, check_positive, known_options
 from dgraph.building.weights import check_weights
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.communities.labels import Labels, read_labels
+from dgraph.errors import WeightError
 from dgraph.graph import Graph
 from dgraph.phrases.phrases import format_count
 from dgraph.solvers.communities.quality import CommunitySums, community_sums, inner_trees, roots
@@ -206,7 +207,11 @@ def _sums(graph: Graph, labels: Labels, weight: str | None) -> CommunitySums:
     (codes,) = workers.send([labels.codes])
     how = labels.count, weight, 1 if graph.directed else 2, workers.threads_each(len(held))
     pieces = workers.bring(workers.each(community_sums, [(one, codes, *how) for one in held]))
-    return CommunitySums(*(np.sum(arrays, axis=0) for arrays in zip(*pieces, strict=True)))
+    with np.errstate(over="ignore"):
+        sums = CommunitySums(*(np.sum(arrays, axis=0) for arrays in zip(*pieces, strict=True)))
+        if not np.isfinite(2 * sums.leaving.sum()):
+            raise WeightError(f"column {weight!r}: the sum of the weights is beyond 1.8e308; scale them down")
+    return sums
 
 
 @retry_on_loss

@@ -69,7 +69,6 @@ class RunResult(NotPicklable):
         summaries: Sequence[WorkerResult] = (),  # the same without values, if the caller has them
     ):
         self._whole = True  # whether every vertex is listed
-        self._is_beside = True  # whether each partition's values were computed on its own worker
         self._of_cudf = graph.input_edges.edges.of_cudf
         self._workers, self._numbering, self._graph = graph.workers, graph.numbering, ref(graph)
         self._vertex_columns = list(vertex_columns)
@@ -79,6 +78,8 @@ class RunResult(NotPicklable):
         self.rounds, self.totals = max(one.rounds for one in summaries), summaries[0].totals
         self._missing = set().union(*(one.missing for one in summaries))
         self._held = WorkerResults(held, {part: i for i, one in enumerate(summaries) for part in one.parts})
+        # whether each partition's values were computed on its own worker, and not all on one
+        self._is_beside = len(self._held.homes) == graph.num_parts
         self._own: list[Any] = []  # a copy of the numbering on a worker, once there is a frame
         self._empty = next(iter(summaries[0].without_values().parts.values()))  # no vertices, but the columns' dtypes
         self._follows = False  # whether this result was made from columns of another result

@@ -88,6 +88,9 @@ def test_bad_input_is_refused():
     assert dg.coarsen(graph, [0, 0, 1], weights="count").num_edges == 2
     with pytest.raises(IdError):
         dg.coarsen(graph, [0.5, 0.5, 1.25], weights="count")
+    for weights in ([2**53, 1], [2**53 + 1, 1]):
+        with pytest.raises(WeightError, match="beyond"):
+            dg.coarsen(dg.Graph.from_edges({"src": [0, 1], "dst": [2, 2], "weight": weights}), [0, 0, 1])
     large = dg.Graph.from_edges({"src": [0, 1], "dst": [2, 2], "weight": [2**53, 2**53]})
     with pytest.raises(WeightError, match="beyond 2\\*\\*53"):
         dg.coarsen(large, [0, 0, 1])

@@ -63,6 +63,10 @@ def test_integer_labels_keep_their_values():
         ("group", ColumnError, "'group'"),
         (np.array([1.0, np.nan, 2.0, 2.0, 2.0]), ColumnError, "'b'"),
         (7, InputError, "labels= is a int"),
+        (np.zeros((5, 2)), ColumnError, "shape (5, 2)"),
+        ([[1], [1], [1], [1], [1]], ColumnError, "cannot be compared"),
+        ([1e17, 1.0, 1.0, 1.0, 2.0], ColumnError, "beyond 2**53"),
+        (pd.Series(range(5), index=pd.MultiIndex.from_arrays([list("abcde")] * 2)), ColumnError, "several levels"),
     ],
 )
 def test_wrong_labels_are_refused(labels, error, text):
@@ -81,3 +85,11 @@ def test_results_that_are_not_labels_are_refused():
         with pytest.raises(ColumnError) as raised:
             read_labels(g, labels)
         assert text in str(raised.value), raised.value
+
+
+def test_large_integers_beside_a_missing_label_are_not_rounded():
+    first = 2**60
+    labels = {v: first + i for i, v in enumerate(TEAMS)}
+    assert read_labels(graph(), labels).names.tolist() == [first + i for i in range(5)]
+    with pytest.raises(ColumnError, match="no label for 1 vertex"):
+        read_labels(graph(), {**labels, "e": None})

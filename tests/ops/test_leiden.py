@@ -176,6 +176,56 @@ def test_bad_input_is_refused():
             search(dg.Graph.from_edges({"src": [0], "dst": [1]}), weighted=True)
 
 
+@pytest.mark.parametrize("name", SEARCHES)
+def test_an_earlier_division_that_is_too_coarse_breaks_up(name):
+    ring, search = dg.from_networkx(nx.ring_of_cliques(12, 6)), SEARCHES[name]
+    pairs = np.arange(72) // 12 * 12
+    assert search(ring, previous=pairs, objective="cpm", resolution=0.6).totals["cpm"] >= 0
+    light = dg.Graph.from_edges({"src": [0], "dst": [1], "weight": [0.01]}, directed=False)
+    assert search(light, weighted=True, objective="cpm", previous=[0, 0]).by_number("community").tolist() == [0, 1]
+    alone = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, vertices=5, directed=False)
+    assert search(alone, previous=[0] * 5).by_number("community").tolist() == [0, 0, 0, 3, 4]
+
+
+@pytest.mark.parametrize("weight", [1e-170, 1.0, 1e155, 1e300])
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_scale_of_weights_does_not_matter(weight, directed):
+    edges = {"src": [0, 1, 2, 3, 4, 5, 2], "dst": [1, 2, 0, 4, 5, 3, 3], "weight": [weight] * 7}
+    graph = dg.Graph.from_edges(edges, directed=directed)
+    for search in SEARCHES.values():
+        found = search(graph, weighted=True)
+        assert found.by_number("community").tolist() == [0, 0, 0, 3, 3, 3]
+        assert found.totals["modularity"] == pytest.approx(dg.modularity(graph, [0, 0, 0, 1, 1, 1]))
+    huge = dg.Graph.from_edges({**edges, "weight": [1e308] * 7})
+    with pytest.raises(WeightError, match="scale them down"):
+        dg.leiden(huge, weighted=True)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_communities_are_columns_of_later_runs(parts):
+    class Same(dg.VertexProgram):
+        kind = "synchronous"
+        group = dg.VertexColumn("int64")
+        same = dg.State("int64")
+        message = dg.Message("int64", dg.SUM)
+
+        def send(group):
+            return group
+
+        def apply(message):
+            return message
+
+        def stop(round):
+            return round == 1
+
+    graph = dg.rmat(scale=7, edge_factor=4, seed=1, parts=parts)
+    found = dg.leiden(graph)
+    ran = dg.run(graph, Same(), columns={"group": found.column("community")})
+    edges, group = graph.edges.compute(), found.by_number("community")
+    expected = np.bincount(edges.iloc[:, 1], group[edges.iloc[:, 0]], graph.num_vertices)
+    assert ran.by_number("same").tolist() == expected.tolist()
+
+
 def test_a_lack_of_memory_is_a_room_error(monkeypatch):
     def fail(*_):
         raise MemoryError("Unable to allocate 80 GiB")

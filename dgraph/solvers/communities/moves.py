@@ -15,7 +15,7 @@ from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, atomic_add, barrier, kernel, stopped, team
 from dgraph.solvers.communities.ties import NEXT, READ, Level, NullModel, VisitingOrder, WeightTable, add_ties
 
-MOVED = 8  # position in `tally`: the number of moves of a pass, and of the next one
+MOVED, FREE = 8, 16  # positions in `tally`: the number of moves of a pass, and of the next one; the next unused label
 RELATIVE = 1e-10  # a move has to gain this share of what staying is worth, or rounding could go on for ever
 
 
@@ -34,6 +34,7 @@ def move_vertices(
     (a share of the weight of all edges). Returns the number of passes and of edges read."""
     communities = sums_of(level.null, labels)
     pending, tally, gains = np.ones(level.vertices, np.bool_), np.zeros(64, np.int64), np.zeros(16)
+    tally[FREE] = int(labels.max()) + 1 if len(labels) else 0
     how = most, tolerance * level.weight
     scratch = level.tables()
     passes = team(
@@ -74,7 +75,7 @@ def _move(rank, size, signals, first, second, null, communities, pending, sums, 
         while number < grains:
             begin = (number * stride + offset) % grains * grain
             some, more, seen = _move_grain(
-                begin, min(begin + grain, n), first, second, null, communities, pending, table
+                begin, min(begin + grain, n), first, second, null, communities, pending, table, tally
             )
             moved, gain, read = moved + some, gain + more, read + seen
             number = uint64(atomic_add(tally, NEXT, 1))
@@ -92,7 +93,7 @@ def _move(rank, size, signals, first, second, null, communities, pending, sums, 
 
 
 @scalar_part
-def _move_grain(begin, end, first, second, null, communities, pending, table):
+def _move_grain(begin, end, first, second, null, communities, pending, table, tally):
     """Try the pending vertices of a grain. Returns the number of moves, what they gained, and the edges read."""
     moved, gain, read = uint64(0), 0.0, uint64(0)
     for u in range(begin, end):
@@ -104,14 +105,14 @@ def _move_grain(begin, end, first, second, null, communities, pending, table):
                 count = add_ties(u, second, communities.labels, table, count)
                 read += uint64(second.ends[u] - second.begins[u])
             if count:
-                more = _move_one(u, count, first, second, null, communities, pending, table)
+                more = _move_one(u, count, first, second, null, communities, pending, table, tally)
                 if more > 0.0:
                     moved, gain = moved + ONE, gain + more
     return moved, gain, read
 
 
 @inlined
-def _move_one(u, count, first, second, null, communities, pending, table):
+def _move_one(u, count, first, second, null, communities, pending, table, tally):
     """Move u to its best community, and clear the table. Returns the gain; 0 if it stays."""
     labels, totals, totals_into = communities
     own, strength, directed = uint64(labels[u]), null.strengths[u], null.into.size > 0
@@ -125,6 +126,10 @@ def _move_one(u, count, first, second, null, communities, pending, table):
             if found > most or (found == most and label < best):
                 best, most = label, found
         table.sums[label] = 0.0
+    if most < 0.0 and tally[FREE] < labels.size:  # better alone
+        free = atomic_add(tally, FREE, 1)
+        if free < labels.size:
+            best, most = uint64(free), 0.0
     if best == own:
         return 0.0
     atomic_add(totals, own, -strength)

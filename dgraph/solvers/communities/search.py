@@ -59,6 +59,10 @@ class CommunitySearch:
         """The communities of all levels but the last, and the last iteration. Without `labels` to go on from, the first
         iteration does not refine, which is faster. The next ones, which refine if asked to, go on from what it found,
         until they gain little."""
+        if labels is not None:  # a vertex without edges is alone
+            untied = sum(one.ends - one.begins for one in level.ties if len(one.begins)) == 0
+            own = np.where(untied, level.vertices + np.arange(level.vertices), labels)
+            labels = np.unique(own, return_inverse=True)[1].astype(np.uint32)
         found = self.climb(level, labels, refines=refines and labels is not None)
         levels = found.divisions[:-1]
         for _ in range(ITERATIONS - 1):
