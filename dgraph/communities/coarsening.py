@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import pandas as pd
 
 from dgraph.arguments import check_choice, known_options
 from dgraph.building.graph_frames import result_frame
-from dgraph.cluster.retry import retry_on_loss
+from dgraph.cluster.retry import replicate, retry_on_loss
 from dgraph.cluster.tasks import copy_here
 from dgraph.communities.labels import Labels, read_labels
 from dgraph.errors import WeightError
 from dgraph.graph import Graph
+from dgraph.native.interruptible_calls import call_team
 from dgraph.partition.partition import Partition
 from dgraph.solvers.communities.aggregation import Room, members_of, merged
 from dgraph.solvers.communities.ties import NO_TIES, Ties
@@ -79,7 +81,7 @@ def _coarse(graph: Graph, labels: Labels, weight: str | None) -> Graph:
         edges = pd.concat(tables, ignore_index=True)
     else:
         (empty,) = workers.get([workers.call(pd.DataFrame.head, tables[0], 0)])
-        copies = [workers.call(copy_here, one) for one in tables]
+        copies = [workers.call(copy_here, one) for one in replicate(workers, tables)]  # two, for one may be lost
         edges = result_frame(workers, copies, empty, ["src", "dst"], as_cudf=False)
     return Graph.from_edges(
         edges, weight="weight", directed=graph.directed, vertices=vertices, repeats="sum", client=graph.client
@@ -100,7 +102,8 @@ def _pairs(
     local = codes[partition.numbers]
     ties = Ties.of(rows.indptr, rows.neighbours, column.astype(np.float64, copy=False))
     numbers = np.zeros(0, np.int64) if directed else np.asarray(partition.numbers, np.int64)
-    found = merged(ties, NO_TIES, local, members_of(local, len(names)), 1.0, threads, Room(), numbers)
+    call = partial(merged, ties, NO_TIES, local, members_of(local, len(names)), 1.0, threads, Room(), numbers)
+    found = call_team(threads, call)
     lengths = found.ends - found.begins
     places = np.repeat(found.ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())  # the gaps left out
     weights = found.weights[places]

@@ -14,7 +14,7 @@ from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.building.weights import check_weights
 from dgraph.communities.labels import PreviousDivision, read_previous
 from dgraph.devices.probe import CPU
-from dgraph.errors import OptionError, WeightError
+from dgraph.errors import OptionError, RunError, WeightError
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_interruptibly
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
@@ -201,10 +201,19 @@ def detection(
 def detect(graph: PartitionedGraph, job: Detection, previous: Any = None) -> CommunityResult:
     """The communities that the search finds, from an earlier division if one is given."""
     earlier = None if previous is None else read_previous(graph, previous)
-    whole = recoverable_result(graph, partial(_detected, job=job, previous=earlier))
+    again = partial(_detected if job.deterministic else _found_once, job=job, previous=earlier)
+    whole = recoverable_result(graph, partial(_detected, job=job, previous=earlier), later=again)
     found = _only(whole, COMMUNITY)
     found.every_level = whole
     return found
+
+
+def _found_once(graph: PartitionedGraph, job: Detection, previous: PreviousDivision | None) -> RunResult:
+    """Instead of values that were lost with a worker: another search would find other communities."""
+    raise RunError(
+        "the communities were lost with a worker, and a second search may find others: run again, or pass "
+        "deterministic=True, with which they are found again"
+    )
 
 
 def _detected(graph: PartitionedGraph, job: Detection, previous: PreviousDivision | None) -> RunResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from dgraph.cluster.retry import retry_on_loss
 from dgraph.communities.labels import Labels, read_labels
 from dgraph.errors import WeightError
 from dgraph.graph import Graph
+from dgraph.native.interruptible_calls import call_team
 from dgraph.phrases.phrases import format_count
 from dgraph.solvers.communities.quality import CommunitySums, community_sums, inner_trees, roots
 
@@ -206,7 +208,7 @@ def _sums(graph: Graph, labels: Labels, weight: str | None) -> CommunitySums:
     workers, held = graph.workers, graph.partitioned(("out",), () if weight is None else (weight,)).held
     (codes,) = workers.send([labels.codes])
     how = labels.count, weight, 1 if graph.directed else 2, workers.threads_each(len(held))
-    pieces = workers.bring(workers.each(community_sums, [(one, codes, *how) for one in held]))
+    pieces = workers.bring(workers.each(_sums_here, [(one, codes, *how) for one in held]))
     with np.errstate(over="ignore"):
         sums = CommunitySums(*(np.sum(arrays, axis=0) for arrays in zip(*pieces, strict=True)))
         if not np.isfinite(2 * sums.leaving.sum()):
@@ -219,8 +221,16 @@ def _roots(graph: Graph, labels: Labels, weight: str | None) -> np.ndarray:
     """For each vertex, the root of its tree of edges within communities."""
     workers, held = graph.workers, graph.partitioned(("out",), () if weight is None else (weight,)).held
     (codes,) = workers.send([labels.codes])
-    trees = workers.each(inner_trees, [(one, codes, weight, workers.threads_each(len(held))) for one in held])
+    trees = workers.each(_trees_here, [(one, codes, weight, workers.threads_each(len(held))) for one in held])
     return roots(graph.num_vertices, workers.bring(trees))
+
+
+def _sums_here(*of_partition: Any) -> CommunitySums:
+    return call_team(of_partition[-1], partial(community_sums, *of_partition))
+
+
+def _trees_here(*of_partition: Any) -> tuple[np.ndarray, np.ndarray]:
+    return call_team(of_partition[-1], partial(inner_trees, *of_partition))
 
 
 def _modularity(sums: CommunitySums, resolution: float) -> float:

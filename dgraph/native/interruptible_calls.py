@@ -46,3 +46,9 @@ def call_interruptibly(call: Callable[[], T]) -> T:
         thread.signals[STOP] = 1
         raise
     return thread.outcome.result()
+
+
+def call_team(threads: int, call: Callable[[], T]) -> T:
+    """What a call returns that starts teams of at most so many threads. Ctrl-C in the middle of a team would leave its
+    other threads waiting."""
+    return call() if threads == 1 else call_interruptibly(call)

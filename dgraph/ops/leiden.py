@@ -49,9 +49,9 @@ def leiden(
     random_seed : int, default 0
         Seed of the random number generator. It determines the order in which vertices move.
     previous : RunResult, str, mapping, Series, frame or array, optional
-        An earlier division to go on from, perhaps of a graph with other vertices, whose communities are named by
-        vertices. A community keeps the name of the earlier one with which it shares most vertices, and each name is
-        used once.
+        An earlier division to go on from, perhaps of a graph with other vertices, whose communities are named by the
+        ids of vertices. A community keeps the name of the earlier one with which it shares most vertices, and each name
+        is used once.
     deterministic : bool, default False
         Find the same communities for the same seed on any number of threads, partitions and workers. The search then
         uses one thread. Otherwise, two runs may find different communities of about the same quality.

@@ -20,7 +20,7 @@ from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.memory_check import check_build_memory
 from dgraph.graph import Graph
-from dgraph.native.interruptible_calls import call_interruptibly
+from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
 from dgraph.native.threads import cores
 from dgraph.options import DeviceLike, EngineLike
@@ -110,7 +110,7 @@ def _whole(
     """Do all the work in one task, for a graph with one partition."""
     threads = worthwhile_threads(threads, LOOKS * partition.num_edges)
     call = partial(_by_team, partition, directed, directions, degrees, threads, finish)
-    return call() if threads == 1 else call_interruptibly(call)
+    return call_team(threads, call)
 
 
 def _by_team(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from real_graphs import PLACES, real_graph
 
 import dgraph as dg
-from dgraph.errors import ColumnError, OptionError, RoomError, WeightError
+from dgraph.errors import ColumnError, OptionError, RoomError, RunError, WeightError
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
@@ -224,6 +224,23 @@ def test_communities_are_columns_of_later_runs(parts):
     edges, group = graph.edges.compute(), found.by_number("community")
     expected = np.bincount(edges.iloc[:, 1], group[edges.iloc[:, 0]], graph.num_vertices)
     assert ran.by_number("same").tolist() == expected.tolist()
+
+
+def test_lost_communities_are_found_again_or_refused(client):
+    """A second search may find others, so that the rest of the answer would be of the first."""
+    graph = dg.rmat(scale=8, edge_factor=8, seed=1, client=client)
+    for deterministic in (True, False):
+        found = dg.leiden(graph, deterministic=deterministic)
+        before = found.by_number("community")
+        for one in (found, found.every_level):
+            for future in one._held.results:
+                future.cancel(force=True)
+        if deterministic:
+            assert (found.by_number("community") == before).all()
+            assert len(found.levels) > 1
+        else:
+            with pytest.raises(RunError, match="run again, or pass deterministic=True"):
+                found.by_number("community")
 
 
 def test_a_lack_of_memory_is_a_room_error(monkeypatch):
