@@ -1,9 +1,12 @@
-"""Writes results and edges to a file, in the format of its suffix, or to standard output, and shows the first rows."""
+"""Writes results and edges to a file, in the format of its suffix, or to standard output; shows the first rows; reads
+results again."""
 
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -11,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from dgraph.cli.command import rename_in_errors
 from dgraph.cli.say import as_table, say, standard_output
 from dgraph.cli.status_line import show_status
-from dgraph.errors import OptionError
+from dgraph.errors import FileError, OptionError
 
 if TYPE_CHECKING:  # imported when something is written, because help texts must not wait for them
     import pandas as pd
     import pyarrow as pa
 
 SHOWN = 10  # the number of rows shown without -o
+IDS = ("vertex", "predecessor", "component", "label", "community", "mate")  # columns of ids
 
 
 def write_result(result: Any, output: str | None, client: Any) -> None:
@@ -160,3 +164,25 @@ def _parquet(stream: Any, schema: pa.Schema) -> Any:
 
 
 WRITERS: dict[str, Callable] = {".csv": _csv, ".parquet": _parquet, ".arrow": _arrow, ".feather": _arrow}
+
+
+def read_values(path: str, kind: str) -> Any:
+    """The values of vertices in a file, as `write_result` writes them, or on standard input if `path` is "-".
+
+    If ids are strings, their columns are read as text, because "007" and "NA" may be ids.
+    """
+    import pandas as pd
+
+    from dgraph.io.paths import split_suffix
+
+    types = dict.fromkeys(IDS, "str") if kind == "string" else None
+    csv = partial(pd.read_csv, dtype=types, keep_default_na=False, na_values=[""])
+    reading = {".csv": csv, ".parquet": pd.read_parquet, ".arrow": pd.read_feather, ".feather": pd.read_feather}
+    reader = csv if path == "-" else reading.get(split_suffix(path)[1])
+    if reader is None:
+        raise OptionError(f"{path}: unknown suffix for values; use {', '.join(reading)}, or -")
+    try:
+        return reader(sys.stdin.buffer if path == "-" else path)
+    except (OSError, ValueError) as error:
+        problem, remedy = getattr(error, "strerror", None) or error, "`dgraph run ... -o` writes such files"
+        raise FileError(f"cannot read the values: {problem}", path=path, remedy=remedy) from error

@@ -15,6 +15,7 @@ from dgraph.cli.options import completion
 from dgraph.errors import OptionError
 from dgraph.options import HOW
 
+TABLES = ("previous",)  # parameters that take a table with a row for each vertex: on a command line, a file
 PARAMETER_PREFIX = (
     "of_"  # prefix of click's names for the function's parameters, which may clash with other options (`source`)
 )
@@ -85,14 +86,14 @@ def options_of(
     """An option for each parameter of a function, except `graph`, those about how to run, **options, and types that a
     command line cannot pass.
 
-    A parameter of type `Any` takes a vertex and may be repeated; a boolean that is True by default becomes an option
-    that turns it off. `renamed` maps parameters to names of options, and `texts` maps them to help texts that replace
-    the docstring's. The shell completes the words that a help text quotes.
+    A parameter of type `Any` takes a vertex and may be repeated, and one of TABLES takes a file; a boolean that is True
+    by default becomes an option that turns it off. `renamed` maps parameters to names of options, and `texts` maps them
+    to help texts that replace the docstring's. The shell completes the words that a help text quotes.
     """
     hints, renamed = get_type_hints(function), renamed or {}
     every = inspect.signature(function).parameters
     names = [name for name, one in every.items() if one.kind is not one.VAR_KEYWORD and name not in ("graph", *HOW)]
-    kinds = {name: kind for name in names if (kind := _kind(hints.get(name, Any)))}
+    kinds = {name: kind for name in names if (kind := _kind(name, hints.get(name, Any)))}
     flags = {name: _flag(renamed.get(name, name)) for name in kinds}
     texts = {**split_docstring(function)[1], **(texts or {})}
 
@@ -128,8 +129,10 @@ def _negated(context: click.Context, param: click.Parameter, value: bool) -> boo
     return not value
 
 
-def _kind(hint: Any) -> dict[str, Any] | None:
+def _kind(name: str, hint: Any) -> dict[str, Any] | None:
     """Arguments of `click.Option` for a parameter with this type hint; None if its values cannot be typed."""
+    if name in TABLES:
+        return {"type": click.Path(), "metavar": "FILE"}
     union = get_origin(hint) in (Union, UnionType)
     for kind in [one for one in get_args(hint) if one is not NoneType] if union else [hint]:
         if kind is bool:
@@ -146,19 +149,22 @@ def _kind(hint: Any) -> dict[str, Any] | None:
 
 
 def arguments_from_options(
-    function: Callable, given: Mapping[str, Any], id_of: Callable[[str], Any] = str
+    function: Callable, given: Mapping[str, Any], id_of: Callable[[str], Any] = str, read: Callable[[str], Any] = str
 ) -> dict[str, Any]:
     """Arguments for a function from the values of the options that `options_of` made.
 
-    `id_of` turns the text of a vertex into its id. Options that were not given are left out.
+    `id_of` turns the text of a vertex into its id, and `read` a file into a table. Options that were not given are left
+    out.
     """
     hints, values = get_type_hints(function), {}
     for name in inspect.signature(function).parameters:
         value = given.get(PARAMETER_PREFIX + name)
         if value is None or value == ():
             continue
-        kind = _kind(hints.get(name, Any)) or {}
-        if isinstance(kind.get("type"), VertexValue):
+        kind = _kind(name, hints.get(name, Any)) or {}
+        if name in TABLES:
+            value = read(value)
+        elif isinstance(kind.get("type"), VertexValue):
             value = _mapping([(id_of(vertex), number) for vertex, number in value], name)
         elif kind.get("multiple"):
             value = [id_of(vertex) for vertex in value]

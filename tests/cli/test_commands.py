@@ -285,3 +285,16 @@ def test_a_plan_of_paths_measures_some(run, tmp_path):
     (tmp_path / "empty.csv").write_text("source,target\n")
     done = run("plan sssp empty.csv")
     assert (done.exit_code, "no edges" in done.output) == (2, True)
+
+
+def test_communities_go_on_from_a_file(run, tmp_path):
+    (tmp_path / "g.csv").write_text("src,dst\n007,b\nb,c\nc,007\nc,d\nd,e\ne,f\nf,d\n")
+    assert run("run leiden g.csv --undirected -o c.csv").exit_code == 0
+    before = (tmp_path / "c.csv").read_text().replace('"', "")
+    assert before == "vertex,community\n007,007\nb,007\nc,007\nd,d\ne,d\nf,d\n"
+    renamed = before.replace(",007", ",c")
+    (tmp_path / "c.csv").write_text(renamed)
+    assert run("run leiden g.csv --undirected --previous c.csv -o d.csv").exit_code == 0
+    assert (tmp_path / "d.csv").read_text().replace('"', "") == renamed
+    done = run("run leiden g.csv --previous nowhere.csv")
+    assert (done.exit_code, "nowhere.csv" in done.output.splitlines()[-1]) == (2, True), done.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from dgraph.cli.command import Command, Group, print_outcome
 from dgraph.cli.graph_argument import GraphArguments, graph_options
 from dgraph.cli.options import OutputPath, as_json, choice_option, engine, output_option
 from dgraph.cli.place import add_options
-from dgraph.cli.results import write_frames, write_result, writer_of
+from dgraph.cli.results import read_values, write_frames, write_result, writer_of
 from dgraph.cli.signatures import (
     PARAMETER_PREFIX,
     arguments_from_options,
@@ -51,6 +52,8 @@ RENAMED = {  # because in other commands --source is a column, and --left a numb
 }
 HELP = {  # replaces docstrings that describe values which cannot be typed, or the opposite of the option
     "left": "A vertex on the left. By default, the sources of the edges as listed.",
+    "previous": "An earlier division to go on from: a file of vertices and communities, as -o writes it, perhaps of a "
+    "graph with other vertices. A community keeps the name of the earlier one with which it shares most vertices.",
     "predecessors": "Do not find predecessors, which saves time. With negative weights they are always found.",
     "normalized": "Do not divide the scores by the square root of the sum of their squares.",
     "personalization": "Where the surfer jumps to, and with what weight; uniform by default.",
@@ -101,7 +104,9 @@ def _command_for(name: str, operation: Callable) -> click.Command:
                 options["engine"] = _limited(options["engine"], limit)
             options = {option: value for option, value in options.items() if not (value is None or value == "auto")}
             with show_status(f"running {name}"):  # engines that run in rounds show their own progress
-                result = operation(graph, **arguments_from_options(operation, given, id_reader(kind)), **options)
+                read = partial(read_values, kind=kind)
+                arguments = arguments_from_options(operation, given, id_reader(kind), read)
+                result = operation(graph, **arguments, **options)
             ran = time.perf_counter()
             if output is not None or not as_json:
                 with show_status(f"writing {output}" if output else "reading the first rows"):

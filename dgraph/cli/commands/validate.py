@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import asdict, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,15 +12,15 @@ import click
 from dgraph.cli.command import Command, in_option_words
 from dgraph.cli.graph_argument import GraphArguments, graph_options
 from dgraph.cli.options import FILE, as_json, completion
+from dgraph.cli.results import read_values
 from dgraph.cli.say import say
 from dgraph.cli.signatures import id_reader, options_of
-from dgraph.errors import AnswerError, FileError, InputError, OptionError, WeightError
+from dgraph.errors import AnswerError, InputError, OptionError, WeightError
 from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
     from dgraph.building.validation import Validation
 
-IDS = ("vertex", "predecessor", "component", "label", "mate")  # columns of ids
 BOOLEANS = {"True": "true", "False": "false"}  # from Python to JSON
 
 
@@ -140,7 +138,7 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
     if source_vertex:
         read = id_reader(graph.numbering.id_type.kind)
         options["source"] = [read(vertex) for vertex in source_vertex]
-    frame = _read(result, graph.numbering.id_type.kind)
+    frame = read_values(result, graph.numbering.id_type.kind)
     if "vertex" not in frame:
         raise OptionError(f"{result} has no column 'vertex'; it has {', '.join(map(str, frame))}")
     ids = pd.Index(graph.numbering.ids())
@@ -155,25 +153,3 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
         text = str(error).replace("source= ", "--source-vertex ")
         raise OptionError(f"{text} (--source-vertex, --with)") from error
     return {"result": result, "operation": name, "vertices": len(frame), "right": True}
-
-
-def _read(path: str, kind: str) -> Any:
-    """The values in a file, or on standard input if `path` is "-".
-
-    If ids are strings, their columns are read as text, because "007" and "NA" may be ids.
-    """
-    import pandas as pd
-
-    from dgraph.io.paths import split_suffix
-
-    types = dict.fromkeys(IDS, "str") if kind == "string" else None
-    csv = partial(pd.read_csv, dtype=types, keep_default_na=False, na_values=[""])
-    reading = {".csv": csv, ".parquet": pd.read_parquet, ".arrow": pd.read_feather, ".feather": pd.read_feather}
-    reader = csv if path == "-" else reading.get(split_suffix(path)[1])
-    if reader is None:
-        raise OptionError(f"{path}: unknown suffix for values; use {', '.join(reading)}, or -")
-    try:
-        return reader(sys.stdin.buffer if path == "-" else path)
-    except (OSError, ValueError) as error:
-        problem, remedy = getattr(error, "strerror", None) or error, "`dgraph run ... -o` writes such files"
-        raise FileError(f"cannot read the values: {problem}", path=path, remedy=remedy) from error
