@@ -236,7 +236,7 @@ def _amount(value: float, unit: str) -> str:
 
 def _target(row: dict[str, Any]) -> str:
     if row["target"] is None:
-        return ""
+        return f"≥ {row['floor']:g}, " + ("met" if row["met"] else "**not met**") if row.get("floor") else ""
     if row["met"] is None:
         return f"≤ {row['target']:.3g}"
     low = f"{row['floor']:g} to " if row.get("floor") else "≤ "

@@ -132,6 +132,14 @@ WITHOUT_PROGRAM = (
 )  # take engine and device alone, with fewer choices
 
 
+OWN = {  # their own parameters, which are called like fields of engines
+    "run": {"max_rounds"},
+    "factorize": {"block_size"},
+    "leiden": {"deterministic"},
+    "louvain": {"deterministic"},
+}
+
+
 @pytest.mark.parametrize("name", ["run", "factorize", *dg.OPERATIONS])
 def test_a_function_has_few_keywords_and_names_them_all(name):
     parameters = inspect.signature(getattr(dg, name)).parameters
@@ -141,7 +149,7 @@ def test_a_function_has_few_keywords_and_names_them_all(name):
     assert len(optional) <= 12 + ("previous" in optional)
     by_position = [one.name for one in parameters.values() if one.kind is not one.KEYWORD_ONLY]
     assert set(by_position) - {"graph", "program"} <= {"source", "k"}
-    assert not set(OLD) & set(optional) - {"run": {"max_rounds"}, "factorize": {"block_size"}}.get(name, set())
+    assert not set(OLD) & set(optional) - OWN.get(name, set())
 
 
 @pytest.mark.parametrize("name", [one for one in ("run", *dg.OPERATIONS) if one not in WITHOUT_PROGRAM])
