@@ -51,7 +51,7 @@ def read_array(folder: Path, name: str, entry: Entry) -> np.ndarray:
             array = _mapped(path, entry["bytes"] > SMALL)
     except RoomError:
         raise
-    except (OSError, ValueError, TypeError, OverflowError) as cause:
+    except (OSError, ValueError, TypeError, OverflowError, SyntaxError) as cause:  # NumPy parses some types as Python
         raise StorageError(f"{path}: not a block of a saved graph ({cause}); save the graph again") from cause
     _check(checksum(array), entry, path)
     return array

@@ -38,7 +38,13 @@ FOUND = {
     },
     "file": [b"1" * (1 << 18)],  # a number, or not
     "arrays.npz": [ODD_LETTERS],
-    "block": [b"\0" + b"\x93NUMPY\x01\0v\0{'descr': (" + b" " * 110],
+    "block": [
+        b"\0" + b"\x93NUMPY\x01\0v\0{'descr': (" + b" " * 110,
+        b"\x13"
+        + f"{{'descr': ', 4294967296', 'fortran_order': False, 'shape': (9,), }}{'':61}\n".encode().join(
+            [b"\x93NUMPY\x01\0v\0", bytes(8)]
+        ),
+    ],
 }
 
 
