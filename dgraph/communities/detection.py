@@ -22,6 +22,7 @@ from dgraph.partition.partition import Partition
 from dgraph.phrases.phrases import format_option
 from dgraph.plan import LOCAL
 from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.communities.search import CommunitySearch, Hierarchy, smallest_of
 from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, Ties, row_sums
@@ -205,6 +206,7 @@ def detect(graph: PartitionedGraph, job: Detection, previous: Any = None) -> Com
     whole = recoverable_result(graph, partial(_detected, job=job, previous=earlier), later=again)
     found = _only(whole, COMMUNITY)
     found.every_level = whole
+    found.options = RunOptions(engine=LOCAL, device=CPU, random_seed=job.random_seed)
     return found
 
 

@@ -298,3 +298,9 @@ def test_communities_go_on_from_a_file(run, tmp_path):
     assert (tmp_path / "d.csv").read_text().replace('"', "") == renamed
     done = run("run leiden g.csv --previous nowhere.csv")
     assert (done.exit_code, "nowhere.csv" in done.output.splitlines()[-1]) == (2, True), done.output
+
+
+@pytest.mark.parametrize("name", ["leiden", "louvain"])
+def test_what_one_worker_does_is_not_planned_for_several(run, name):
+    done = run(f"plan {name} calls.csv")
+    assert (done.exit_code, f"{name} runs on one worker" in done.output) == (2, True), done.output

@@ -127,6 +127,11 @@ def test_deterministic_communities_do_not_depend_on_partitions_and_threads(weigh
         assert (found[0] != found[-1]).any(), name
 
 
+def test_the_options_of_a_search_are_told():
+    found = dg.leiden(dg.grid(rows=3, cols=3), random_seed=7)
+    assert repr(found.options) == "engine='local', device='cpu', random_seed=7"
+
+
 def test_the_same_seed_gives_the_same_communities_on_one_thread(monkeypatch):
     monkeypatch.setattr("dgraph.native.team.LOOKS", 1 << 40)
     graph = dg.rmat(scale=10, edge_factor=8, seed=2)

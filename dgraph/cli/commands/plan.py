@@ -54,10 +54,11 @@ def command(
     """
     import dgraph as dg
     from dgraph.cli.forecast import Cluster, forecast
+    from dgraph.estimates.footprints import FOOTPRINTS
 
-    if operation == "factorize":
-        raise OptionError("factorize runs on one worker, and more do not help; time it with `dgraph run`")
-    name = operation_name(operation)
+    name = operation if operation == "factorize" else operation_name(operation)
+    if FOOTPRINTS[name].gathered is not None:
+        raise OptionError(f"{name} runs on one worker, and more do not help; time it with `dgraph run`")
     cluster = Cluster.described(on_workers or 1, **given)
     needed = None if split is None else dg.daemons_for(split, largest=cluster.capacity)
     with edges.graph() as graph:

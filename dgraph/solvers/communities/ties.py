@@ -4,6 +4,7 @@ and the scratch in which a thread adds up weights by community."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd
 from typing import NamedTuple
 
@@ -88,7 +89,7 @@ class Level:
     def vertices(self) -> int:
         return len(self.null.strengths)
 
-    @property
+    @cached_property  # many steps of a level ask
     def entries(self) -> int:
         return sum(one.entries for one in self.ties)
 
