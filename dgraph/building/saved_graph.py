@@ -188,6 +188,12 @@ class SavedGraph:
         }
 
     @cached_property
+    def block_types(self) -> dict[str, str]:
+        """The types of the blocks of these columns."""
+        said = dict(zip(self.content["columns"], self.content["dtypes"], strict=True))
+        return {name: one if isinstance(one := said[name], str) else one["block"] for name in self.numbers}
+
+    @cached_property
     def others(self) -> dict[str, Description]:
         """The edge columns that each partition has in a table, and their descriptions."""
         columns = zip(self.content["columns"], self.content["dtypes"], strict=True)
@@ -202,7 +208,7 @@ class SavedGraph:
                 ids = store.read_table(self.folder, "ids", shared["ids.arrow"])["id"].combine_chunks()
                 tables = [ids if isinstance(ids, pa.Array) else ids.chunk(0)]
             elif "words.npy" in shared:
-                ranks = Ranks.of_bitmap(first, store.read_array(self.folder, "words", shared["words.npy"]))
+                ranks = Ranks.of_bitmap(first, store.read_array(self.folder, "words", shared["words.npy"], [np.uint64]))
             else:
                 ranks = Ranks(first, self.content["num_vertices"])
             numbering = Numbering(IdType(*self.content["id_type"]), ranks, tables)
@@ -216,18 +222,18 @@ class SavedGraph:
             bounds = np.concatenate([[0], np.cumsum(self.content["owned"])]).astype(np.int64)
             high = np.empty(0, bool)
             if "hubs.npy" in shared:
-                high = store.read_array(self.folder, "hubs", shared["hubs.npy"])
+                high = store.read_array(self.folder, "hubs", shared["hubs.npy"], [np.bool_])
             if "order.npy" not in shared:
                 return Placement(policy, bounds, high)
-            numbers = store.read_array(self.folder, "order", shared["order.npy"])
+            numbers = store.read_array(self.folder, "order", shared["order.npy"], store.NUMBERS)
             return Placement.of_numbers(policy, bounds, numbers, high)
 
     def partition(self, part: int, numbering: Numbering, where: Placement) -> Partition:
         owned, size = self.content["owned"], self.content["num_vertices"]
-        blocks, columns = self.content["partitions"][part], list(self.numbers)
+        blocks = self.content["partitions"][part]
         with self.reading():
             ids = where.ids(numbering, part)
-            partition = store.read_partition(self.folder, part, len(owned), owned[part], blocks, columns, ids)
+            partition = store.read_partition(self.folder, part, len(owned), owned[part], blocks, self.block_types, ids)
             store.check_partition(partition, size)
             return partition
 
@@ -298,9 +304,7 @@ class SavedGraph:
 
     def _empty_edges(self) -> pd.DataFrame:
         content, none = self.content, self._no_ids()
-        saved = zip(content["columns"], content["dtypes"], strict=True)
-        blocks = {name: said if isinstance(said, str) else said.get("block") for name, said in saved}
-        numbers = {name: np.empty(0, blocks[name]) for name in self.numbers}
+        numbers = {name: np.empty(0, block) for name, block in self.block_types.items()}
         others = self._table("edges", self.others, content["shared"], 0)
         return pd.DataFrame({content["source"]: none, content["destination"]: none, **self._described(numbers, others)})
 
@@ -323,7 +327,7 @@ class SavedGraph:
         with self.reading():
             for one in self.content.get("results", {}).values():
                 for name, entry in one["blocks"].items():
-                    store.read_array(self.folder, name.removesuffix(".npy"), entry)
+                    store.read_array(self.folder, name.removesuffix(".npy"), entry, None)
         return len(all_blocks(self.content))
 
 

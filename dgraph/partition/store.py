@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import xxhash
+from numpy.typing import DTypeLike
 
 from dgraph.errors import RoomError, StorageError
 from dgraph.native.free_memory import explain_lack_of_memory
@@ -30,6 +31,7 @@ HEADER = re.compile(  # as NumPy writes it for arrays of numbers
     rb"\x93NUMPY\x01\x00..\{'descr': '([^']*)', 'fortran_order': False, 'shape': \(([0-9, ]*)\), \} *\n", re.DOTALL
 )
 Entry = dict[str, Any]  # a block's entry in the manifest: its size in bytes and its checksum
+NUMBERS = np.uint32, np.int64  # the types that numbers of vertices may have
 
 
 def write_array(folder: Path, name: str, array: np.ndarray) -> Entry:
@@ -43,8 +45,12 @@ def write_array(folder: Path, name: str, array: np.ndarray) -> Entry:
     return {"bytes": path.stat().st_size, "checksum": checksum(array)}
 
 
-def read_array(folder: Path, name: str, entry: Entry) -> np.ndarray:
-    """The array of a block, mapped copy-on-write so that kernels see an ordinary array."""
+def read_array(
+    folder: Path, name: str, entry: Entry, types: Sequence[DTypeLike] | None, dimensions: int | None = 1
+) -> np.ndarray:
+    """The array of a block, mapped copy-on-write so that kernels see an ordinary array. Any program could have written
+    the file, and kernels are compiled for certain types: it must have one of `types` and these dimensions, unless that
+    is None."""
     path = _checked_path(folder / f"{name}.npy", entry)
     try:
         with explain_lack_of_memory(path):
@@ -54,6 +60,11 @@ def read_array(folder: Path, name: str, entry: Entry) -> np.ndarray:
     except (OSError, ValueError, TypeError, OverflowError, SyntaxError) as cause:  # NumPy parses some types as Python
         raise StorageError(f"{path}: not a block of a saved graph ({cause}); save the graph again") from cause
     _check(checksum(array), entry, path)
+    if types is not None and array.dtype not in types:
+        wanted = " or ".join(str(np.dtype(one)) for one in types)
+        raise StorageError(f"{path}: has values of type {array.dtype.str} instead of {wanted}; save the graph again")
+    if dimensions is not None and array.ndim != dimensions:
+        raise StorageError(f"{path}: has {array.ndim} dimensions instead of {dimensions}; save the graph again")
     return array
 
 
@@ -165,28 +176,35 @@ def write_partition(folder: Path, partition: Partition, columns: Sequence[str]) 
 
 
 def read_partition(
-    folder: Path, index: int, parts: int, num_owned: int, blocks: dict[str, Entry], columns: list[str], ids: Ids | None
+    folder: Path,
+    index: int,
+    parts: int,
+    num_owned: int,
+    blocks: dict[str, Entry],
+    columns: Mapping[str, str],
+    ids: Ids | None,
 ) -> Partition:
-    """A partition whose arrays are mapped from disk. Each block is checked when it is opened."""
+    """A partition whose arrays are mapped from disk; `columns` has the types of the edge columns. Each block is checked
+    when it is opened."""
 
-    def get(role: str) -> np.ndarray:
+    def get(role: str, *types: DTypeLike, dimensions: int | None = 1) -> np.ndarray:
         name = f"p{index}.{role}"
-        return read_array(folder, name, blocks[f"{name}.npy"])
+        return read_array(folder, name, blocks[f"{name}.npy"], types, dimensions)
 
     def side(order: str) -> Adjacency | None:
         if f"p{index}.{order}.indptr.npy" not in blocks:
             return None
-        values = {name: get(f"{order}.column{k}") for k, name in enumerate(columns)}
-        return Adjacency(get(f"{order}.indptr"), get(f"{order}.neighbours"), values)
+        values = {name: get(f"{order}.column{k}", dtype) for k, (name, dtype) in enumerate(columns.items())}
+        return Adjacency(get(f"{order}.indptr", np.int64), get(f"{order}.neighbours", np.uint32), values)
 
-    peers, masters = get("peers").reshape(-1, 4), get("masters")
+    peers, masters = get("peers", np.int64, dimensions=None).reshape(-1, 4), get("masters", np.uint32)
     ends = np.cumsum(peers[:, 1])
     proxies = Proxies(
-        get("groups"),
+        get("groups", np.int64, dimensions=2),
         {int(q): masters[end - size : end] for (q, size, _, _), end in zip(peers, ends, strict=True)},
         {int(q): (int(broadcast), int(reduce_end)) for q, _, broadcast, reduce_end in peers},
     )
-    return Partition(index, parts, num_owned, get("numbers"), proxies, side("out"), side("incoming"), ids)
+    return Partition(index, parts, num_owned, get("numbers", *NUMBERS), proxies, side("out"), side("incoming"), ids)
 
 
 def check_partition(partition: Partition, vertices: int) -> None:
@@ -195,7 +213,7 @@ def check_partition(partition: Partition, vertices: int) -> None:
     size, owned = partition.num_local, partition.num_owned
     require(owned <= size and _within(partition.numbers, vertices), "numbers beyond the vertices")
     groups, parts = partition.proxies.groups, partition.parts
-    require(groups.dtype == np.int64 and groups.shape == (parts, 4), "groups of proxies")
+    require(groups.shape == (parts, 4), "groups of proxies")
     begins, ends = groups[:, :1], groups[:, 3:]
     require((begins <= groups).all() and (groups <= ends).all() and owned <= begins.min(), "proxies out of order")
     require(ends.max() <= size, "proxies beyond the vertices")
@@ -204,14 +222,12 @@ def check_partition(partition: Partition, vertices: int) -> None:
     for side in (partition.out, partition.incoming):
         if side is not None:
             ends, edges = side.indptr, len(side.neighbours)
-            require(ends.dtype == np.int64 and ends.shape == (size + 1,), "rows of edges")
+            require(ends.shape == (size + 1,), "rows of edges")
             require(ends[0] == 0 and ends[-1] == edges and (ends[1:] >= ends[:-1]).all(), "rows of edges")
-            require(side.neighbours.dtype == np.uint32 and _within(side.neighbours, size), "edges beyond the vertices")
+            require(_within(side.neighbours, size), "edges beyond the vertices")
             require(all(column.shape == (edges,) for column in side.columns.values()), "columns of edges")
 
 
 def _within(numbers: np.ndarray, limit: int) -> bool:
-    """Whether `numbers` is a one-dimensional array of integers in 0..limit."""
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        return False
+    """Whether all `numbers` are in 0..limit."""
     return not numbers.size or (int(numbers.max()) < limit and (numbers.dtype.kind == "u" or int(numbers.min()) >= 0))

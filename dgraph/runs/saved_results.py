@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.building.saved_graph import SavedGraph
@@ -157,14 +158,13 @@ def _read(saved: SavedGraph, number: int, part: int, none: Mapping[str, np.ndarr
     prefix = _prefix(number, part)
     blocks = list(saved.content["results"].values())[number]["blocks"]
 
-    def get(role: str) -> np.ndarray:
-        return store.read_array(saved.folder, f"{prefix}.{role}", blocks[f"{prefix}.{role}.npy"])
+    def get(role: str, types: Sequence[DTypeLike], dimensions: int = 1) -> np.ndarray:
+        return store.read_array(saved.folder, f"{prefix}.{role}", blocks[f"{prefix}.{role}.npy"], types, dimensions)
 
     with saved.reading():
-        numbers, columns = get("numbers"), {name: get(f"column{k}") for k, name in enumerate(none)}
-        require(numbers.ndim == 1 and numbers.dtype.kind in "iu", "numbers of vertices")
+        numbers = get("numbers", store.NUMBERS)
+        columns = {name: get(f"column{k}", [one.dtype], one.ndim) for k, (name, one) in enumerate(none.items())}
         require(not len(numbers) or (numbers.min() >= 0 and numbers.max() < vertices), "numbers beyond the vertices")
         for name, values in columns.items():
-            require(values.dtype == none[name].dtype, f"another type of {name!r}")
             require(values.shape == (len(numbers), *none[name].shape[1:]), f"another shape of {name!r}")
     return WorkerResult({part: VertexValues(numbers, columns)}, set(), [], 0, {})

@@ -1,5 +1,6 @@
 """Inputs that nobody would write raise errors of dgraph's own, and nothing else. `make fuzz` searches for more."""
 
+import io
 import json
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import mutation
 import numpy as np
 import pytest
 import seeds
-from targets import TARGETS, try_one
+from targets import TARGETS, read_block, try_one
 
 from dgraph.building.saved_graph import MANIFEST, SavedGraph
 from dgraph.errors import RunError, StorageError
@@ -59,6 +60,18 @@ def test_mutated_inputs_are_read_or_refused(name):
 @pytest.mark.parametrize(("name", "data"), [(name, data) for name, found in FOUND.items() for data in found])
 def test_inputs_that_once_failed_are_read_or_refused(name, data):
     assert not try_one(name, data)
+
+
+@pytest.mark.parametrize("change", ["int16", ">i8", "float32", "one more dimension"])
+def test_blocks_of_a_type_or_shape_that_kernels_do_not_know_are_refused(change):
+    names = sorted(name for name in seeds.saved_graph() if name.endswith(".npy"))
+    for number, name in enumerate(names):
+        if "peers" in name and change == "one more dimension":
+            continue  # rows of four numbers, however they are written
+        array, forged = np.load(io.BytesIO(seeds.saved_graph()[name])), io.BytesIO()
+        np.save(forged, array[..., None] if change == "one more dimension" else array.astype(change))
+        with pytest.raises(StorageError):
+            read_block(bytes([number]) + forged.getvalue())
 
 
 @pytest.mark.parametrize(
