@@ -32,7 +32,6 @@ def findings(monkeypatch):
 
     monkeypatch.setattr(findings, "LEAST", 0.0)
     monkeypatch.setattr(findings, "LONGEST", 0.0)
-    monkeypatch.setattr(findings, "PATIENCE", 4.0)
     monkeypatch.setattr(findings, "KEEP", 0.2)
     return findings.Findings()
 
@@ -58,13 +57,15 @@ def findings(monkeypatch):
             [("part", "FAILED", "its process ended with -9, during: this"), ("the next", "ok", "done")],
         ),
         (
-            "time.sleep(60)",
+            "time.sleep(600)",
             60,
-            [("part", "FAILED", "its process took more than 4 s, during: this"), ("the next", "ok", "done")],
+            [("part", "FAILED", "its process took more than 12 s, during: this"), ("the next", "ok", "done")],
         ),
     ],
 )
-def test_a_part_fails_dies_or_hangs(how, seconds, rows, findings):
+def test_a_part_fails_dies_or_hangs(how, seconds, rows, findings, monkeypatch):
+    if "sleep" in how:
+        monkeypatch.setattr("findings.PATIENCE", 12.0)  # also for a slow machine to start a process
     findings.run("part", [sys.executable, "-c", PART.replace("HOW", how)], seconds)
     found = [(one.what, one.how, one.said) for one in findings.rows]
     assert found == [("a rate", "missed", "3 of 4"), *rows]
