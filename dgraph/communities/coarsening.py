@@ -104,16 +104,11 @@ def _pairs(
     numbers = np.zeros(0, np.int64) if directed else np.asarray(partition.numbers, np.int64)
     call = partial(merged, ties, NO_TIES, local, members_of(local, len(names)), 1.0, threads, Room(), numbers)
     found = call_team(threads, call)
-    lengths = found.ends - found.begins
-    places = np.repeat(found.ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())  # the gaps left out
-    weights = found.weights[places]
+    sources, destinations, weights = found.listed()
     if whole and weights.max(initial=0) >= LARGEST:
         raise WeightError(
             f"column {weight!r}: the weights between two communities add up to {weights.max():.0f}, "
             'beyond 2**53; give weights as floats, or use weights="count"'
         )
-    ends = {
-        "src": names[np.repeat(np.arange(len(names)), lengths)],
-        "dst": names[found.neighbours[places]],
-    }
+    ends = {"src": names[sources], "dst": names[destinations]}
     return pd.DataFrame({**ends, "weight": weights.astype(np.int64) if whole else weights})

@@ -13,6 +13,7 @@ from dgraph.arguments import AUTO, check_choice, check_flag, check_integer, chec
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.building.weights import check_weights
 from dgraph.communities.labels import PreviousDivision, read_previous
+from dgraph.communities.spread_search import SpreadSearch
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError, RunError, WeightError
 from dgraph.native.free_memory import explain_lack_of_memory
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 COMMUNITY = "community"
 MODULARITY, CPM = OBJECTIVES = ("modularity", "cpm")
 NONE = np.zeros(0)
+LACK = "the communities of a graph", "find them"  # what there may not be enough memory for
+BOTH = "out", "incoming"
 
 
 class CommunityResult(RunResult):
@@ -79,7 +82,8 @@ def _pick(name: str, numbers: np.ndarray, columns: dict[str, np.ndarray]) -> tup
 
 @dataclass(frozen=True)
 class Detection:
-    """A search for communities, with all edges on one worker."""
+    """A search for communities. Called, it is done by one worker with all edges: those of the only partition, or with
+    `deterministic`, of all."""
 
     refines: bool
     vertices: int
@@ -92,7 +96,7 @@ class Detection:
     random_seed: int
     deterministic: bool
 
-    @explain_lack_of_memory("the communities of a graph", "find them")
+    @explain_lack_of_memory(*LACK)
     def __call__(
         self, pieces: Sequence[Partition], threads: int, previous: PreviousDivision | None = None
     ) -> WorkerResult:
@@ -100,8 +104,11 @@ class Detection:
         if self.deterministic:
             level = replace(level, cores=1)
         search = CommunitySearch(self.max_levels, self.tol, np.random.default_rng(self.random_seed))
-        begun = None if previous is None else previous.begun
-        levels, found = search.search(level, begun, refines=self.refines)
+        return self.run(search, level, previous)
+
+    def run(self, search: CommunitySearch, level: Any, previous: PreviousDivision | None) -> WorkerResult:
+        """The communities that a search finds in a level, which stands for the graph."""
+        levels, found = search.search(level, None if previous is None else previous.begun, refines=self.refines)
         columns = {f"level {number}": labels for number, labels in enumerate(levels, 1)}
         final = found.divisions[-1]
         columns[COMMUNITY] = smallest_of(final) if previous is None else previous.names(final)[final]
@@ -109,8 +116,8 @@ class Detection:
             single_call_row(row.pop("vertices"), row.pop("edges"), row.pop("busy"), superstep=number, **row)
             for number, row in enumerate(search.rows, 1)
         ]
-        values = VertexValues(np.arange(self.vertices), columns)
-        return WorkerResult({0: values}, set(), rows, len(rows), {self.objective: self.quality(found, level)})
+        values, totals = VertexValues(np.arange(self.vertices), columns), {self.objective: self.quality(found, level)}
+        return WorkerResult({0: values}, set(), rows, len(rows), totals)
 
     def level(self, pieces: Sequence[Partition], threads: int) -> Level:
         """The whole graph, from all partitions."""
@@ -123,21 +130,24 @@ class Detection:
             out, incoming = (_in_order(one, self.weight, threads) for one in (out, incoming))
         first, second = _ties(out, self.weight), _ties(incoming if self.directed else None, self.weight)
         loops = 1.0 if self.directed else 2.0  # both tables of a directed graph list each loop
-        sums = [row_sums(one, loops, threads) for one in (first, second)]
+        null, weight = self.null_model([row_sums(one, loops, threads) for one in (first, second)])
+        return Level((first, second), loops, null, weight, threads)
+
+    def null_model(self, sums: Sequence[np.ndarray]) -> tuple[NullModel, float]:
+        """What chance expects, and the weight of all edges in both directions, given the weight of each vertex's edges;
+        in a directed graph, of those that leave it and of those that enter it."""
         with np.errstate(over="ignore"):  # refused below
             weight = float(sums[0].sum()) * (2 if self.directed else 1)
         if not np.isfinite(weight):
             raise WeightError(f"column {self.weight!r}: the sum of the weights is beyond 1.8e308; scale them down")
         shares = [one / (weight / (2 if self.directed else 1) or 1.0) for one in sums]
         if self.objective == CPM:
-            null = NullModel(self.resolution * (2 if self.directed else 1), np.ones(self.vertices), NONE)
-        elif self.directed:
-            null = NullModel(self.resolution * weight / 2, shares[0], shares[1])
-        else:
-            null = NullModel(self.resolution * weight, shares[0], NONE)
-        return Level((first, second), loops, null, weight, threads)
+            return NullModel(self.resolution * (2 if self.directed else 1), np.ones(self.vertices), NONE), weight
+        if self.directed:
+            return NullModel(self.resolution * weight / 2, shares[0], shares[1]), weight
+        return NullModel(self.resolution * weight, shares[0], NONE), weight
 
-    def quality(self, found: Hierarchy, level: Level) -> float:
+    def quality(self, found: Hierarchy, level: Any) -> float:
         if self.objective == MODULARITY:
             return found.quality / level.weight if level.weight else 0.0
         pairs = 1.0 if self.directed else 0.5
@@ -219,15 +229,28 @@ def _found_once(graph: PartitionedGraph, job: Detection, previous: PreviousDivis
 
 
 def _detected(graph: PartitionedGraph, job: Detection, previous: PreviousDivision | None) -> RunResult:
-    workers = graph.workers
-    orders = ("out", "incoming") if job.directed and graph.num_parts == 1 else ("out",)
-    held = graph.partitioned(orders, () if job.weight is None else (job.weight,)).held
-    if workers.client is None:
-        results: list[Any] = [call_interruptibly(partial(job, held, workers.threads, previous))]
-        summaries = results
+    workers, columns = graph.workers, () if job.weight is None else (job.weight,)
+    if graph.num_parts > 1 and not job.deterministic:
+        found = _found_by_all(graph, job, columns, previous)
+        results, summaries = workers.send([found]), [found.without_values()]
     else:
-        (sent,) = workers.send([previous])
-        results = workers.wait(workers.each(job, [(held, workers.threads, sent)]))
-        summaries = workers.bring(workers.each(WorkerResult.without_values, [(one,) for one in results]))
+        held = graph.partitioned(BOTH if job.directed and graph.num_parts == 1 else ("out",), columns).held
+        if workers.client is None:
+            results = summaries = [call_interruptibly(partial(job, held, workers.threads, previous))]
+        else:
+            (sent,) = workers.send([previous])
+            results = workers.wait(workers.each(job, [(held, workers.threads, sent)]))
+            summaries = workers.bring(workers.each(WorkerResult.without_values, [(one,) for one in results]))
     names = list(summaries[0].parts[0].columns)
     return CommunityResult(graph, results, names, {"engine": LOCAL, "device": CPU}, summaries=summaries)
+
+
+@explain_lack_of_memory(*LACK)
+def _found_by_all(
+    graph: PartitionedGraph, job: Detection, columns: Sequence[str], previous: PreviousDivision | None
+) -> WorkerResult:
+    """The communities that all workers find together, each with the edges of a range of the vertices."""
+    held, bounds = graph.partitioned(("out",), columns).held, graph.placement.bounds
+    search = SpreadSearch.on(graph.workers, job.max_levels, job.tol, job.random_seed)
+    level = search.first_level(held, job.weight, job.directed, bounds, job.null_model)
+    return job.run(search, level, previous)

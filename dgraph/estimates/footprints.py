@@ -36,6 +36,7 @@ class Footprint:
     simple: bool = False  # whether, with several partitions, it builds a graph without repeated edges
     both_ends: bool = False  # whether, with several partitions, these hold each directed edge at both ends
     gathered: MemoryNeed | None = None  # with several, extra on the worker that gathers, for all vertices and edges
+    planned: bool = True  # whether its time on several workers can be told from its rounds
 
 
 def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:
@@ -70,10 +71,10 @@ FOOTPRINTS: dict[str, Footprint] = {
         MemoryNeed(BOTH, 52, 10), MemoryNeed(("out",), 0, 6.5, 5, everywhere=28), message_bytes=0, passed_bytes=4
     ),
     "leiden": Footprint(
-        MemoryNeed(BOTH, 150, 22, 21), message_bytes=0, passed_bytes=8, gathered=MemoryNeed((), 175, 51)
+        MemoryNeed(BOTH, 150, 22, 21), MemoryNeed(("out",), 0, 33, 33, everywhere=90), message_bytes=0, planned=False
     ),
     "louvain": Footprint(
-        MemoryNeed(BOTH, 120, 11, 11), message_bytes=0, passed_bytes=8, gathered=MemoryNeed((), 150, 28)
+        MemoryNeed(BOTH, 120, 11, 11), MemoryNeed(("out",), 0, 25, 25, everywhere=85), message_bytes=0, planned=False
     ),
     "matching": Footprint(MemoryNeed(("out",), 26), MemoryNeed(("out",), 97, 1, 23.5), both_ends=True),
     "pagerank": Footprint(MemoryNeed(("incoming",), 48, 3.7), MemoryNeed(("incoming",), 68), gathers=True),

@@ -54,9 +54,10 @@ def leiden(
         is used once.
     deterministic : bool, default False
         Find the same communities for the same seed on any number of threads, partitions and workers. The search then
-        uses one thread. Otherwise, two runs may find different communities of about the same quality.
+        uses one thread of one worker, which gathers all edges. Otherwise, two runs may find different communities of
+        about the same quality.
     engine : {"auto", "local"}, default "auto"
-        All edges are gathered on one worker.
+        No other engine applies.
     device : {"auto", "cpu"}, default "auto"
         The kernels run only on the CPU.
 

@@ -15,7 +15,7 @@ from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, atomic_add, barrier, kernel, stopped, team
 from dgraph.solvers.communities.ties import NEXT, READ, Level, NullModel, VisitingOrder, WeightTable, add_ties
 
-MOVED, FREE = 8, 16  # positions in `tally`: the number of moves of a pass, and of the next one; the next unused label
+MOVED, FREE, LIMIT = 8, 16, 32  # in `tally`: moves of a pass, and of the next one; the next unused label, and their end
 RELATIVE = 1e-10  # a move has to gain this share of what staying is worth, or rounding could go on for ever
 
 
@@ -27,20 +27,49 @@ class Communities(NamedTuple):
     totals_into: np.ndarray
 
 
+class Spare(NamedTuple):
+    """Labels that no community has."""
+
+    first: int
+    end: int
+
+    @classmethod
+    def beside(cls, labels: np.ndarray) -> Spare:
+        return cls(int(labels.max()) + 1 if len(labels) else 0, len(labels))
+
+
+class Passes(NamedTuple):
+    """What passes over the vertices have done."""
+
+    passes: int
+    read: int  # edges
+    gain: float  # of the last pass
+    spare: Spare
+
+
 def move_vertices(
-    level: Level, labels: np.ndarray, order: VisitingOrder, tolerance: float, most: int
-) -> tuple[int, int]:
+    level: Level,
+    labels: np.ndarray,
+    order: VisitingOrder,
+    tolerance: float,
+    most: int,
+    pending: np.ndarray | None = None,
+    spare: Spare | None = None,
+) -> Passes:
     """Move the vertices of a level in place, in at most `most` passes, until a pass gains no more than `tolerance`
-    (a share of the weight of all edges). Returns the number of passes and of edges read."""
-    communities = sums_of(level.null, labels)
-    pending, tally, gains = np.ones(level.vertices, np.bool_), np.zeros(64, np.int64), np.zeros(16)
-    tally[FREE] = int(labels.max()) + 1 if len(labels) else 0
+    (a share of the weight of all edges). Only those that are `pending` have a turn, by default all; afterwards, those
+    that have to try again are."""
+    pending = np.ones(level.vertices, np.bool_) if pending is None else pending
+    communities, (first, end) = sums_of(level.null, labels), spare or Spare.beside(labels)
+    tally, gains = np.zeros(64, np.int64), np.zeros(16)
+    tally[FREE], tally[LIMIT] = first, end
     how = most, tolerance * level.weight
     scratch = level.tables()
     passes = team(
         _move, level.threads, *level.ties, level.null, communities, pending, *scratch, order, how, tally, gains
     )
-    return passes, int(tally[READ])
+    gain = float(gains[8 * ((passes - 1) % 2)]) if passes else 0.0
+    return Passes(passes, int(tally[READ]), gain, Spare(min(int(tally[FREE]), end), end))
 
 
 def sums_of(null: NullModel, labels: np.ndarray) -> Communities:
@@ -97,7 +126,7 @@ def _move_grain(begin, end, first, second, null, communities, pending, table, ta
     """Try the pending vertices of a grain. Returns the number of moves, what they gained, and the edges read."""
     moved, gain, read = uint64(0), 0.0, uint64(0)
     for u in range(begin, end):
-        if pending[u]:
+        if pending[u] and has_ties(u, first, second):  # others may be those of another worker
             pending[u] = False
             count = add_ties(u, first, communities.labels, table, uint64(0))
             read += uint64(first.ends[u] - first.begins[u])
@@ -126,9 +155,9 @@ def _move_one(u, count, first, second, null, communities, pending, table, tally)
             if found > most or (found == most and label < best):
                 best, most = label, found
         table.sums[label] = 0.0
-    if most < 0.0 and tally[FREE] < labels.size:  # better alone
+    if most < 0.0 and tally[FREE] < tally[LIMIT]:  # better alone
         free = atomic_add(tally, FREE, 1)
-        if free < labels.size:
+        if free < tally[LIMIT]:
             best, most = uint64(free), 0.0
     if best == own:
         return 0.0
@@ -142,6 +171,11 @@ def _move_one(u, count, first, second, null, communities, pending, table, tally)
     if second.begins.size:
         _wake(u, best, second, labels, pending)
     return most - stay
+
+
+@inlined
+def has_ties(u, first, second):
+    return first.ends[u] > first.begins[u] or (second.begins.size > 0 and second.ends[u] > second.begins[u])
 
 
 @inlined

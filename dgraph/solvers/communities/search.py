@@ -15,7 +15,7 @@ import numpy as np
 from dgraph.solvers.communities.aggregation import Members, Room, members_of, merged
 from dgraph.solvers.communities.moves import move_vertices
 from dgraph.solvers.communities.refinement import refine
-from dgraph.solvers.communities.ties import NO_TIES, Level, VisitingOrder, connected, inside
+from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, VisitingOrder, connected, inside
 
 NO_NUMBERS = np.zeros(0, np.int64)
 MOST_PASSES = 100  # of moves on one level
@@ -55,13 +55,12 @@ class CommunitySearch:
     rows: list[dict[str, Any]] = field(default_factory=list)
     rooms: tuple[Room, Room] = field(default_factory=lambda: (Room(), Room()))  # one level is made of the other
 
-    def search(self, level: Level, labels: np.ndarray | None, *, refines: bool) -> tuple[list[np.ndarray], Hierarchy]:
+    def search(self, level: Any, labels: np.ndarray | None, *, refines: bool) -> tuple[list[np.ndarray], Hierarchy]:
         """The communities of all levels but the last, and the last iteration. Without `labels` to go on from, the first
         iteration does not refine, which is faster. The next ones, which refine if asked to, go on from what it found,
         until they gain little."""
         if labels is not None:  # a vertex without edges is alone
-            untied = sum(one.ends - one.begins for one in level.ties if len(one.begins)) == 0
-            own = np.where(untied, level.vertices + np.arange(level.vertices), labels)
+            own = np.where(level.untied, level.vertices + np.arange(level.vertices), labels)
             labels = np.unique(own, return_inverse=True)[1].astype(np.uint32)
         found = self.climb(level, labels, refines=refines and labels is not None)
         levels = found.divisions[:-1]
@@ -74,49 +73,73 @@ class CommunitySearch:
                 break
         return levels, found
 
-    def climb(self, level: Level, labels: np.ndarray | None, *, refines: bool, depth: int = 1) -> Hierarchy:
+    def climb(self, level: Any, labels: np.ndarray | None, *, refines: bool, depth: int = 1) -> Hierarchy:
         """One iteration, from the vertices of a level to the coarsest. It begins with `labels`, which are numbered
         without gaps, or with each vertex alone."""
         begun = time.perf_counter()
         labels = np.arange(level.vertices, dtype=np.uint32) if labels is None else labels.copy()
-        passes, read = move_vertices(level, labels, self.order(level), self.tol, MOST_PASSES)
+        passes, read = self.move(level, labels)
         labels, count = numbered(labels)
-        is_last = count == level.vertices or depth == self.max_levels
+        is_last = self.is_last(level, count, depth)
         parts, parts_count = labels, count
         if refines and not is_last:
-            parts, more = refine(level, labels, self.order(level))
+            parts, more = self.refine(level, labels)
             parts, parts_count = numbered(parts)
-            read, is_last = read + more, parts_count == level.vertices
+            read, is_last = read + more, self.is_last(level, parts_count, depth)
         busy = time.perf_counter() - begun
         self.rows.append({"vertices": level.vertices, "passes": passes, "edges": read, "busy": busy})
         if is_last:
-            ends = numbered(connected(level, labels))[0] if refines else labels
-            return Hierarchy([], ends, quality(level, ends))
+            ends = numbered(self.connected(level, labels))[0] if refines else labels
+            return Hierarchy([], ends, self.inside(level, ends) - of_chance(level.null, ends))
         members = members_of(parts, parts_count)
-        coarse = coarser(level, parts, members, self.rooms[depth % 2])
+        coarse = self.coarser(level, parts, members, depth)
         of_parts = labels[members.order[members.starts[:-1]]] if refines else None
         found = self.climb(coarse, of_parts, refines=refines, depth=depth + 1)
         return Hierarchy([parts, *found.numbers], found.ends, found.quality)
+
+    # -- the steps, for a level of which one worker has all edges ------------------------------------------------------
+
+    def is_last(self, level: Any, count: int, depth: int) -> bool:
+        """Whether a level that is left with so many communities is the last one."""
+        return bool(count == level.vertices or depth == self.max_levels)
+
+    def move(self, level: Any, labels: np.ndarray) -> tuple[int, int]:
+        """Move vertices, changing `labels`. Returns the number of passes and of edges read."""
+        done = move_vertices(level, labels, self.order(level), self.tol, MOST_PASSES)
+        return done.passes, done.read
+
+    def refine(self, level: Any, labels: np.ndarray) -> tuple[np.ndarray, int]:
+        """The part of each vertex, named by a vertex of it, and the number of edges read."""
+        return refine(level, labels, self.order(level))
+
+    def connected(self, level: Any, labels: np.ndarray) -> np.ndarray:
+        return connected(level, labels)
+
+    def inside(self, level: Any, labels: np.ndarray) -> float:
+        return inside(level, labels)
+
+    def coarser(self, level: Any, numbers: np.ndarray, members: Members, depth: int) -> Any:
+        """The graph whose vertices are these communities."""
+        (first, second), room = level.ties, self.rooms[depth % 2]
+        ties = merged(first, second, numbers, members, level.loops, level.cores, room, NO_NUMBERS)
+        null = coarser_null(level.null, numbers, len(members.starts) - 1)
+        return replace(level, ties=(ties, NO_TIES), loops=1.0, null=null)
 
     def order(self, level: Level) -> VisitingOrder:
         return VisitingOrder.drawn(level.vertices, self.draw)
 
 
-def coarser(level: Level, numbers: np.ndarray, members: Members, room: Room) -> Level:
-    """The graph whose vertices are these communities."""
-    count, null = len(members.starts) - 1, level.null
-    ties = merged(*level.ties, numbers, members, level.loops, level.cores, room, NO_NUMBERS)
-    strengths = np.bincount(numbers, null.strengths, count)
+def coarser_null(null: NullModel, numbers: np.ndarray, count: int) -> NullModel:
+    """What chance expects of the edges of these communities."""
     into = np.bincount(numbers, null.into, count) if len(null.into) else null.into
-    return replace(level, ties=(ties, NO_TIES), loops=1.0, null=null._replace(strengths=strengths, into=into))
+    return null._replace(strengths=np.bincount(numbers, null.strengths, count), into=into)
 
 
-def quality(level: Level, labels: np.ndarray) -> float:
-    """The weight inside communities minus that of chance, in both directions."""
-    null = level.null
+def of_chance(null: NullModel, labels: np.ndarray) -> float:
+    """The weight that chance would give to the edges inside communities, in both directions."""
     totals = np.bincount(labels, null.strengths)
     into = np.bincount(labels, null.into) if len(null.into) else totals / 2
-    return float(inside(level, labels) - 2 * null.factor * (totals * into).sum())
+    return float(2 * null.factor * (totals * into).sum())
 
 
 def numbered(labels: np.ndarray) -> tuple[np.ndarray, int]:

@@ -38,6 +38,13 @@ class Ties(NamedTuple):
         """The number of edges."""
         return int((self.ends - self.begins).sum())
 
+    def listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Both ends and the weight of each edge."""
+        lengths = self.ends - self.begins
+        places = np.repeat(self.ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())  # the gaps left out
+        rows = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
+        return rows, self.neighbours[places], self.weights[places] if len(self.weights) else self.weights
+
 
 class NullModel(NamedTuple):
     """The weight that chance would give to the edges between a vertex and a community: `factor` times the product of
@@ -92,6 +99,11 @@ class Level:
     @cached_property  # many steps of a level ask
     def entries(self) -> int:
         return sum(one.entries for one in self.ties)
+
+    @property
+    def untied(self) -> np.ndarray:
+        """Whether a vertex has no edges."""
+        return np.asarray(sum(one.ends - one.begins for one in self.ties if len(one.begins)) == 0)
 
     @property
     def threads(self) -> int:

@@ -1,0 +1,277 @@
+"""The search for communities by several workers, each with the edges of a range of the vertices.
+
+The edges stay on the workers. This process has what each vertex has: its label, and the weight of its edges. Once the
+graph of communities fits one worker, that worker does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dgraph.cluster.workers import Workers
+from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.partition.partition import Partition
+from dgraph.solvers.communities.aggregation import Members
+from dgraph.solvers.communities.quality import roots
+from dgraph.solvers.communities.search import CommunitySearch, Hierarchy, coarser_null
+from dgraph.solvers.communities.shares import Moves, Share, Turn
+from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, Ties, inside, row_sums
+
+MOST_TURNS = 100  # of one level
+LEAST_OF_TOTAL = 0.1  # turns go on while two of them gain this share of all; the next level does the rest faster
+GATHERED_BYTES = 60  # that an edge of a gathered level takes
+GATHERED_SHARE = 4  # a gathered level may take 1 / GATHERED_SHARE of a worker's memory
+WEIGHTS = "weights"
+
+NullModelOf = Callable[[Sequence[np.ndarray]], tuple[NullModel, float]]  # of the weight of each vertex's edges
+
+
+@dataclass(frozen=True)
+class SpreadLevel:
+    """A level whose edges are divided among workers."""
+
+    shares: Sequence[Any]  # held
+    homes: Sequence[str | None]
+    null: NullModel
+    weight: float
+    untied: np.ndarray
+    edges: int
+
+    @property
+    def vertices(self) -> int:
+        return len(self.null.strengths)
+
+
+@dataclass(frozen=True)
+class GatheredLevel:
+    """A level whose edges one worker will gather."""
+
+    edges: Sequence[Any]  # held, as listed edges
+    null: NullModel
+    weight: float
+
+
+class RowFacts(NamedTuple):
+    """What this process needs to know of the vertices of a share."""
+
+    sums: np.ndarray  # the weight of the edges
+    counts: np.ndarray  # their number
+
+
+@dataclass
+class SpreadSearch(CommunitySearch):
+    """A search whose steps run on the workers."""
+
+    workers: Workers = field(default_factory=Workers)
+    most_edges: int = 0  # of a level that one worker gathers
+
+    @classmethod
+    def on(cls, workers: Workers, max_levels: int, tol: float, random_seed: int) -> SpreadSearch:
+        most = (workers.memory or 1 << 62) // (GATHERED_SHARE * GATHERED_BYTES)
+        return cls(max_levels, tol, np.random.default_rng(random_seed), workers=workers, most_edges=most)
+
+    def first_level(
+        self, partitions: Sequence[Any], weight: str | None, directed: bool, bounds: np.ndarray, null_of: NullModelOf
+    ) -> SpreadLevel:
+        """The level of the graph itself, from its partitions."""
+        workers, loops = self.workers, 1.0 if directed else 2.0
+        homes: Sequence[str | None] = workers.where(partitions) or [None] * len(partitions)
+        ties = [
+            self._ties(workers.each(_cut, [(one, weight, bounds, reverse) for one in partitions], homes), bounds, homes)
+            for reverse in ([False, True] if directed else [False])
+        ]
+        ranges = list(pairwise(bounds.tolist()))
+        found = [
+            workers.bring(
+                workers.each(_facts, [(one, loops, *of) for one, of in zip(table, ranges, strict=True)], homes)
+            )
+            for table in ties
+        ]
+        null, total = null_of([np.concatenate([one.sums for one in table]) for table in found])
+        counts = np.sum([np.concatenate([one.counts for one in table]) for table in found], axis=0)
+        return self._level(ties, bounds, homes, null, loops, total, counts == 0, int(counts.sum()))
+
+    def _ties(self, cuts: Sequence[Any], bounds: np.ndarray, homes: Sequence[str | None]) -> list[Any]:
+        """The rows of each share, from held slices, each cut by share."""
+        workers, last, threads = self.workers, int(bounds[-1]), self.workers.threads_each(len(homes))
+        slices = [[workers.item(one, place) for one in cuts] for place in range(len(homes))]
+        return workers.wait(workers.each(_rows, [(some, last, threads) for some in slices], homes))
+
+    def _level(
+        self,
+        ties: Sequence[Sequence[Any]],
+        bounds: np.ndarray,
+        homes: Sequence[str | None],
+        null: NullModel,
+        loops: float,
+        weight: float,
+        untied: np.ndarray,
+        edges: int,
+    ) -> SpreadLevel:
+        workers = self.workers
+        (sent,) = workers.send([null])
+        how = loops, sent, weight, workers.threads_each(len(homes))
+        seconds = ties[1] if len(ties) > 1 else [NO_TIES] * len(homes)
+        all_ties = zip(ties[0], seconds, pairwise(bounds.tolist()), strict=True)
+        shares = workers.each(_share, [(first, second, *how, *of) for first, second, of in all_ties], homes)
+        return SpreadLevel(workers.wait(shares), homes, null, weight, untied, edges)
+
+    # -- the steps -----------------------------------------------------------------------------------------------------
+
+    def climb(self, level: Any, labels: np.ndarray | None, *, refines: bool, depth: int = 1) -> Hierarchy:
+        if isinstance(level, SpreadLevel):
+            return super().climb(level, labels, refines=refines, depth=depth)
+        alone = CommunitySearch(self.max_levels, self.tol, np.random.default_rng(self.seed()))
+        workers = self.workers
+        sent = workers.send([alone, level.null, labels])
+        call = workers.call(_climb, list(level.edges), *sent, level.weight, workers.threads, refines, depth)
+        ((found, rows),) = workers.get([call])
+        self.rows += rows
+        return found
+
+    def is_last(self, level: SpreadLevel, count: int, depth: int) -> bool:
+        """Where workers have joined nothing, one of them may."""
+        return super().is_last(level, count, depth) and (depth == self.max_levels or level.edges > self.most_edges)
+
+    def move(self, level: SpreadLevel, labels: np.ndarray) -> tuple[int, int]:
+        workers, places, number, read = self.workers, range(len(level.shares)), 0, 0
+        (sent,) = workers.send([labels])
+        shares = [*zip(places, level.shares, level.homes, strict=True)]
+        turns = workers.each(
+            Share.begin, [(share, sent, place, len(places)) for place, share, _ in shares], level.homes
+        )
+        moves = workers.each(_moves, [(one,) for one in turns], level.homes)
+        total, before = 0.0, np.inf
+        while number < MOST_TURNS:
+            number += 1
+            tasks = [
+                workers.call(Share.turn, share, turns[place], _others(moves, place), self.seed(), on=home)
+                for place, share, home in shares
+            ]
+            tasks += [
+                workers.call(what, tasks[place], on=home)
+                for what in (_moves, Turn.summary)
+                for place, _, home in shares
+            ]
+            held = workers.hold(tasks)
+            turns, moves, summaries = (held[part * len(places) :][: len(places)] for part in range(3))
+            gain, more = map(sum, zip(*workers.bring(summaries), strict=True))
+            read, total = read + more, total + gain
+            if before + gain <= max(2 * self.tol * level.weight, LEAST_OF_TOTAL * total):
+                break
+            before = gain
+        (labels[:],) = workers.get([workers.call(Turn.final_labels, turns[0], _others(moves, 0))])
+        return number, read
+
+    def refine(self, level: SpreadLevel, labels: np.ndarray) -> tuple[np.ndarray, int]:
+        found = self._of_shares(Share.refined, level, labels, [(self.seed(),) for _ in level.shares])
+        return roots(level.vertices, [tree for tree, _ in found]), sum(read for _, read in found)
+
+    def connected(self, level: SpreadLevel, labels: np.ndarray) -> np.ndarray:
+        return roots(level.vertices, self._of_shares(Share.connected, level, labels))
+
+    def inside(self, level: SpreadLevel, labels: np.ndarray) -> float:
+        return float(sum(self._of_shares(_inside, level, labels)))
+
+    def coarser(self, level: SpreadLevel, numbers: np.ndarray, members: Members, depth: int) -> Any:
+        workers, count = self.workers, len(members.starts) - 1
+        null = coarser_null(level.null, numbers, count)
+        (sent,) = workers.send([numbers])
+        edges = workers.each(Share.coarser, [(share, sent, count) for share in level.shares], level.homes)
+        size = sum(workers.get([workers.call(_size, one) for one in edges]))
+        if size <= self.most_edges:
+            return GatheredLevel(edges, null, level.weight)
+        bounds = np.linspace(0, count, len(level.shares) + 1).astype(np.int64)
+        cuts = workers.each(_cut_listed, [(one, bounds) for one in edges], level.homes)
+        del edges
+        ties = self._ties(cuts, bounds, level.homes)
+        return self._level([ties], bounds, level.homes, null, 1.0, level.weight, np.zeros(count, np.bool_), size)
+
+    def _of_shares(
+        self, function: Any, level: SpreadLevel, labels: np.ndarray, more: Sequence[tuple] | None = None
+    ) -> list[Any]:
+        (sent,) = self.workers.send([labels])
+        arguments = zip(level.shares, more or [()] * len(level.shares), strict=True)
+        return self.workers.bring(
+            self.workers.each(function, [(share, sent, *rest) for share, rest in arguments], level.homes)
+        )
+
+    def seed(self) -> int:
+        return int(self.draw.integers(1 << 62))
+
+
+def _others(moves: Sequence[Any], place: int) -> list[Any]:
+    return [*moves[:place], *moves[place + 1 :]]
+
+
+# -- tasks -------------------------------------------------------------------------------------------------------------
+
+
+def _cut(partition: Partition, weight: str | None, bounds: np.ndarray, reverse: bool) -> list[EdgeSlice]:
+    """The edges of a partition by number, cut by the range of their first ends; of their second ends, if `reverse`."""
+    rows, numbers = partition.out, np.asarray(partition.numbers, np.uint32)
+    assert rows is not None, "the caller asks for this order"
+    ends = numbers[rows.rows()], numbers[rows.neighbours]
+    weights = np.zeros(0) if weight is None else rows.columns[weight].astype(np.float64, copy=False)
+    return _cut_listed((*(ends[::-1] if reverse else ends), weights), bounds)
+
+
+def _cut_listed(listed: tuple[np.ndarray, np.ndarray, np.ndarray], bounds: np.ndarray) -> list[EdgeSlice]:
+    """Edges cut by the range of their first ends."""
+    keys, others, weights = listed
+    columns = {WEIGHTS: weights} if len(weights) else {}
+    found = []
+    for low, high in pairwise(bounds.tolist()):
+        within = (keys >= low) & (keys < high)
+        chosen = slice(None) if within.all() else within
+        found.append(EdgeSlice(keys[chosen], others[chosen], {k: column[chosen] for k, column in columns.items()}))
+    return found
+
+
+def _rows(slices: list[EdgeSlice], vertices: int, threads: int) -> Ties:
+    weighted = any(one.columns for one in slices)
+    rows = build([one for one in slices if one.columns or not weighted], vertices, workers=threads)  # others are empty
+    return Ties.of(rows.indptr, rows.neighbours, rows.columns[WEIGHTS] if weighted else np.zeros(0))
+
+
+def _facts(ties: Ties, loops: float, low: int, high: int) -> RowFacts:
+    return RowFacts(row_sums(ties, loops, 1)[low:high], (ties.ends - ties.begins)[low:high])
+
+
+def _share(
+    first: Ties, second: Ties, loops: float, null: NullModel, weight: float, threads: int, low: int, high: int
+) -> Share:
+    return Share(Level((first, second), loops, null, weight, threads), low, high)
+
+
+def _moves(turn: Turn) -> Moves:
+    return turn.moves
+
+
+def _inside(share: Share, labels: np.ndarray) -> float:
+    return inside(share.level, labels)
+
+
+def _size(listed: tuple[np.ndarray, ...]) -> int:
+    return len(listed[0])
+
+
+def _climb(
+    edges: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
+    search: CommunitySearch,
+    null: NullModel,
+    labels: np.ndarray | None,
+    weight: float,
+    threads: int,
+    refines: bool,
+    depth: int,
+) -> tuple[Hierarchy, list[dict[str, Any]]]:
+    """The rest of an iteration, by the worker that runs this task."""
+    ties = _rows([EdgeSlice(one[0], one[1], {WEIGHTS: one[2]}) for one in edges], len(null.strengths), threads)
+    level = Level((ties, NO_TIES), 1.0, null, weight, threads)
+    return search.climb(level, labels, refines=refines, depth=depth), search.rows
