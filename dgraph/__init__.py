@@ -36,9 +36,10 @@ _NAMES = {
     "dgraph.ops.cdlp": "cdlp",
     "dgraph.ops.matching": "matching",
     "dgraph.ops.factorize": "factorize",
-    # communities: how good a division is, and the graph of communities
+    # communities: how good a division is, and the graph of communities; dense subgraphs
     "dgraph.communities.quality": "modularity partition_quality",
     "dgraph.communities.coarsening": "coarsen",
+    "dgraph.communities.trusses": "k_truss truss_number",
     # your own programs: their parts, their generated kernels, and how to run them
     "dgraph.programs.program": "VertexProgram State Delta Message Parameter EdgeColumn VertexColumn "
     "Global Result Phase vertex",
@@ -67,6 +68,8 @@ if TYPE_CHECKING:  # type checkers consider only `name as name` public
     from dgraph.cluster.calibration import capacities as capacities
     from dgraph.communities.coarsening import coarsen as coarsen
     from dgraph.communities.quality import modularity as modularity, partition_quality as partition_quality
+    from dgraph.communities.trusses import k_truss as k_truss
+    from dgraph.communities.trusses import truss_number as truss_number
     from dgraph.runs.explanations import explain as explain
     from dgraph.graph import Graph as Graph
     from dgraph.io.format_options import Parquet as Parquet, Text as Text

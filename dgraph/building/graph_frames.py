@@ -40,12 +40,12 @@ def edges(graph: PartitionedGraph) -> dd.DataFrame:
     The rows come from the user's frame, since each edge has the number of its row. Merged repeats have the row of the
     first, with merged values. An undirected edge is on the partition where the policy places its listed direction.
     """
-    return _frame(graph.workers, *edge_tables(graph))
+    return lazy_frame(graph.workers, *edge_tables(graph))
 
 
 def vertices(graph: PartitionedGraph) -> dd.DataFrame:
     """Partition p of the frame lists the vertices that partition p owns, with the user's attributes."""
-    return _frame(graph.workers, *vertex_tables(graph))
+    return lazy_frame(graph.workers, *vertex_tables(graph))
 
 
 def edge_tables(graph: PartitionedGraph) -> Tables:
@@ -191,7 +191,7 @@ def empty(frame: Any) -> pd.DataFrame:
     return to_pandas(frame.slice(0, 0) if hasattr(frame, "slice") else frame).iloc[:0]
 
 
-def _frame(workers: Workers, tasks: Sequence[Any], meta: pd.DataFrame) -> dd.DataFrame:
+def lazy_frame(workers: Workers, tasks: Sequence[Any], meta: pd.DataFrame) -> dd.DataFrame:
     """Tasks as a lazy frame. Dask would turn columns of Python objects, such as UUIDs, into strings when it makes the
     frame, so these are declared as floats first and corrected in a second step."""
     import dask.dataframe as dd
@@ -210,7 +210,7 @@ def result_frame(
     """Tasks that make tables, as a lazy Dask frame; or as a dask-cudf frame (experimental), on workers with cuDF and a
     GPU."""
     if not as_cudf:
-        return _frame(workers, [workers.call(_as_text, one, ids) for one in tables], _as_text(meta, ids))
+        return lazy_frame(workers, [workers.call(_as_text, one, ids) for one in tables], _as_text(meta, ids))
     fitting = workers.capabilities.that_have("a result as a cuDF frame", CUDF_PACKAGES, f"{INSTALL}; or use compute()")
     import dask_cudf
 

@@ -1,1 +1,1 @@
-"""Divisions of the vertices into communities: finding them, reading labels, their quality, the graph of communities."""
+"""Communities: finding them, reading labels, how good they are, the graph of communities; and trusses."""

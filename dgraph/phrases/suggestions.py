@@ -59,7 +59,6 @@ ABSENT = (
     ("radius", "radius", _FROM_ONE),
     ("all_pairs_shortest_path_length", "all_pairs_shortest_path apsp floyd_warshall johnson", _FROM_ONE),
     ("astar_path(@, source, target)", "astar a_star astar_path", "sssp also returns predecessors"),
-    ("k_truss(@, k)", "k_truss ktruss truss_number", "k_core keeps at least as many vertices"),
     ("minimum_spanning_tree", "minimum_spanning_tree minimum_spanning_edges spanning_forest spanning_tree mst", ""),
     ("bridges", "bridges", ""),
     ("articulation_points", "articulation_points cut_vertices", ""),
