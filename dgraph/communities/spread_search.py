@@ -23,6 +23,7 @@ from dgraph.solvers.communities.shares import Moves, Share, Turn
 from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, Ties, inside, row_sums
 
 MOST_TURNS = 100  # of one level
+TURNS = 2  # between two looks at what they gain: in the second, those move that wait in the first
 LEAST_OF_TOTAL = 0.1  # turns go on while two of them gain this share of all; the next level does the rest faster
 GATHERED_BYTES = 60  # that an edge of a gathered level takes
 GATHERED_SHARE = 4  # a gathered level may take 1 / GATHERED_SHARE of a worker's memory
@@ -100,7 +101,7 @@ class SpreadSearch(CommunitySearch):
         """The rows of each share, from held slices, each cut by share."""
         workers, last, threads = self.workers, int(bounds[-1]), self.workers.threads_each(len(homes))
         slices = [[workers.item(one, place) for one in cuts] for place in range(len(homes))]
-        return workers.wait(workers.each(_rows, [(some, last, threads) for some in slices], homes))
+        return workers.each(_rows, [(some, last, threads) for some in slices], homes)
 
     def _level(
         self,
@@ -119,7 +120,7 @@ class SpreadSearch(CommunitySearch):
         seconds = ties[1] if len(ties) > 1 else [NO_TIES] * len(homes)
         all_ties = zip(ties[0], seconds, pairwise(bounds.tolist()), strict=True)
         shares = workers.each(_share, [(first, second, *how, *of) for first, second, of in all_ties], homes)
-        return SpreadLevel(workers.wait(shares), homes, null, weight, untied, edges)
+        return SpreadLevel(shares, homes, null, weight, untied, edges)
 
     # -- the steps -----------------------------------------------------------------------------------------------------
 
@@ -139,32 +140,27 @@ class SpreadSearch(CommunitySearch):
         return super().is_last(level, count, depth) and (depth == self.max_levels or level.edges > self.most_edges)
 
     def move(self, level: SpreadLevel, labels: np.ndarray) -> tuple[int, int]:
-        workers, places, number, read = self.workers, range(len(level.shares)), 0, 0
+        workers, places = self.workers, range(len(level.shares))
         (sent,) = workers.send([labels])
         shares = [*zip(places, level.shares, level.homes, strict=True)]
-        turns = workers.each(
-            Share.begin, [(share, sent, place, len(places)) for place, share, _ in shares], level.homes
-        )
-        moves = workers.each(_moves, [(one,) for one in turns], level.homes)
-        total, before = 0.0, np.inf
+        turns = [workers.call(Share.begin, share, sent, place, len(places), on=home) for place, share, home in shares]
+        moves = [workers.call(_moves, turns[place], on=home) for place, _, home in shares]
+        number, read, total = 0, 0, 0.0
         while number < MOST_TURNS:
-            number += 1
-            tasks = [
-                workers.call(Share.turn, share, turns[place], _others(moves, place), self.seed(), on=home)
-                for place, share, home in shares
-            ]
-            tasks += [
-                workers.call(what, tasks[place], on=home)
-                for what in (_moves, Turn.summary)
-                for place, _, home in shares
-            ]
-            held = workers.hold(tasks)
-            turns, moves, summaries = (held[part * len(places) :][: len(places)] for part in range(3))
+            summaries: list[Any] = []
+            for _ in range(TURNS):
+                turns = [
+                    workers.call(Share.turn, share, turns[place], _others(moves, place), self.seed(), on=home)
+                    for place, share, home in shares
+                ]
+                moves = [workers.call(_moves, turns[place], on=home) for place, _, home in shares]
+                summaries += [workers.call(Turn.summary, turns[place], on=home) for place, _, home in shares]
+            held = workers.hold([*turns, *moves, *summaries])
+            turns, moves, summaries = held[: len(places)], held[len(places) : 2 * len(places)], held[2 * len(places) :]
             gain, more = map(sum, zip(*workers.bring(summaries), strict=True))
-            read, total = read + more, total + gain
-            if before + gain <= max(2 * self.tol * level.weight, LEAST_OF_TOTAL * total):
+            number, read, total = number + TURNS, read + more, total + gain
+            if gain <= max(2 * self.tol * level.weight, LEAST_OF_TOTAL * total):
                 break
-            before = gain
         (labels[:],) = workers.get([workers.call(Turn.final_labels, turns[0], _others(moves, 0))])
         return number, read
 

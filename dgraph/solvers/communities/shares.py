@@ -34,7 +34,7 @@ class Turn:
 
     def __init__(self, labels: np.ndarray, pending: np.ndarray, halves: np.ndarray, spare: Spare):
         self.labels, self.pending, self.spare = labels, pending, spare
-        self.halves = halves  # whether a vertex waits in this turn, or else in the next one
+        self.halves = halves  # whether a vertex waits in an even turn, or else in the odd one after it
         self.number, self.read, self.gain = 0, 0, 0.0
         self.moves = Moves(*(np.zeros(0, np.uint32) for _ in Moves._fields))
 
@@ -73,7 +73,7 @@ class Share:
         for one in others:
             pending[one.woken[(one.woken >= low) & (one.woken < high)]] = True
         number, draw = before.number, np.random.default_rng(seed)
-        halves = ~before.halves if number % 2 == 0 else _halves(len(pending), draw)
+        halves = ~before.halves if number % 2 else _halves(len(pending), draw)
         waits = pending & halves & (number > 0)
         pending &= ~waits
         after = Turn(known.copy(), pending, halves, before.spare)
