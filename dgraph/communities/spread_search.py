@@ -99,7 +99,7 @@ class SpreadSearch(CommunitySearch):
 
     def _ties(self, cuts: Sequence[Any], bounds: np.ndarray, homes: Sequence[str | None]) -> list[Any]:
         """The rows of each share, from held slices, each cut by share."""
-        workers, last, threads = self.workers, int(bounds[-1]), self.workers.threads_each(len(homes))
+        workers, last, threads = self.workers, int(bounds[-1]), self.threads_each(len(homes))
         slices = [[workers.item(one, place) for one in cuts] for place in range(len(homes))]
         return workers.each(_rows, [(some, last, threads) for some in slices], homes)
 
@@ -116,7 +116,7 @@ class SpreadSearch(CommunitySearch):
     ) -> SpreadLevel:
         workers = self.workers
         (sent,) = workers.send([null])
-        how = loops, sent, weight, workers.threads_each(len(homes))
+        how = loops, sent, weight, self.threads_each(len(homes))
         seconds = ties[1] if len(ties) > 1 else [NO_TIES] * len(homes)
         all_ties = zip(ties[0], seconds, pairwise(bounds.tolist()), strict=True)
         shares = workers.each(_share, [(first, second, *how, *of) for first, second, of in all_ties], homes)
@@ -196,6 +196,10 @@ class SpreadSearch(CommunitySearch):
         return self.workers.bring(
             self.workers.each(function, [(share, sent, *rest) for share, rest in arguments], level.homes)
         )
+
+    def threads_each(self, shares: int) -> int:
+        """The threads of each of several shares that work at the same time."""
+        return self.workers.kernel_threads(shares) or self.workers.threads_each(shares)
 
     def seed(self) -> int:
         return int(self.draw.integers(1 << 62))

@@ -71,7 +71,7 @@ def k_truss(graph: Graph, k: int) -> dd.DataFrame:
     1    1    2
     2    2    0
     """
-    return _edges(graph, check_integer("k", k, LEAST))
+    return _edges(graph, min(check_integer("k", k, LEAST), graph.num_vertices + LEAST))  # none is as large
 
 
 @known_options()

@@ -55,6 +55,18 @@ def test_they_are_as_good_as_those_of_one_worker(operation, name, parts):
         assert means[0] >= 0.97 * means[1]
 
 
+@pytest.mark.parametrize("parts", [2, 8])
+@pytest.mark.parametrize("length", [2, 4])
+def test_neighbours_on_two_workers_do_not_change_places_for_ever(length, parts):
+    """Each vertex joins the other, which has left; many paths, apart from each other, of one vertex on each worker."""
+    count = 500
+    here = np.arange(count * (length - 1))
+    graph = dg.Graph.from_edges({"src": here, "dst": here + count}, directed=False, parts=parts)
+    for operation in ("louvain", "leiden"):
+        found, _ = search(graph, operation, NEVER)
+        assert found.totals["modularity"] > (0.99 if length == 2 else 0.95) * (1 - 1 / count)
+
+
 @pytest.mark.parametrize("policy", ["outgoing", "incoming", "cartesian", "hybrid", "metis"])
 def test_any_policy(policy):
     graph = dg.rmat(scale=8, edge_factor=8, seed=1, directed=False, parts=4, policy=policy)

@@ -100,6 +100,12 @@ def test_graphs_without_edges():
     assert dg.truss_number(graph).compute().columns.tolist() == ["src", "dst", "truss_number"]
 
 
+@pytest.mark.parametrize("k", [2**31, 2**63, 2**70])
+def test_a_truss_of_many_triangles_is_empty(k):
+    for graph in (dg.grid(rows=2, cols=2), dg.Graph.from_edges({"src": [], "dst": []})):
+        assert len(dg.k_truss(graph, k).compute()) == 0
+
+
 @pytest.mark.parametrize("k", [1, 0, 2.5, "3", True, None])
 def test_another_k_is_refused(k):
     with pytest.raises(OptionError, match="k="):

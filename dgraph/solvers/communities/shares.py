@@ -84,6 +84,7 @@ class Share:
         woken = np.concatenate([np.flatnonzero(pending[:low]), high + np.flatnonzero(pending[high:])])
         after.moves = Moves(moved.astype(np.uint32), after.labels[moved], woken.astype(np.uint32))
         pending |= waits
+        pending[moved] = True  # the neighbour that it has joined may have left at the same time
         return after
 
     def refined(self, labels: np.ndarray, seed: int) -> tuple[Forest, int]:

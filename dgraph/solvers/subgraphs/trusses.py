@@ -152,7 +152,7 @@ def _peel(
                 queues[turn, atomic_add(tally, LENGTH, 1)] = e
         barrier(size, signals)
         length = tally[LENGTH]
-        while length > 0:
+        while length > 0 and not stopped(signals):
             at = atomic_add(tally, NEXT, GRAIN)
             while at < length:
                 for place in range(at, min(at + GRAIN, length)):
