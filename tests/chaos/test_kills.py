@@ -114,30 +114,36 @@ def test_a_worker_killed_at_any_moment_changes_no_answer(fragile, name):
         pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
 
 
-def test_workers_that_retire_and_join(monkeypatch):
-    """A retired worker hands its data on and leaves; an adaptive cluster keeps those that take part in a run."""
+def test_an_adaptive_cluster_that_lets_workers_go(monkeypatch):
+    """In the middle of a run, whose answer stays the same."""
     monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
     expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=60, tol=None, engine="gas").compute()
     with worker_processes() as client:
-        cluster = client.cluster
         graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
         graph.partitioned(("out", "incoming"))
-        cluster.adapt(minimum=1, maximum=2, interval="20 ms", wait_count=1)
+        client.cluster.adapt(minimum=1, maximum=2, interval="20 ms", wait_count=1)
         found = dg.pagerank(graph, max_iter=60, tol=None, engine="gas", progress=lambda done: time.sleep(0.01))
         np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
-        cluster.adapt(minimum=2, maximum=2)
-        client.wait_for_workers(2, timeout=30)
-        retired = []
 
-        def retire(done) -> None:
-            if not retired and done["superstep"] >= 10:
-                retired.append(min(client.nthreads()))
-                client.retire_workers(retired)
 
-        graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
-        found = dg.pagerank(graph, max_iter=60, tol=None, engine="gas", progress=retire)
-        assert retired
-        np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
+def test_workers_that_retire_and_join(fragile, monkeypatch):
+    """A retired worker hands its data on and leaves, and another comes while the run goes on."""
+    monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
+    expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=60, tol=None, engine="gas").compute()
+    before = set(fragile.nthreads())
+    retired = []
+
+    def replace(done) -> None:
+        if not retired and done["superstep"] >= 10:
+            retired.append(min(before))
+            fragile.cluster.scale(3)
+            fragile.wait_for_workers(3, timeout=60)
+            fragile.retire_workers(retired)
+
+    graph = dg.Graph.from_edges(FRAME, client=fragile, parts=2)
+    found = dg.pagerank(graph, max_iter=60, tol=None, engine="gas", progress=replace)
+    assert retired and set(fragile.nthreads()) - before and not before.issubset(fragile.nthreads())
+    np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
 
 
 def test_a_worker_killed_while_speeds_are_measured(fragile, monkeypatch):
