@@ -8,6 +8,7 @@ adaptive downscaling, gives fused steps exclusive use of all workers at once, an
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,8 +71,11 @@ class ExchangeOnScheduler(SchedulerPlugin):
         handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum, "tokens": self.tokens}
         scheduler.handlers.update({f"dgraph_{name}": handler for name, handler in handlers.items()})
         scheduler.stream_handlers |= {"dgraph-failed": self.failed, "dgraph-told": self.receive_token}
-        await scheduler.register_worker_plugin(None, dumps(self.worker_half), name=PLUGIN_NAME, idempotent=True)
-        self.ready.set()
+        try:
+            with suppress(OSError):  # a worker was leaving; `begin` rejects workers that did not get their half
+                await scheduler.register_worker_plugin(None, dumps(self.worker_half), name=PLUGIN_NAME, idempotent=True)
+        finally:
+            self.ready.set()  # otherwise, all runs on this cluster would wait for ever
 
     async def begin(
         self, run: str, workers: list[str], homes: list[int], patience: float, client: str, lend: bool

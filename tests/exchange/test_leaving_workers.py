@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from clusters import worker_processes
+from distributed.comm import CommClosedError
 from mixing import busy, check, ends_on_workers, mixing, registry, results, start, wait_until
 
 from dgraph.errors import RunError
@@ -47,6 +48,22 @@ def test_a_worker_that_leaves_ends_the_run(frail, how, monkeypatch):
     assert victim in str(failed[0]) or "restarted" in str(failed[0])
     client.wait_for_workers(1, timeout=60)
     check(results(run_steps(mixing(3), start(6), client=client)), 6)
+
+
+def test_a_worker_that_leaves_while_plugins_are_installed(frail, monkeypatch):
+    """The others take part in this run, and in the next ones; once, these waited for ever."""
+    cluster, client = frail
+    register = cluster.scheduler.register_worker_plugin
+
+    async def lose(*args, **options):
+        await register(*args, **options)
+        raise CommClosedError("a worker left")
+
+    monkeypatch.setattr(cluster.scheduler, "register_worker_plugin", lose)
+    for _ in range(2):
+        outcome = run_steps(mixing(3), start(6), client=client)
+        assert outcome.exchange == "workers"
+        check(results(outcome), 6)
 
 
 def test_a_worker_that_does_not_answer_and_leaves_ends_the_run(frail):
