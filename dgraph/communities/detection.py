@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +13,22 @@ import numpy as np
 from dgraph.arguments import AUTO, check_choice, check_flag, check_integer, check_positive, is_default, is_number
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.building.weights import check_weights
+from dgraph.cluster.waits import hearing_of_silence
+from dgraph.communities.checkpoints import Journal, SearchCheckpoints
 from dgraph.communities.labels import PreviousDivision, read_previous
 from dgraph.communities.spread_search import SpreadSearch
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError, RunError, WeightError
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_interruptibly
+from dgraph.options import Checkpoint, CheckpointLike, ProgressLike
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.phrases.phrases import format_option
 from dgraph.plan import LOCAL
+from dgraph.runs.progress import Progress
 from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.resumption import as_text, checkpoints_in, graph_identity
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.communities.search import CommunitySearch, Hierarchy, smallest_of
@@ -31,7 +37,7 @@ from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, Ties, row
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-COMMUNITY = "community"
+COMMUNITY, LEIDEN = "community", "leiden"
 MODULARITY, CPM = OBJECTIVES = ("modularity", "cpm")
 NONE = np.zeros(0)
 LACK = "the communities of a graph", "find them"  # what there may not be enough memory for
@@ -85,7 +91,7 @@ class Detection:
     """A search for communities. Called, it is done by one worker with all edges: those of the only partition, or with
     `deterministic`, of all."""
 
-    refines: bool
+    operation: str
     vertices: int
     directed: bool
     weight: str | None
@@ -98,26 +104,39 @@ class Detection:
 
     @explain_lack_of_memory(*LACK)
     def __call__(
-        self, pieces: Sequence[Partition], threads: int, previous: PreviousDivision | None = None
+        self,
+        pieces: Sequence[Partition],
+        threads: int,
+        previous: PreviousDivision | None = None,
+        journal: Journal | None = None,
     ) -> WorkerResult:
         level = self.level(pieces, threads)
         if self.deterministic:
             level = replace(level, cores=1)
         search = CommunitySearch(self.max_levels, self.tol, np.random.default_rng(self.random_seed))
-        return self.run(search, level, previous)
+        return self.run(search, level, previous, journal)
 
-    def run(self, search: CommunitySearch, level: Any, previous: PreviousDivision | None) -> WorkerResult:
+    def run(
+        self,
+        search: CommunitySearch,
+        level: Any,
+        previous: PreviousDivision | None,
+        journal: Journal | None = None,
+    ) -> WorkerResult:
         """The communities that a search finds in a level, which stands for the graph."""
-        levels, found = search.search(level, None if previous is None else previous.begun, refines=self.refines)
+        if journal is not None:
+            journal.open(search, self.vertices)
+        begun = None if previous is None else previous.begun
+        levels, found = search.search(level, begun, refines=self.operation == LEIDEN)
         columns = {f"level {number}": labels for number, labels in enumerate(levels, 1)}
         final = found.divisions[-1]
         columns[COMMUNITY] = smallest_of(final) if previous is None else previous.names(final)[final]
         rows = [
             single_call_row(row.pop("vertices"), row.pop("edges"), row.pop("busy"), superstep=number, **row)
-            for number, row in enumerate(search.rows, 1)
+            for number, row in enumerate(search.rows, search.resumed_after + 1)
         ]
         values, totals = VertexValues(np.arange(self.vertices), columns), {self.objective: self.quality(found, level)}
-        return WorkerResult({0: values}, set(), rows, len(rows), totals)
+        return WorkerResult({0: values}, set(), rows, search.levels_done, totals)
 
     def level(self, pieces: Sequence[Partition], threads: int) -> Level:
         """The whole graph, from all partitions."""
@@ -206,21 +225,25 @@ def detection(
         check_weights(graph, operation, ("out",))
     weight = graph.weight if weighted else None
     how = resolution, max_levels, float(tol), seed, check_flag("deterministic", options["deterministic"])
-    return Detection(operation == "leiden", graph.num_vertices, graph.directed, weight, objective, *how)
+    return Detection(operation, graph.num_vertices, graph.directed, weight, objective, *how)
 
 
-def detect(graph: PartitionedGraph, job: Detection, previous: Any = None) -> CommunityResult:
+def detect(
+    graph: PartitionedGraph, job: Detection, previous: Any, checkpoint: CheckpointLike, progress: ProgressLike
+) -> CommunityResult:
     """The communities that the search finds, from an earlier division if one is given."""
+    options = RunOptions(checkpoint=checkpoint, progress=progress)
     earlier = None if previous is None else read_previous(graph, previous)
-    again = partial(_detected if job.deterministic else _found_once, job=job, previous=earlier)
-    whole = recoverable_result(graph, partial(_detected, job=job, previous=earlier), later=again)
+    find = partial(_detected, job=job, previous=earlier)
+    again = partial(find, options=RunOptions(progress=False)) if job.deterministic else _found_once
+    whole = recoverable_result(graph, partial(find, options=options), later=again)
     found = _only(whole, COMMUNITY)
     found.every_level = whole
     found.options = RunOptions(engine=LOCAL, device=CPU, random_seed=job.random_seed)
     return found
 
 
-def _found_once(graph: PartitionedGraph, job: Detection, previous: PreviousDivision | None) -> RunResult:
+def _found_once(graph: PartitionedGraph) -> RunResult:
     """Instead of values that were lost with a worker: another search would find other communities."""
     raise RunError(
         "the communities were lost with a worker, and a second search may find others: run again, or pass "
@@ -228,29 +251,75 @@ def _found_once(graph: PartitionedGraph, job: Detection, previous: PreviousDivis
     )
 
 
-def _detected(graph: PartitionedGraph, job: Detection, previous: PreviousDivision | None) -> RunResult:
-    workers, columns = graph.workers, () if job.weight is None else (job.weight,)
+def _detected(
+    graph: PartitionedGraph, job: Detection, previous: PreviousDivision | None, options: RunOptions
+) -> RunResult:
+    with closing(Progress.of(options.progress, job.operation)) as shown, hearing_of_silence(shown.silent):
+        shown.prepare("building partitions")
+        columns = () if job.weight is None else (job.weight,)
+        both = job.directed and graph.num_parts == 1
+        held = graph.partitioned(BOTH if both else ("out",), columns).held
+        journal = Journal(shown, _checkpoints(graph, job, held, previous, options.checkpoint))
+        shown.prepare("the first level, which compiles kernels that are new")
+        results, summaries = _found(graph, job, held, previous, journal)
+        if journal.checkpoints is not None:
+            journal.checkpoints.folder.forget()
+        names = list(summaries[0].parts[0].columns)
+        result = CommunityResult(graph, results, names, {"engine": LOCAL, "device": CPU}, summaries=summaries)
+        shown.end(result.rounds)
+    return result
+
+
+def _found(
+    graph: PartitionedGraph,
+    job: Detection,
+    held: Sequence[Any],
+    previous: PreviousDivision | None,
+    journal: Journal,
+) -> tuple[Sequence[Any], list[WorkerResult]]:
+    """The result as one item, held where it was found, and without its values."""
+    workers = graph.workers
     if graph.num_parts > 1 and not job.deterministic:
-        found = _found_by_all(graph, job, columns, previous)
-        results, summaries = workers.send([found]), [found.without_values()]
-    else:
-        held = graph.partitioned(BOTH if job.directed and graph.num_parts == 1 else ("out",), columns).held
-        if workers.client is None:
-            results = summaries = [call_interruptibly(partial(job, held, workers.threads, previous))]
-        else:
-            (sent,) = workers.send([previous])
-            results = workers.wait(workers.each(job, [(held, workers.threads, sent)]))
-            summaries = workers.bring(workers.each(WorkerResult.without_values, [(one,) for one in results]))
-    names = list(summaries[0].parts[0].columns)
-    return CommunityResult(graph, results, names, {"engine": LOCAL, "device": CPU}, summaries=summaries)
+        found = _found_by_all(graph, job, held, previous, journal)
+        return workers.send([found]), [found.without_values()]
+    if workers.client is None:
+        found = call_interruptibly(partial(job, held, workers.threads, previous, journal))
+        return [found], [found]
+    (sent,) = workers.send([previous])
+    unseen = replace(journal, shown=None)  # the progress belongs to this process
+    results = workers.wait(workers.each(job, [(held, workers.threads, sent, unseen)]))
+    return results, workers.bring(workers.each(WorkerResult.without_values, [(one,) for one in results]))
 
 
 @explain_lack_of_memory(*LACK)
 def _found_by_all(
-    graph: PartitionedGraph, job: Detection, columns: Sequence[str], previous: PreviousDivision | None
+    graph: PartitionedGraph,
+    job: Detection,
+    held: Sequence[Any],
+    previous: PreviousDivision | None,
+    journal: Journal,
 ) -> WorkerResult:
     """The communities that all workers find together, each with the edges of a range of the vertices."""
-    held, bounds = graph.partitioned(("out",), columns).held, graph.placement.bounds
     search = SpreadSearch.on(graph.workers, job.max_levels, job.tol, job.random_seed)
-    level = search.first_level(held, job.weight, job.directed, bounds, job.null_model)
-    return job.run(search, level, previous)
+    level = search.first_level(held, job.weight, job.directed, graph.placement.bounds, job.null_model)
+    return job.run(search, level, previous, journal)
+
+
+def _checkpoints(
+    graph: PartitionedGraph,
+    job: Detection,
+    held: Sequence[Any],
+    previous: PreviousDivision | None,
+    option: Checkpoint | None,
+) -> SearchCheckpoints | None:
+    """The checkpoints under the option's path. Without a path there is nothing to keep: what was lost with a worker,
+    Dask computes again."""
+    if option is None or option.path is None:
+        return None
+    begun = {} if previous is None else {"previous": as_text(previous.begun), "names": as_text(previous.labels)}
+    identity = {
+        **graph_identity(graph, held, [] if job.weight is None else [job.weight]),
+        **{one.name: str(getattr(job, one.name)) for one in fields(job)},
+        **begun,
+    }
+    return SearchCheckpoints(checkpoints_in(graph, option, job.operation, identity))

@@ -18,7 +18,7 @@ from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.solvers.communities.aggregation import Members
 from dgraph.solvers.communities.quality import roots
-from dgraph.solvers.communities.search import CommunitySearch, Hierarchy, coarser_null
+from dgraph.solvers.communities.search import NO_NUMBERS, CommunitySearch, Hierarchy, coarser_null
 from dgraph.solvers.communities.shares import Moves, Share, Turn
 from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, Ties, inside, row_sums
 
@@ -128,6 +128,8 @@ class SpreadSearch(CommunitySearch):
         if isinstance(level, SpreadLevel):
             return super().climb(level, labels, refines=refines, depth=depth)
         alone = CommunitySearch(self.max_levels, self.tol, np.random.default_rng(self.seed()))
+        alone.stage.labels, known = self.stage.labels, self.stage.numbers[depth - 1 :]
+        alone.stage.numbers = [*[NO_NUMBERS] * (depth - 1), *known]
         workers = self.workers
         sent = workers.send([alone, level.null, labels])
         call = workers.call(_climb, list(level.edges), *sent, level.weight, workers.threads, refines, depth)

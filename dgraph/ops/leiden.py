@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from dgraph.communities.detection import CommunityResult, detect, detection
 from dgraph.graph import Graph
+from dgraph.options import CheckpointLike, ProgressLike
 from dgraph.runs.operation import operation
 
 
@@ -23,6 +24,8 @@ def leiden(
     deterministic: bool = False,
     engine: Literal["auto", "local"] = "auto",
     device: Literal["auto", "cpu"] = "auto",
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
 ) -> CommunityResult:
     """Leiden communities, which have many more edges inside than chance would put there.
 
@@ -60,6 +63,13 @@ def leiden(
         No other engine applies.
     device : {"auto", "cpu"}, default "auto"
         The kernels run only on the CPU.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save what has been found after each level, so that the same call resumes from there. `every` is not
+        used; `seconds` is the least time between two checkpoints. Without a path, nothing is saved.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts after a level (a superstep). The levels
+        that one worker of a cluster finds by itself are not shown. By default progress is shown on a terminal and in
+        notebooks.
 
     Returns
     -------
@@ -78,6 +88,8 @@ def leiden(
         If a weight is negative or infinite.
     RoomError
         If there is not enough memory, on the workers or in this process.
+    StorageError
+        If a checkpoint cannot be written or read.
 
     Examples
     --------
@@ -87,4 +99,4 @@ def leiden(
     """
     options = {"engine": engine, "device": device, "random_seed": random_seed, "deterministic": deterministic}
     job = detection(graph, "leiden", resolution, objective, weighted, max_levels, tol, options)
-    return detect(graph, job, previous)
+    return detect(graph, job, previous, checkpoint, progress)

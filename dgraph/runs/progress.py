@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Timer
 from typing import Any
 
@@ -44,14 +44,24 @@ class Progress:
 
     def after_chunk(self, tokens: Sequence[Any]) -> None:
         """Called with the tokens of all workers after each chunk of steps."""
-        now = time.perf_counter()
-        if self.show is None or now - self.shown < EVERY:
-            return
-        self.shown = now
-        counts = [token.values for token in tokens]
-        sums = {name: sum(one[name] for one in counts) for name in ("fired", "edges", "bytes")}
-        self.counts = {"superstep": max(one["round"] for one in counts), **sums}
-        self.show({**self.counts, "seconds": now - self.started})
+        if self._due():
+            counts = [token.values for token in tokens]
+            sums = {name: sum(one[name] for one in counts) for name in ("fired", "edges", "bytes")}
+            self._tell(max(one["round"] for one in counts), sums)
+
+    def after_level(self, levels: int, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Called by a search for communities, with the number of levels so far and its report."""
+        if self._due():
+            fired, edges = (sum(row[name] for row in rows) for name in ("vertices", "edges"))
+            self._tell(levels, {"fired": fired, "edges": edges, "bytes": 0})
+
+    def _due(self) -> bool:
+        return self.show is not None and time.perf_counter() - self.shown >= EVERY
+
+    def _tell(self, superstep: int, sums: Mapping[str, int]) -> None:
+        assert self.show is not None
+        self.shown, self.counts = time.perf_counter(), {"superstep": superstep, **sums}
+        self.show({**self.counts, "seconds": self.shown - self.started})
 
     def silent(self, worker: str) -> None:
         """Called with the address of a worker that the run waits for and that does not answer."""

@@ -39,8 +39,14 @@ def checkpoints_for(
     option = series.option
     if series.memory is not None:
         return _in_memory(graph, option, series.memory)
-    identity = _identity(graph, recipe, plan, shares)
-    folder = CheckpointFolder(_absolute(option.path), f"{recipe.analysis.name}{series.part}", tuple(identity.items()))
+    return checkpoints_in(graph, option, recipe.analysis.name, _identity(graph, recipe, plan, shares), series.part)
+
+
+def checkpoints_in(
+    graph: PartitionedGraph, option: Checkpoint, program: str, identity: dict[str, str], part: str = ""
+) -> CheckpointPlan:
+    """The checkpoints under a path of the run with this identity, which goes on from the last one that is complete."""
+    folder = CheckpointFolder(_absolute(option.path), f"{program}{part}", tuple(identity.items()))
     _check_place(graph, folder)
     for name in folder.checkpoints():
         parts = folder.parts(name)
@@ -51,9 +57,7 @@ def checkpoints_for(
         theirs = other.identity
         pairs = [(what, theirs.get(what), mine) for what, mine in identity.items() if theirs.get(what) != mine]
         differs = "; ".join(f"{what} is {mine} and was {before}" for what, before, mine in pairs)
-        raise OptionError(
-            f"checkpoint={folder.path!r} belongs to another run of {recipe.analysis.name}: {differs}; {REMEDY}"
-        )
+        raise OptionError(f"checkpoint={folder.path!r} belongs to another run of {program}: {differs}; {REMEDY}")
     return CheckpointPlan(folder, option)
 
 
@@ -108,22 +112,29 @@ def forget_on_failure(graph: PartitionedGraph, series: CheckpointSeries) -> Iter
 def _identity(graph: PartitionedGraph, recipe: Recipe, plan: Plan, shares: Sequence[Any]) -> dict[str, str]:
     """The properties that make two runs the same. The engine, the partitions and the workers may differ."""
     reads = [name for name, _ in graph.columns_for(recipe.analysis).values()]
-    prints = graph.workers.get(
-        [graph.workers.call(_fingerprint, one, reads, plan.round_options.twice) for one in shares]
-    )
     return {
         "kernels": recipe.source.digest,
-        "vertices": str(graph.num_vertices),
-        "directed": str(graph.directed),
-        "edges and columns": f"{sum(prints) % (1 << 64):016x}",
+        **graph_identity(graph, shares, reads, twice=plan.round_options.twice),
         "max_rounds": str(plan.max_rounds),
         "random_seed": str(plan.round_options.random_seed),
         "deterministic": str(plan.round_options.deterministic),
-        **{name: _as_text(value) for name, value in sorted(recipe.values.items())},
+        **{name: as_text(value) for name, value in sorted(recipe.values.items())},
     }
 
 
-def _as_text(value: Any) -> str:
+def graph_identity(
+    graph: PartitionedGraph, shares: Sequence[Any], reads: Sequence[str], *, twice: bool = False
+) -> dict[str, str]:
+    """The properties of a graph that must be the same for two runs to be the same; `reads` are columns of edges."""
+    prints = graph.workers.get([graph.workers.call(_fingerprint, one, reads, twice) for one in shares])
+    return {
+        "vertices": str(graph.num_vertices),
+        "directed": str(graph.directed),
+        "edges and columns": f"{sum(prints) % (1 << 64):016x}",
+    }
+
+
+def as_text(value: Any) -> str:
     if np.ndim(value) == 0:
         return repr(np.asarray(value).item())
     array = np.ascontiguousarray(value)

@@ -7,6 +7,7 @@ read the newest labels: GVE-Louvain and GVE-Leiden, Sahu 2023.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,36 +47,72 @@ class Hierarchy:
 
 
 @dataclass
+class Stage:
+    """What a search has found, from which it can go on after any level."""
+
+    iteration: int = 0
+    begun: np.ndarray | None = None  # the communities with which this iteration began
+    quality: float = 0.0  # theirs, if an iteration has found them
+    levels: list[np.ndarray] = field(default_factory=list)  # the communities of all levels but the last
+    numbers: list[np.ndarray] = field(default_factory=list)  # of this iteration so far, as in a Hierarchy
+    labels: np.ndarray | None = None  # with which the next level begins
+
+
+def _tell_nobody(search: CommunitySearch) -> None:
+    pass
+
+
+@dataclass
 class CommunitySearch:
-    """The options of a search, and a row for each level so far."""
+    """The options of a search, what it has found, and a row for each level. `after_level` is called after each level
+    but the last of an iteration, and after each iteration but the last."""
 
     max_levels: int
     tol: float
     draw: np.random.Generator
     rows: list[dict[str, Any]] = field(default_factory=list)
     rooms: tuple[Room, Room] = field(default_factory=lambda: (Room(), Room()))  # one level is made of the other
+    stage: Stage = field(default_factory=Stage)
+    resumed_after: int = 0  # the number of levels before those that have a row
+    after_level: Callable[[CommunitySearch], None] = _tell_nobody
+
+    @property
+    def levels_done(self) -> int:
+        return self.resumed_after + len(self.rows)
 
     def search(self, level: Any, labels: np.ndarray | None, *, refines: bool) -> tuple[list[np.ndarray], Hierarchy]:
         """The communities of all levels but the last, and the last iteration. Without `labels` to go on from, the first
         iteration does not refine, which is faster. The next ones, which refine if asked to, go on from what it found,
         until they gain little."""
-        if labels is not None:  # a vertex without edges is alone
+        stage = self.stage
+        if stage.iteration == 0 and labels is not None:  # a vertex without edges is alone
             own = np.where(level.untied, level.vertices + np.arange(level.vertices), labels)
-            labels = np.unique(own, return_inverse=True)[1].astype(np.uint32)
-        found = self.climb(level, labels, refines=refines and labels is not None)
-        levels = found.divisions[:-1]
-        for _ in range(ITERATIONS - 1):
-            before = found.quality
-            found = self.climb(level, found.divisions[-1], refines=refines)
-            if refines:
-                levels = found.divisions[:-1]
-            if found.quality - before <= LEAST_GAIN * abs(found.quality):
-                break
-        return levels, found
+            stage.begun = np.unique(own, return_inverse=True)[1].astype(np.uint32)
+        while True:
+            found = self.climb(level, stage.begun, refines=refines and stage.begun is not None)
+            if refines or stage.iteration == 0:
+                stage.levels = found.divisions[:-1]
+            gain, enough = found.quality - stage.quality, LEAST_GAIN * abs(found.quality)
+            if stage.iteration == ITERATIONS - 1 or (stage.iteration > 0 and gain <= enough):
+                return stage.levels, found
+            self.stage = stage = Stage(stage.iteration + 1, found.divisions[-1], found.quality, stage.levels)
+            self.after_level(self)
 
     def climb(self, level: Any, labels: np.ndarray | None, *, refines: bool, depth: int = 1) -> Hierarchy:
         """One iteration, from the vertices of a level to the coarsest. It begins with `labels`, which are numbered
         without gaps, or with each vertex alone."""
+        if depth > len(self.stage.numbers):  # or else it was found before the search was resumed
+            if (last := self._find(level, labels, refines, depth)) is not None:
+                return last
+            self.after_level(self)
+        parts = self.stage.numbers[depth - 1]
+        members = members_of(parts, int(parts.max()) + 1 if len(parts) else 0)
+        coarse = self.coarser(level, parts, members, depth)
+        found = self.climb(coarse, self.stage.labels, refines=refines, depth=depth + 1)
+        return Hierarchy([parts, *found.numbers], found.ends, found.quality)
+
+    def _find(self, level: Any, labels: np.ndarray | None, refines: bool, depth: int) -> Hierarchy | None:
+        """The communities of a level, if it is the last one; else they are added to the stage."""
         begun = time.perf_counter()
         labels = np.arange(level.vertices, dtype=np.uint32) if labels is None else labels.copy()
         passes, read = self.move(level, labels)
@@ -91,11 +128,12 @@ class CommunitySearch:
         if is_last:
             ends = numbered(self.connected(level, labels))[0] if refines else labels
             return Hierarchy([], ends, self.inside(level, ends) - of_chance(level.null, ends))
-        members = members_of(parts, parts_count)
-        coarse = self.coarser(level, parts, members, depth)
-        of_parts = labels[members.order[members.starts[:-1]]] if refines else None
-        found = self.climb(coarse, of_parts, refines=refines, depth=depth + 1)
-        return Hierarchy([parts, *found.numbers], found.ends, found.quality)
+        self.stage.numbers.append(parts)
+        self.stage.labels = None
+        if refines:  # a part begins in the community that it is a part of
+            self.stage.labels = np.empty(parts_count, np.uint32)
+            self.stage.labels[parts] = labels
+        return None
 
     # -- the steps, for a level of which one worker has all edges ------------------------------------------------------
 

@@ -1,0 +1,111 @@
+"""What happens after each level of a search for communities: progress is shown, and a checkpoint is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dgraph.checkpoint.folder import CheckpointFolder
+from dgraph.checkpoint.keeper import CheckpointPlan
+from dgraph.checkpoint.piece import NUMBERS, REMEDY, CheckpointPiece, name_of
+from dgraph.partition.manifest import refuse_mismatch, require
+from dgraph.runs.progress import Progress
+from dgraph.solvers.communities.search import NO_NUMBERS, CommunitySearch, Stage
+
+LISTS = ("levels", "numbers")  # the fields of a Stage that are lists of arrays
+OPTIONAL = ("begun", "labels")  # those that may be None
+WORD = (1 << 64) - 1
+
+
+@dataclass
+class SearchCheckpoints:
+    """Writes the checkpoints of one search, and restores the search from the last one of an earlier attempt."""
+
+    plan: CheckpointPlan
+    written: float = field(default_factory=time.monotonic)  # when the last one was
+    last: int = 0  # the number of levels in it
+
+    @property
+    def folder(self) -> CheckpointFolder:
+        assert isinstance(self.plan.store, CheckpointFolder), "nothing is kept in the memory of workers"
+        return self.plan.store
+
+    def keep(self, search: CommunitySearch) -> None:
+        """Write a checkpoint, unless the time between two is not over; and remove those before the last two."""
+        seconds = self.plan.option.seconds
+        if seconds is not None and time.monotonic() - self.written < seconds:
+            return
+        done = search.levels_done
+        piece = CheckpointPiece(dict(self.folder.identity), done, 0, 1, _arrays_of(search))
+        self.folder.write(name_of(done, self.plan.attempt), piece)
+        self.folder.forget(self.last)
+        self.written, self.last = time.monotonic(), done
+
+    def restore(self, search: CommunitySearch, vertices: int) -> None:
+        """Let a search of a graph of so many vertices begin at the last checkpoint, if there is one."""
+        if not self.plan.name:
+            return
+        arrays = self.folder.read(self.plan.name, 0).arrays
+        with refuse_mismatch(self.plan.name, REMEDY):
+            search.stage = _stage_of(arrays, vertices)
+            state, increment, more, word = _integers(arrays["draw"])
+        search.draw.bit_generator.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": state, "inc": increment},
+            "has_uint32": more,
+            "uinteger": word,
+        }
+        search.resumed_after = self.last = self.plan.round
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What is told about a search after each level, and to whom."""
+
+    shown: Progress | None = None
+    checkpoints: SearchCheckpoints | None = None
+
+    def open(self, search: CommunitySearch, vertices: int) -> None:
+        """Let a search of a graph of so many vertices go on from its last checkpoint, and tell what it finds."""
+        if self.checkpoints is not None:
+            self.checkpoints.restore(search, vertices)
+        search.after_level = self.after_level
+
+    def after_level(self, search: CommunitySearch) -> None:
+        if self.checkpoints is not None:
+            self.checkpoints.keep(search)
+        if self.shown is not None:
+            self.shown.after_level(search.levels_done, search.rows)
+
+
+def _arrays_of(search: CommunitySearch) -> dict[str, np.ndarray]:
+    stage, draw = search.stage, search.draw.bit_generator.state
+    arrays = {"iteration": np.array(stage.iteration), "quality": np.array(stage.quality)}
+    arrays |= {name: value for name in OPTIONAL if (value := getattr(stage, name)) is not None}
+    arrays |= {f"{name} {at}": value for name in LISTS for at, value in enumerate(getattr(stage, name))}
+    whole = draw["state"]["state"], draw["state"]["inc"], draw["has_uint32"], draw["uinteger"]
+    return arrays | {"draw": np.array([[one >> 64, one & WORD] for one in whole], np.uint64), NUMBERS: NO_NUMBERS}
+
+
+def _stage_of(arrays: Mapping[str, np.ndarray], vertices: int) -> Stage:
+    stage = Stage(int(arrays["iteration"]), quality=float(arrays["quality"]))
+    own = {name: array.copy() for name, array in arrays.items()}  # kernels expect arrays that can be written
+    stage.begun, stage.labels = own.get("begun"), own.get("labels")
+    stage.levels, stage.numbers = (
+        [own[f"{name} {at}"] for at in range(sum(known.startswith(f"{name} ") for known in own))] for name in LISTS
+    )
+    size = vertices
+    for numbers in stage.numbers:
+        require(len(numbers) == size, "communities of other vertices")
+        size = int(numbers.max(initial=0)) + 1
+    require(all(len(found) == vertices for found in stage.levels), "levels of other vertices")
+    require(stage.begun is None or len(stage.begun) == vertices, "communities of other vertices")
+    require(stage.labels is None or len(stage.labels) == size, "labels of other vertices")
+    return stage
+
+
+def _integers(words: np.ndarray) -> list[int]:
+    return [(high << 64) + low for high, low in words.tolist()]
