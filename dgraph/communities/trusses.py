@@ -150,7 +150,8 @@ class TrussesByPair:
             high, low = back[high], back[low]
         keys = self._keys(high, low)
         sorting = np.argsort(keys)
-        self.keys, self.numbers = keys[sorting], found.numbers[sorting]
+        end = np.iinfo(np.uint64).max  # no key is as large, so that each one has a place before it
+        self.keys, self.numbers = np.append(keys[sorting], end), np.append(found.numbers[sorting], 0)
 
     def _keys(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         low, high = np.minimum(first, second), np.maximum(first, second)
@@ -160,9 +161,7 @@ class TrussesByPair:
         """The truss number of each pair, 0 for those without one."""
         keys = self._keys(first, second)
         places = np.searchsorted(self.keys, keys)
-        known = np.append(self.keys, np.uint64(0))[places] == keys
-        known &= places < len(self.keys)
-        return np.where(known, np.append(self.numbers, 0)[places], 0)
+        return np.where(self.keys[places] == keys, self.numbers[places], 0)
 
     def __sizeof__(self) -> int:  # tells Dask when to spill to disk
         return self.keys.nbytes + self.numbers.nbytes

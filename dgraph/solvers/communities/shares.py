@@ -38,6 +38,9 @@ class Turn:
         self.number, self.read, self.gain = 0, 0, 0.0
         self.moves = Moves(*(np.zeros(0, np.uint32) for _ in Moves._fields))
 
+    def __sizeof__(self) -> int:  # Dask decides by this size when to spill
+        return sum(one.nbytes for one in (self.labels, self.pending, self.halves, *self.moves))
+
     def summary(self) -> tuple[float, int]:
         """What the moves have gained, and the number of edges read."""
         return self.gain, self.read
@@ -58,6 +61,11 @@ class Share:
     low: int
     high: int
 
+    def __sizeof__(self) -> int:  # Dask decides by this size when to spill
+        level = self.level
+        arrays = (array for ties in level.ties for array in ties)
+        return sum(array.nbytes for array in (*arrays, level.null.strengths, level.null.into))
+
     def begin(self, labels: np.ndarray, place: int, places: int) -> Turn:
         """Before the first turn of the worker `place` of `places`. Labels are numbered without gaps."""
         n, unused = self.level.vertices, Spare.beside(labels)
@@ -68,7 +76,8 @@ class Share:
 
     def turn(self, before: Turn, others: list[Moves], seed: int) -> Turn:
         """One pass over the pending vertices, but for those that wait, after the moves of the other workers."""
-        known, pending, low, high = before.final_labels(others), before.pending.copy(), self.low, self.high
+        labels, pending, low, high = before.final_labels(others), before.pending.copy(), self.low, self.high
+        begun = labels[low:high].copy()
         pending[:low] = pending[high:] = False
         for one in others:
             pending[one.woken[(one.woken >= low) & (one.woken < high)]] = True
@@ -76,13 +85,13 @@ class Share:
         halves = ~before.halves if number % 2 else _halves(len(pending), draw)
         waits = pending & halves & (number > 0)
         pending &= ~waits
-        after = Turn(known.copy(), pending, halves, before.spare)
+        after = Turn(labels, pending, halves, before.spare)
         order = VisitingOrder.drawn(self.level.vertices, draw)
-        done = move_vertices(self.level, after.labels, order, 0.0, 1, pending, before.spare)
+        done = move_vertices(self.level, labels, order, 0.0, 1, pending, before.spare)
         after.number, after.read, after.gain, after.spare = number + 1, done.read, done.gain, done.spare
-        moved = low + np.flatnonzero(after.labels[low:high] != known[low:high])
+        moved = low + np.flatnonzero(labels[low:high] != begun)
         woken = np.concatenate([np.flatnonzero(pending[:low]), high + np.flatnonzero(pending[high:])])
-        after.moves = Moves(moved.astype(np.uint32), after.labels[moved], woken.astype(np.uint32))
+        after.moves = Moves(moved.astype(np.uint32), labels[moved], woken.astype(np.uint32))
         pending |= waits
         pending[moved] = True  # the neighbour that it has joined may have left at the same time
         return after

@@ -153,18 +153,19 @@ def _peel(
         barrier(size, signals)
         length = tally[LENGTH]
         while length > 0 and not stopped(signals):
+            following = queues[1 - turn]
             at = atomic_add(tally, NEXT, GRAIN)
             while at < length:
                 for place in range(at, min(at + GRAIN, length)):
                     e = uint64(queues[turn, place])
-                    _remove(e, indptr, neighbours, ids, high, low, support, state, queues[1 - turn], tally, level)
+                    _remove(e, indptr, neighbours, ids, high, low, support, state, following, tally, level)
                 at = atomic_add(tally, NEXT, GRAIN)
             barrier(size, signals)
             later = tally[LATER]
             for place in range(length * rank // size, length * (rank + 1) // size):
                 state[queues[turn, place]] = GONE
             for place in range(later * rank // size, later * (rank + 1) // size):
-                state[queues[1 - turn, place]] = GOES
+                state[following[place]] = GOES
             barrier(size, signals)
             if rank == 0:
                 tally[LEFT] -= length
