@@ -60,7 +60,8 @@ def k_truss(graph: Graph, k: int) -> dd.DataFrame:
 
     Notes
     -----
-    The edges of all partitions are gathered on one worker.
+    The edges of all partitions are gathered on one worker. Each partition of the frame then looks its edges up
+    among all those found, which take 12 bytes per edge on its worker.
 
     Examples
     --------
@@ -100,7 +101,8 @@ def truss_number(graph: Graph) -> dd.DataFrame:
 
     Notes
     -----
-    The edges of all partitions are gathered on one worker.
+    The edges of all partitions are gathered on one worker. Each partition of the frame then looks its edges up
+    among all those found, which take 12 bytes per edge on its worker.
 
     Examples
     --------

@@ -72,10 +72,10 @@ def team(kernel: Any, threads: int, *arrays: Any, beside: Sequence[Callable[...,
     functions in `beside` get the ranks after these; they are called with rank, size and signals, and must not raise
     either. Each call starts new threads, because those of a pool could wait behind another team's."""
     signals, size = signals_here(), threads + len(beside)
+    if threads:  # compile before the threads start, or they would wait for each other's compiler
+        kernel = compiled_for(kernel, (0, 1, signals, *arrays))
     if threads == size == 1:
         return _unless_stopped(kernel(0, 1, signals, *arrays), signals)
-    if threads:  # compile before the threads start, or they would wait for each other's compiler
-        kernel.compile(tuple(map(typeof, (0, 1, signals, *arrays))))
     ready = threading.Barrier(size)  # a thread that cannot be started must not leave others waiting in the kernel
     members: list[Callable[[], Any]] = [partial(kernel, rank, size, signals, *arrays) for rank in range(threads)]
     members += [partial(one, rank, size, signals) for rank, one in enumerate(beside, threads)]
@@ -98,6 +98,30 @@ def team(kernel: Any, threads: int, *arrays: Any, beside: Sequence[Callable[...,
         for other in others:
             other.join()
     return _unless_stopped(result, signals)
+
+
+def compiled_for(kernel: Any, arguments: Sequence[Any]) -> Callable[..., Any]:
+    """The machine code of a kernel for arguments of these types. Numba would look for it in every call of every
+    thread, and takes 0.1 ms for arguments that are named tuples."""
+    entries = getattr(kernel, "entries", None)
+    if entries is None:  # a generated kernel, which has one type, or plain Python
+        return kernel.compile() if hasattr(kernel, "compile") else kernel
+    kinds = tuple(map(_kind, arguments))
+    if (entry := entries.get(kinds)) is None:
+        entry = entries[kinds] = kernel.compile(tuple(map(typeof, arguments)))
+    return entry
+
+
+def _kind(value: Any) -> Any:
+    """What Numba's type of an argument depends on."""
+    if isinstance(value, np.ndarray):
+        flags = value.flags
+        return value.dtype, value.ndim, flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned
+    if isinstance(value, tuple):
+        return type(value), *map(_kind, value)
+    if isinstance(value, int):
+        return type(value), value.bit_length() > 63
+    return type(value)
 
 
 def _unless_stopped(result: Any, signals: np.ndarray) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.native.machine_code import inlined, scalar_part
-from dgraph.native.team import ONE, atomic_add, barrier, kernel, new_signals, team, worthwhile_threads
+from dgraph.native.team import ONE, atomic_add, barrier, kernel, team, worthwhile_threads
 from dgraph.solvers.communities.ties import NEXT, READS, Ties, WeightTable, add, tables
 
 GRAIN = 512  # communities that a thread takes at a time, fewer if there are few
@@ -25,7 +25,7 @@ class Members(NamedTuple):
 def members_of(labels: np.ndarray, count: int) -> Members:
     """The vertices of each of `count` communities, in ascending order."""
     members = Members(np.empty(len(labels), np.uint32), np.zeros(count + 1, np.int64))
-    _group(0, 1, new_signals(), labels, members)
+    team(_group, 1, labels, members)
     return members
 
 
@@ -59,7 +59,7 @@ def merged(
     vertices whose number is not smaller are counted."""
     count = len(members.starts) - 1
     begins = np.zeros(count + 1, np.int64)
-    most = int(_bound(0, 1, new_signals(), first, second, members, begins))
+    most = int(team(_bound, 1, first, second, members, begins))
     rows = Ties(begins[:-1], np.empty(count, np.int64), *room.for_edges(most))
     threads = worthwhile_threads(threads, READS * (first.entries + second.entries))
     how, tally = (loops, max(1, min(GRAIN, count // 64))), np.zeros(64, np.int64)
