@@ -52,6 +52,7 @@ class SearchCheckpoints:
         with refuse_mismatch(self.plan.name, REMEDY):
             search.stage = _stage_of(arrays, vertices)
             state, increment, more, word = _integers(arrays["draw"])
+            require(increment % 2 and more < 2 and word <= WORD >> 32, "no state of the random number generator")
         search.draw.bit_generator.state = {
             "bit_generator": "PCG64",
             "state": {"state": state, "inc": increment},
@@ -97,14 +98,23 @@ def _stage_of(arrays: Mapping[str, np.ndarray], vertices: int) -> Stage:
     stage.levels, stage.numbers = (
         [own[f"{name} {at}"] for at in range(sum(known.startswith(f"{name} ") for known in own))] for name in LISTS
     )
+    require(stage.iteration == 0 or (stage.begun is not None and np.isfinite(stage.quality)), "no earlier communities")
+    for found in (*stage.levels, *(() if stage.begun is None else (stage.begun,))):
+        _count(found, vertices)
     size = vertices
     for numbers in stage.numbers:
-        require(len(numbers) == size, "communities of other vertices")
-        size = int(numbers.max(initial=0)) + 1
-    require(all(len(found) == vertices for found in stage.levels), "levels of other vertices")
-    require(stage.begun is None or len(stage.begun) == vertices, "communities of other vertices")
-    require(stage.labels is None or len(stage.labels) == size, "labels of other vertices")
+        size = _count(numbers, size)
+    if stage.labels is not None:
+        _count(stage.labels, size)
     return stage
+
+
+def _count(labels: np.ndarray, vertices: int) -> int:
+    """The number of communities of so many vertices. Kernels read by labels, so these must be numbers without gaps."""
+    require(labels.dtype == np.uint32 and labels.shape == (vertices,), "communities of other vertices")
+    count = int(labels.max(initial=0)) + 1 if vertices else 0
+    require(count <= vertices and np.bincount(labels, minlength=count).all(), "numbers of communities with gaps")
+    return count
 
 
 def _integers(words: np.ndarray) -> list[int]:

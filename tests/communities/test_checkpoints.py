@@ -106,17 +106,22 @@ def test_a_damaged_checkpoint_is_replaced_by_the_one_before(tmp_path):
     assert dg.leiden(graph, checkpoint=tmp_path, random_seed=3).report["superstep"].min() == 3
 
 
-@pytest.mark.parametrize("name", ["numbers 0", "labels", "levels 0", "draw", "iteration"])
+@pytest.mark.parametrize("name", ["numbers 0", "labels", "begun", "levels 0", "draw", "iteration", "quality"])
 def test_what_does_not_fit_the_graph_is_refused(name, tmp_path):
-    """Though its checksum is right: kernels would read beyond the ends of arrays."""
+    """Though its checksum is right: kernels would read beyond the ends of arrays, or draw numbers without end."""
     graph = stopped("leiden", tmp_path, 6)
-    for file in tmp_path.glob("*/*/p0.piece"):
-        piece = from_bytes(file.read_bytes(), file)
-        assert name in piece.arrays and NUMBERS in piece.arrays
-        arrays = {**piece.arrays, name: np.zeros(3, np.uint32)}
-        file.write_bytes(to_bytes(CheckpointPiece(piece.identity, piece.round, 0, 1, arrays)))
-    with pytest.raises(StorageError, match="do not match"):
-        dg.leiden(graph, checkpoint=tmp_path, random_seed=3)
+    pieces = {file: from_bytes(file.read_bytes(), file) for file in tmp_path.glob("*/*/p0.piece")}
+    before = next(iter(pieces.values())).arrays[name]
+    forged = [np.zeros(3, np.uint32), np.zeros_like(before) - 1, before + before.dtype.type(1), before * 1.5]
+    if name in ("iteration", "quality"):
+        forged = [np.zeros(3), np.array(np.nan)]
+    for array in forged:
+        for file, piece in pieces.items():
+            assert name in piece.arrays and NUMBERS in piece.arrays
+            arrays = {**piece.arrays, name: array}
+            file.write_bytes(to_bytes(CheckpointPiece(piece.identity, piece.round, 0, 1, arrays)))
+        with pytest.raises(StorageError, match="do not match"):
+            dg.leiden(graph, checkpoint=tmp_path, random_seed=3)
 
 
 def test_a_least_time_between_two_checkpoints(tmp_path):
