@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import xxhash
 
 from dgraph.checkpoint.folder import CheckpointFolder
 from dgraph.checkpoint.keeper import CheckpointPlan
-from dgraph.checkpoint.piece import NUMBERS, REMEDY, CheckpointPiece, name_of
+from dgraph.checkpoint.piece import NUMBERS, REMEDY, CheckpointPiece, name_of, round_of
+from dgraph.errors import StorageError
 from dgraph.partition.manifest import refuse_mismatch, require
 from dgraph.runs.progress import Progress
-from dgraph.solvers.communities.search import NO_NUMBERS, CommunitySearch, Stage
+from dgraph.solvers.communities import aggregation, moves, refinement
+from dgraph.solvers.communities import search as search_module
+from dgraph.solvers.communities.search import ITERATIONS, NO_NUMBERS, CommunitySearch, Stage
 
 LISTS = ("levels", "numbers")  # the fields of a Stage that are lists of arrays
 OPTIONAL = ("begun", "labels")  # those that may be None
@@ -25,8 +32,14 @@ class SearchCheckpoints:
     """Writes the checkpoints of one search, and restores the search from the last one of an earlier attempt."""
 
     plan: CheckpointPlan
-    written: float = field(default_factory=time.monotonic)  # when the last one was
+    written: float = 0.0  # when the last one was, by the clock of this process
     last: int = 0  # the number of levels in it
+
+    @staticmethod
+    def kernels() -> str:
+        """A digest of the search, for the identity of a run: another version would go on in another way."""
+        files = (Path(module.__file__ or "") for module in (aggregation, moves, refinement, search_module))
+        return xxhash.xxh3_64_hexdigest(b"".join(file.read_bytes() for file in files))
 
     @property
     def folder(self) -> CheckpointFolder:
@@ -34,9 +47,9 @@ class SearchCheckpoints:
         return self.plan.store
 
     def keep(self, search: CommunitySearch) -> None:
-        """Write a checkpoint, unless the time between two is not over; and remove those before the last two."""
-        seconds = self.plan.option.seconds
-        if seconds is not None and time.monotonic() - self.written < seconds:
+        """Write a checkpoint, if one is due after this level; and remove those before the last two."""
+        option = self.plan.option
+        if option.every is None and time.monotonic() - self.written < (option.seconds or 0):
             return
         done = search.levels_done
         piece = CheckpointPiece(dict(self.folder.identity), done, 0, 1, _arrays_of(search))
@@ -45,21 +58,17 @@ class SearchCheckpoints:
         self.written, self.last = time.monotonic(), done
 
     def restore(self, search: CommunitySearch, vertices: int) -> None:
-        """Let a search of a graph of so many vertices begin at the last checkpoint, if there is one."""
-        if not self.plan.name:
-            return
-        arrays = self.folder.read(self.plan.name, 0).arrays
-        with refuse_mismatch(self.plan.name, REMEDY):
-            search.stage = _stage_of(arrays, vertices)
-            state, increment, more, word = _integers(arrays["draw"])
-            require(increment % 2 and more < 2 and word <= WORD >> 32, "no state of the random number generator")
-        search.draw.bit_generator.state = {
-            "bit_generator": "PCG64",
-            "state": {"state": state, "inc": increment},
-            "has_uint32": more,
-            "uinteger": word,
-        }
-        search.resumed_after = self.last = self.plan.round
+        """Let a search of a graph of so many vertices begin at the last checkpoint that is whole, if there is one. Dask
+        may run the task of a search again after the loss of a worker, so the plan cannot say which one that is."""
+        self.written = time.monotonic()
+        for name in self.folder.checkpoints():
+            with suppress(StorageError):
+                arrays = self.folder.read(name, 0).arrays
+                with refuse_mismatch(name, REMEDY):
+                    stage, state = _stage_of(arrays, vertices), _state_of(arrays["draw"])
+                search.stage, search.draw.bit_generator.state = stage, state
+                search.resumed_after = self.last = round_of(name)
+                return
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,7 @@ def _stage_of(arrays: Mapping[str, np.ndarray], vertices: int) -> Stage:
     stage.levels, stage.numbers = (
         [own[f"{name} {at}"] for at in range(sum(known.startswith(f"{name} ") for known in own))] for name in LISTS
     )
+    require(0 <= stage.iteration < ITERATIONS, "no such iteration")
     require(stage.iteration == 0 or (stage.begun is not None and np.isfinite(stage.quality)), "no earlier communities")
     for found in (*stage.levels, *(() if stage.begun is None else (stage.begun,))):
         _count(found, vertices)
@@ -117,5 +127,8 @@ def _count(labels: np.ndarray, vertices: int) -> int:
     return count
 
 
-def _integers(words: np.ndarray) -> list[int]:
-    return [(high << 64) + low for high, low in words.tolist()]
+def _state_of(words: np.ndarray) -> dict[str, Any]:
+    state, increment, more, word = ((high << 64) + low for high, low in words.tolist())
+    require(increment % 2 and more < 2 and word <= WORD >> 32, "no state of the random number generator")
+    inner = {"state": state, "inc": increment}
+    return {"bit_generator": "PCG64", "state": inner, "has_uint32": more, "uinteger": word}

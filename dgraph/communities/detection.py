@@ -286,7 +286,9 @@ def _found(
         found = call_interruptibly(partial(job, held, workers.threads, previous, journal))
         return [found], [found]
     (sent,) = workers.send([previous])
-    unseen = replace(journal, shown=None)  # the progress belongs to this process
+    if journal.shown is not None:
+        journal.shown.prepare("one worker searches; its levels are not shown")
+    unseen = replace(journal, shown=None)
     results = workers.wait(workers.each(job, [(held, workers.threads, sent, unseen)]))
     return results, workers.bring(workers.each(WorkerResult.without_values, [(one,) for one in results]))
 
@@ -318,6 +320,7 @@ def _checkpoints(
         return None
     begun = {} if previous is None else {"previous": as_text(previous.begun), "names": as_text(previous.labels)}
     identity = {
+        "kernels": SearchCheckpoints.kernels(),
         **graph_identity(graph, held, [] if job.weight is None else [job.weight]),
         **{one.name: str(getattr(job, one.name)) for one in fields(job)},
         **begun,

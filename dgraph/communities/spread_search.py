@@ -128,8 +128,9 @@ class SpreadSearch(CommunitySearch):
         if isinstance(level, SpreadLevel):
             return super().climb(level, labels, refines=refines, depth=depth)
         alone = CommunitySearch(self.max_levels, self.tol, np.random.default_rng(self.seed()))
-        alone.stage.labels, known = self.stage.labels, self.stage.numbers[depth - 1 :]
+        known = self.stage.numbers[depth - 1 :]  # found before the search was resumed
         alone.stage.numbers = [*[NO_NUMBERS] * (depth - 1), *known]
+        alone.stage.labels = self.stage.labels if known else None
         workers = self.workers
         sent = workers.send([alone, level.null, labels])
         call = workers.call(_climb, list(level.edges), *sent, level.weight, workers.threads, refines, depth)

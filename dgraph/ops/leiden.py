@@ -64,8 +64,8 @@ def leiden(
     device : {"auto", "cpu"}, default "auto"
         The kernels run only on the CPU.
     checkpoint : path, URL or Checkpoint, optional
-        Where to save what has been found after each level, so that the same call resumes from there. `every` is not
-        used; `seconds` is the least time between two checkpoints. Without a path, nothing is saved.
+        Where to save what has been found after each level, so that the same call resumes from there. With `every` None,
+        only after levels that end `seconds` after the last checkpoint. Without a path, nothing is saved.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts after a level (a superstep). The levels
         that one worker of a cluster finds by itself are not shown. By default progress is shown on a terminal and in

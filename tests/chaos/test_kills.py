@@ -114,6 +114,43 @@ def test_a_worker_killed_at_any_moment_changes_no_answer(fragile, name):
         pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
 
 
+@pytest.mark.parametrize("begun", [0, 2])
+def test_a_worker_killed_in_a_search_for_communities_that_it_does_alone(fragile, begun, monkeypatch, tmp_path):
+    """Dask runs its task again elsewhere, which goes on from the checkpoint that the first one has written last."""
+    monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
+    search = partial(dg.leiden, deterministic=True, random_seed=3)
+    how = {"scale": 9, "edge_factor": 8, "seed": 1, "directed": False}
+    folder, done = tmp_path / "checkpoints", tmp_path / "killed"
+    if begun:
+        with pytest.raises(StopIteration):
+            search(dg.rmat(**how), checkpoint=folder, progress=partial(stop_after, begun))
+    fragile.run(die_after, 4, done)
+    found = search(dg.rmat(**how, client=fragile, parts=2), checkpoint=folder)
+    assert done.exists() and found.report["superstep"].min() == 5
+    assert found.by_number("community").tolist() == search(dg.rmat(**how)).by_number("community").tolist()
+    assert not folder.exists()
+
+
+def stop_after(level, done) -> None:
+    if done["superstep"] >= level:
+        raise StopIteration
+
+
+def die_after(level, done) -> None:
+    """Let this worker die once it has saved a level, unless another one has."""
+    from dgraph.communities.checkpoints import SearchCheckpoints
+
+    keep = SearchCheckpoints.keep
+
+    def keep_and_die(checkpoints, search):
+        keep(checkpoints, search)
+        if search.levels_done == level and not done.exists():
+            done.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    SearchCheckpoints.keep = keep_and_die
+
+
 def test_an_adaptive_cluster_that_lets_workers_go(monkeypatch):
     """In the middle of a run, whose answer stays the same."""
     monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)

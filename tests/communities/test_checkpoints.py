@@ -7,7 +7,7 @@ import pytest
 
 import dgraph as dg
 from dgraph.checkpoint.piece import NUMBERS, CheckpointPiece, from_bytes, to_bytes
-from dgraph.errors import OptionError, StorageError
+from dgraph.errors import OptionError
 
 SEARCHES = {"leiden": dg.leiden, "louvain": dg.louvain}
 
@@ -106,30 +106,54 @@ def test_a_damaged_checkpoint_is_replaced_by_the_one_before(tmp_path):
     assert dg.leiden(graph, checkpoint=tmp_path, random_seed=3).report["superstep"].min() == 3
 
 
+def forge(file, name, array):
+    """Put an array into a checkpoint whose checksum is right."""
+    piece = from_bytes(file.read_bytes(), file)
+    assert name in piece.arrays and NUMBERS in piece.arrays
+    file.write_bytes(to_bytes(CheckpointPiece(piece.identity, piece.round, 0, 1, {**piece.arrays, name: array})))
+
+
 @pytest.mark.parametrize("name", ["numbers 0", "labels", "begun", "levels 0", "draw", "iteration", "quality"])
-def test_what_does_not_fit_the_graph_is_refused(name, tmp_path):
-    """Though its checksum is right: kernels would read beyond the ends of arrays, or draw numbers without end."""
+def test_what_does_not_fit_the_graph_is_not_used(name, tmp_path):
+    """Kernels would read beyond the ends of arrays, or numbers be drawn without end."""
     graph = stopped("leiden", tmp_path, 6)
-    pieces = {file: from_bytes(file.read_bytes(), file) for file in tmp_path.glob("*/*/p0.piece")}
-    before = next(iter(pieces.values())).arrays[name]
-    forged = [np.zeros(3, np.uint32), np.zeros_like(before) - 1, before + before.dtype.type(1), before * 1.5]
+    before, last = sorted(tmp_path.glob("*/*/p0.piece"))
+    fits = from_bytes(last.read_bytes(), last).arrays[name]
+    kept = before.read_bytes(), last.read_bytes()
+    forged = [np.zeros(3, np.uint32), np.zeros_like(fits) - 1, fits + fits.dtype.type(1), fits * 1.5]
     if name in ("iteration", "quality"):
         forged = [np.zeros(3), np.array(np.nan)]
     for array in forged:
-        for file, piece in pieces.items():
-            assert name in piece.arrays and NUMBERS in piece.arrays
-            arrays = {**piece.arrays, name: array}
-            file.write_bytes(to_bytes(CheckpointPiece(piece.identity, piece.round, 0, 1, arrays)))
-        with pytest.raises(StorageError, match="do not match"):
-            dg.leiden(graph, checkpoint=tmp_path, random_seed=3)
+        before.parent.mkdir(parents=True, exist_ok=True), last.parent.mkdir(parents=True, exist_ok=True)
+        before.write_bytes(kept[0]), last.write_bytes(kept[1])
+        forge(last, name, array)
+        if array is not forged[0]:
+            forge(before, name, array)
+        found = dg.leiden(graph, checkpoint=tmp_path, random_seed=3)
+        assert found.report["superstep"].min() == (6 if array is forged[0] else 1)
+        assert found.totals["modularity"] == pytest.approx(dg.modularity(graph, found), abs=1e-9)
 
 
-def test_a_least_time_between_two_checkpoints(tmp_path):
-    """None is written where none is due, and `every` does not matter."""
+def test_a_graph_without_vertices_goes_on(tmp_path):
+    nobody = {"src": np.zeros(0, int), "dst": np.zeros(0, int)}
+    graph = dg.Graph.from_edges(nobody, parts=2, directed=False)
     with pytest.raises(Stopped):
-        dg.leiden(graph_of(), checkpoint=dg.Checkpoint(tmp_path, every=1, seconds=600), progress=stop_at(5))
-    assert not list(tmp_path.glob("*/*/p0.piece"))
-    assert dg.leiden(graph_of(), checkpoint=dg.Checkpoint(), random_seed=3).rounds > 1
+        dg.leiden(graph, checkpoint=tmp_path, progress=stop_at(2))
+    assert len(dg.leiden(graph, checkpoint=tmp_path).compute()) == 0
+
+
+def test_when_a_checkpoint_is_written(tmp_path):
+    """After each level, or only where none was for a while."""
+    for option, written in (
+        (dg.Checkpoint(tmp_path / "a", every=1, seconds=600), 2),
+        (dg.Checkpoint(tmp_path / "b", every=None, seconds=600), 0),
+        (dg.Checkpoint(tmp_path / "c", every=None, seconds=1e-9), 2),
+    ):
+        with pytest.raises(Stopped):
+            dg.leiden(graph_of(), checkpoint=option, progress=stop_at(5))
+        assert len(list(Path(option.path).glob("*/*/p0.piece"))) == written
+    expected = dg.leiden(graph_of(), deterministic=True).compute()
+    assert dg.leiden(graph_of(), deterministic=True, checkpoint=dg.Checkpoint()).compute().equals(expected)
 
 
 @pytest.mark.parametrize("parts", [1, 3])
