@@ -72,7 +72,7 @@ def write(folder: str, form: str, scale: int) -> str:
     rules: dict[str, Any] = {}
     if form == "metis":
         rules = {"directed": False, "loops": "drop", "repeats": "first"}
-    dg.write_edges(dg.Graph.from_edges(frame, vertices=range(1, (1 << scale) + 1), **rules), path)
+    dg.write_edges(dg.Graph.from_edges(frame, vertices=range(1, (1 << scale) + 1), **rules), path, isolated="drop")
     return path
 
 

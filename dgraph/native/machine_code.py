@@ -57,7 +57,7 @@ def cached_njit(**options: Any) -> Callable[[Callable], Any]:
         dispatcher = _compiler(nogil=True, no_cfunc_wrapper=True, **options)(function)
         dispatcher._cache = LazyKernelCache(function)
         dispatcher.compile = defer_collection()(dispatcher.compile)
-        dispatcher.entries = {}  # see `team.compiled_for`
+        dispatcher.kinds = set()  # see `team.compile_for`
         return dispatcher
 
     return compiled

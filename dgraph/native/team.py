@@ -72,10 +72,10 @@ def team(kernel: Any, threads: int, *arrays: Any, beside: Sequence[Callable[...,
     functions in `beside` get the ranks after these; they are called with rank, size and signals, and must not raise
     either. Each call starts new threads, because those of a pool could wait behind another team's."""
     signals, size = signals_here(), threads + len(beside)
-    if threads:  # compile before the threads start, or they would wait for each other's compiler
-        kernel = compiled_for(kernel, (0, 1, signals, *arrays))
     if threads == size == 1:
         return _unless_stopped(kernel(0, 1, signals, *arrays), signals)
+    if threads:  # compile before the threads start, or they would wait for each other's compiler
+        compile_for(kernel, (0, 1, signals, *arrays))
     ready = threading.Barrier(size)  # a thread that cannot be started must not leave others waiting in the kernel
     members: list[Callable[[], Any]] = [partial(kernel, rank, size, signals, *arrays) for rank in range(threads)]
     members += [partial(one, rank, size, signals) for rank, one in enumerate(beside, threads)]
@@ -100,16 +100,15 @@ def team(kernel: Any, threads: int, *arrays: Any, beside: Sequence[Callable[...,
     return _unless_stopped(result, signals)
 
 
-def compiled_for(kernel: Any, arguments: Sequence[Any]) -> Callable[..., Any]:
-    """The machine code of a kernel for arguments of these types. Numba would look for it in every call of every
-    thread, and takes 0.1 ms for arguments that are named tuples."""
-    entries = getattr(kernel, "entries", None)
-    if entries is None:  # a generated kernel, which has one type, or plain Python
-        return kernel.compile() if hasattr(kernel, "compile") else kernel
-    kinds = tuple(map(_kind, arguments))
-    if (entry := entries.get(kinds)) is None:
-        entry = entries[kinds] = kernel.compile(tuple(map(typeof, arguments)))
-    return entry
+def compile_for(kernel: Any, arguments: Sequence[Any]) -> None:
+    """Compile a kernel for arguments of these types, unless it is. Numba takes 0.2 ms to tell the types of named tuples
+    from Python, so that is asked once for each kind of arguments."""
+    known = getattr(kernel, "kinds", None)
+    if known is None:  # a generated kernel, whose types are declared
+        kernel.compile()
+    elif (kinds := tuple(map(_kind, arguments))) not in known:
+        kernel.compile(tuple(map(typeof, arguments)))
+        known.add(kinds)
 
 
 def _kind(value: Any) -> Any:

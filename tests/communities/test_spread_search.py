@@ -75,6 +75,17 @@ def test_any_policy(policy):
         assert found.totals["modularity"] == pytest.approx(dg.modularity(graph, labels_of(found)), abs=1e-9)
 
 
+def test_levels_on_which_workers_join_nothing_are_left_out():
+    """One of them goes on, and may join some; also where nobody does, there is one level."""
+    graph = dg.grid(rows=6, cols=6, parts=3)
+    for operation in ("louvain", "leiden"):
+        for resolution in (0.5, 1e6):
+            found, _ = search(graph, operation, AT_ONCE, resolution=resolution)
+            counts = [len(np.unique(labels)) for labels in found.parts[0].columns.values()]
+            assert counts == sorted(set(counts), reverse=True)
+            assert (counts == [36]) == (resolution > 1)
+
+
 def test_constant_potts_model():
     graph = dg.grid(rows=12, cols=12, parts=3)
     found, _ = search(graph, "leiden", NEVER, objective="cpm", resolution=0.1)

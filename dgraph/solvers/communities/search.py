@@ -36,14 +36,14 @@ class Hierarchy:
 
     @property
     def divisions(self) -> list[np.ndarray]:
-        """For each level, the community of each vertex of the graph, numbered without gaps; the last are the final
-        communities."""
-        found: list[np.ndarray] = []
-        for numbers in self.numbers:
-            found.append(numbers if not found else numbers[found[-1]])
-        if not found or int(self.ends.max(initial=0)) + 1 < len(self.ends):  # the last level joins some
-            found.append(self.ends if not found else self.ends[found[-1]])
-        return found
+        """For each level that joins some, the community of each vertex of the graph, numbered without gaps; the last
+        are the final communities."""
+        first, *more = *self.numbers, self.ends
+        found = [first]
+        for numbers in more:
+            found.append(numbers[found[-1]])
+        joins = [int(numbers.max(initial=0)) + 1 < len(numbers) for numbers in (first, *more)]
+        return [one for one, joined in zip(found, joins, strict=True) if joined] or found[-1:]
 
 
 @dataclass
