@@ -18,8 +18,7 @@ from dgraph.checkpoint.piece import NUMBERS, REMEDY, CheckpointPiece, name_of, r
 from dgraph.errors import StorageError
 from dgraph.partition.manifest import refuse_mismatch, require
 from dgraph.runs.progress import Progress
-from dgraph.solvers.communities import aggregation, moves, refinement
-from dgraph.solvers.communities import search as search_module
+from dgraph.solvers.communities import search
 from dgraph.solvers.communities.search import ITERATIONS, NO_NUMBERS, CommunitySearch, Stage
 
 LISTS = ("levels", "numbers")  # the fields of a Stage that are lists of arrays
@@ -38,7 +37,7 @@ class SearchCheckpoints:
     @staticmethod
     def kernels() -> str:
         """A digest of the search, for the identity of a run: another version would go on in another way."""
-        files = (Path(module.__file__ or "") for module in (aggregation, moves, refinement, search_module))
+        files = sorted(Path(search.__file__).parent.glob("*.py"))
         return xxhash.xxh3_64_hexdigest(b"".join(file.read_bytes() for file in files))
 
     @property
