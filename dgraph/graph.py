@@ -149,6 +149,8 @@ class Graph(PartitionedGraph):
             If an id is missing, beyond 64 bits, or not an integer, a string or a UUID.
         WeightError
             If a weight is missing or not a number.
+        RoomError
+            If there is not enough memory, on the workers or in this process.
 
         Examples
         --------

@@ -16,6 +16,7 @@ from dgraph.building.gpu_build import DeviceEdges
 from dgraph.cluster.retry import retry
 from dgraph.cluster.workers import Workers, any_lost
 from dgraph.devices import distinct_ids, sorted_rows
+from dgraph.estimates.memory_check import check_frame_memory
 from dgraph.frames.any_frame import is_lazy
 from dgraph.frames.sources import EdgeSource, VertexSource
 from dgraph.partition import adjacency, rules
@@ -253,15 +254,20 @@ class InputEdges:
     def edge_pieces(self) -> list[Any]:
         """The frame of edges, in pieces that tasks read."""
         if self._edge_pieces is None or any_lost(self._edge_pieces):
-            self._edge_pieces = self.workers.pieces(self.edges.frame)
+            self._edge_pieces = self._sent(self.edges.frame, "edges")
         return self._edge_pieces
 
     @property
     def vertex_pieces(self) -> list[Any]:
         """The frame of vertices, in pieces that tasks read."""
         if self._vertex_pieces is None or any_lost(self._vertex_pieces):
-            self._vertex_pieces = [] if self.vertices.frame is None else self.workers.pieces(self.vertices.frame)
+            self._vertex_pieces = [] if self.vertices.frame is None else self._sent(self.vertices.frame, "vertices")
         return self._vertex_pieces
+
+    def _sent(self, frame: Any, what: str) -> list[Any]:
+        if self.workers.client is not None and not is_lazy(frame):
+            check_frame_memory(self.workers.client, frame, what)
+        return self.workers.pieces(frame)
 
     def forget_lost(self) -> None:
         """Forget the workers' copies of the frames, so that these are sent or read again."""

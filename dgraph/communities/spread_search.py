@@ -14,17 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dgraph.cluster.workers import Workers
+from dgraph.communities.turns import Turns
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.solvers.communities.aggregation import Members
 from dgraph.solvers.communities.quality import roots
 from dgraph.solvers.communities.search import NO_NUMBERS, CommunitySearch, Hierarchy, coarser_null
-from dgraph.solvers.communities.shares import Moves, Share, Turn
+from dgraph.solvers.communities.shares import REFINING_TURNS, TURNS, Mover, Refiner, Share
 from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, Ties, inside, row_sums
 
-MOST_TURNS = 100  # of one level
-TURNS = 2  # between two looks at what they gain: in the second, those move that wait in the first
-LEAST_OF_TOTAL = 0.1  # turns go on while two of them gain this share of all; the next level does the rest faster
 GATHERED_BYTES = 60  # that an edge of a gathered level takes
 GATHERED_SHARE = 4  # a gathered level may take 1 / GATHERED_SHARE of a worker's memory
 WEIGHTS = "weights"
@@ -143,39 +141,23 @@ class SpreadSearch(CommunitySearch):
         return super().is_last(level, count, depth) and (depth == self.max_levels or level.edges > self.most_edges)
 
     def move(self, level: SpreadLevel, labels: np.ndarray) -> tuple[int, int]:
-        workers, places = self.workers, range(len(level.shares))
-        (sent,) = workers.send([labels])
-        shares = [*zip(places, level.shares, level.homes, strict=True)]
-        turns = [workers.call(Share.begin, share, sent, place, len(places), on=home) for place, share, home in shares]
-        moves = [workers.call(_moves, turns[place], on=home) for place, _, home in shares]
-        number, read, total = 0, 0, 0.0
-        while number < MOST_TURNS:
-            summaries: list[Any] = []
-            for _ in range(TURNS):
-                turns = [
-                    workers.call(Share.turn, share, turns[place], _others(moves, place), self.seed(), on=home)
-                    for place, share, home in shares
-                ]
-                moves = [workers.call(_moves, turns[place], on=home) for place, _, home in shares]
-                summaries += [workers.call(Turn.summary, turns[place], on=home) for place, _, home in shares]
-            held = workers.hold([*turns, *moves, *summaries])
-            turns, moves, summaries = held[: len(places)], held[len(places) : 2 * len(places)], held[2 * len(places) :]
-            gain, more = map(sum, zip(*workers.bring(summaries), strict=True))
-            number, read, total = number + TURNS, read + more, total + gain
-            if gain <= max(2 * self.tol * level.weight, LEAST_OF_TOTAL * total):
-                break
-        (labels[:],) = workers.get([workers.call(Turn.final_labels, turns[0], _others(moves, 0))])
-        return number, read
+        places, seed = len(level.shares), self.seed()
+        movers = self._each(Mover, level, labels, [(place, places, seed) for place in range(places)])
+        first, *_ = Turns(self.tol * level.weight).take(self.workers, movers, level.homes)
+        labels[:] = first.of_shares[0]
+        return first.turns // TURNS, first.read
 
     def refine(self, level: SpreadLevel, labels: np.ndarray) -> tuple[np.ndarray, int]:
-        found = self._of_shares(Share.refined, level, labels, [(self.seed(),) for _ in level.shares])
-        return roots(level.vertices, [tree for tree, _ in found]), sum(read for _, read in found)
+        refiners = self._each(Refiner, level, labels, [(self.seed(),)] * len(level.shares))
+        found = Turns(0.0, REFINING_TURNS, most_sweeps=1).take(self.workers, refiners, level.homes)
+        trees = [tree for one in found for trees in one.of_shares for tree in trees]
+        return roots(level.vertices, trees), found[0].read
 
     def connected(self, level: SpreadLevel, labels: np.ndarray) -> np.ndarray:
-        return roots(level.vertices, self._of_shares(Share.connected, level, labels))
+        return roots(level.vertices, self.workers.bring(self._each(Share.connected, level, labels)))
 
     def inside(self, level: SpreadLevel, labels: np.ndarray) -> float:
-        return float(sum(self._of_shares(_inside, level, labels)))
+        return float(sum(self.workers.bring(self._each(_inside, level, labels))))
 
     def coarser(self, level: SpreadLevel, numbers: np.ndarray, members: Members, depth: int) -> Any:
         workers, count = self.workers, len(members.starts) - 1
@@ -191,14 +173,13 @@ class SpreadSearch(CommunitySearch):
         ties = self._ties(cuts, bounds, level.homes)
         return self._level([ties], bounds, level.homes, null, 1.0, level.weight, np.zeros(count, np.bool_), size)
 
-    def _of_shares(
+    def _each(
         self, function: Any, level: SpreadLevel, labels: np.ndarray, more: Sequence[tuple] | None = None
     ) -> list[Any]:
+        """What a function makes of each share and the labels, held where the share is."""
         (sent,) = self.workers.send([labels])
         arguments = zip(level.shares, more or [()] * len(level.shares), strict=True)
-        return self.workers.bring(
-            self.workers.each(function, [(share, sent, *rest) for share, rest in arguments], level.homes)
-        )
+        return self.workers.each(function, [(share, sent, *rest) for share, rest in arguments], level.homes)
 
     def threads_each(self, shares: int) -> int:
         """The threads of each of several shares that work at the same time."""
@@ -206,10 +187,6 @@ class SpreadSearch(CommunitySearch):
 
     def seed(self) -> int:
         return int(self.draw.integers(1 << 62))
-
-
-def _others(moves: Sequence[Any], place: int) -> list[Any]:
-    return [*moves[:place], *moves[place + 1 :]]
 
 
 # -- tasks -------------------------------------------------------------------------------------------------------------
@@ -250,10 +227,6 @@ def _share(
     first: Ties, second: Ties, loops: float, null: NullModel, weight: float, threads: int, low: int, high: int
 ) -> Share:
     return Share(Level((first, second), loops, null, weight, threads), low, high)
-
-
-def _moves(turn: Turn) -> Moves:
-    return turn.moves
 
 
 def _inside(share: Share, labels: np.ndarray) -> float:

@@ -71,7 +71,7 @@ FOOTPRINTS: dict[str, Footprint] = {
         MemoryNeed(BOTH, 52, 10), MemoryNeed(("out",), 0, 6.5, 5, everywhere=28), message_bytes=0, passed_bytes=4
     ),
     "leiden": Footprint(
-        MemoryNeed(BOTH, 150, 22, 21), MemoryNeed(("out",), 0, 33, 33, everywhere=90), message_bytes=0, planned=False
+        MemoryNeed(BOTH, 150, 22, 21), MemoryNeed(("out",), 0, 50, 50, everywhere=90), message_bytes=0, planned=False
     ),
     "louvain": Footprint(
         MemoryNeed(BOTH, 120, 11, 11), MemoryNeed(("out",), 0, 25, 25, everywhere=85), message_bytes=0, planned=False

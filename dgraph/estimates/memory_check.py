@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import dask
+from dask.sizeof import sizeof
 from dask.utils import format_bytes
 
 from dgraph.errors import RoomError
 from dgraph.estimates.estimate import estimate_policy
 from dgraph.estimates.footprints import Footprint
 from dgraph.estimates.sample import sample
+from dgraph.frames.any_frame import count_rows
 from dgraph.native.free_memory import refuse_beyond_memory
 from dgraph.partition import policies
 from dgraph.partition.partition import report_row
@@ -32,13 +34,25 @@ if TYPE_CHECKING:
 SETTING = "dgraph.memory-check"  # in Dask's configuration; False disables the check
 PROCESS_BYTES = 240 << 20  # bytes of a worker without any graph: Python, libraries, kernels
 EDGE_BYTES, VERTEX_BYTES = 6, 16  # measured at the peak of a build of one order in this process
+NUMBER_BYTES = 8  # a row by number, beside the frame that lists it
+ESTIMATE = "G.estimate() shows what each policy needs"
 SAFE_FACTOR = 16  # no estimate is made if the bound is less than 1/16 of the limit
+
+
+def check_frame_memory(client: Any, frame: Any, what: str) -> None:
+    """Refuse to send a frame to the workers if one cannot hold its slice and the numbers made of it: a slice arrives as
+    a whole, and Dask could not move it to disk while it is read."""
+    limit, workers = _limit(client)
+    if limit is not None:
+        need = (sizeof(frame) + NUMBER_BYTES * count_rows(frame)) / workers
+        remedy = "or pass a Dask DataFrame, such as dd.read_parquet gives: the workers read it piece by piece"
+        _refuse(f"sending the {what} to the workers", need, limit, workers, remedy)
 
 
 def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint) -> None:
     """Refuse to build partitions if a worker cannot hold one and what the operation computes from it. (Other partitions
     may be on disk at that time.)"""
-    limit, workers = _limit(graph)
+    limit, workers = _limit(graph.client)
     if graph.client is None:
         _refuse_here(graph, what)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes
@@ -60,7 +74,7 @@ def check_run_memory(
     graph: PartitionedGraph, partitions: Sequence[Any], recipe: Recipe, local_method: LocalMethod | None
 ) -> None:
     """Refuse a run if the workers cannot hold its partitions, their states, and the data of the local method."""
-    (limit, workers), vertex, edge = _limit(graph), bytes_per_vertex(recipe), 0
+    (limit, workers), vertex, edge = _limit(graph.client), bytes_per_vertex(recipe), 0
     if local_method is not None:
         beside, edge = local_method.memory(len(recipe.analysis.edge_columns))
         vertex += beside
@@ -74,15 +88,15 @@ def check_run_memory(
     _refuse(f"a run of {recipe.analysis.name}", sum(needs[: math.ceil(len(needs) / workers)]), limit, workers)
 
 
-def _limit(graph: PartitionedGraph) -> tuple[float | None, int]:
+def _limit(client: Any) -> tuple[float | None, int]:
     """Bytes per worker that a graph may use before the worker pauses (None: no limit), and the number of workers."""
-    if graph.client is None or not dask.config.get(SETTING, True):
+    if client is None or not dask.config.get(SETTING, True):
         return None, 1
     from dgraph.cluster.scheduler_calls import worker_infos  # takes 0.25 s to import, which only clusters need
 
     share = dask.config.get("distributed.worker.memory.pause", None) or 1
-    known = worker_infos(graph.client, fresh=False)
-    least = _least.setdefault(graph.client, {})
+    known = worker_infos(client, fresh=False)
+    least = _least.setdefault(client, {})
     for address, worker in known.items():
         now = worker["metrics"].get("memory", 0) - worker["metrics"].get("managed_bytes", 0)
         least[address] = min(now, least.get(address, now))
@@ -96,13 +110,13 @@ def _limit(graph: PartitionedGraph) -> tuple[float | None, int]:
 _least: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
 
 
-def _refuse(what: str, need: float, limit: float, workers: int) -> None:
+def _refuse(what: str, need: float, limit: float, workers: int, remedy: str = ESTIMATE) -> None:
     if need <= limit:
         return
     more = f"about {math.ceil(workers * need / limit)} of them, or " if limit > 0 else ""
     raise RoomError(
         f"{what} needs about {format_bytes(int(need))} on each of {workers} workers, but each has only "
         f"{format_bytes(max(0, int(limit)))}: its limit before it pauses, minus what it uses without a graph. "
-        f"Start {more}larger ones; G.estimate() shows what each policy needs. To skip this check: "
+        f"Start {more}larger ones; {remedy}. To skip this check: "
         f'dask.config.set({{"{SETTING}": False}}), or DASK_DGRAPH__MEMORY_CHECK=False'
     )

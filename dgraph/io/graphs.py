@@ -21,6 +21,7 @@ from dgraph.native.free_memory import explain_lack_of_memory, free_memory
 
 BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the same time
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a cluster; the smallest block in bytes
+BLOCK_SHARE = 32  # a thread may read a block of 1 / BLOCK_SHARE of its part of a worker's memory; it takes 4 times that
 MEMORY_SHARE = 8  # a file larger than this fraction of the free memory is read block by block
 
 
@@ -142,11 +143,13 @@ def _is_large(path: str | os.PathLike) -> bool:
 
 
 def _block_size(path: str | os.PathLike, workers: Workers) -> int:
-    """Bytes per block of text: a few blocks for each thread of the workers, so that all have work."""
+    """Bytes per block of text: a few blocks for each thread of the workers, so that all have work, and each small
+    beside a worker's memory."""
     from dgraph.io.lazy_edges import BLOCK_SIZE
 
     threads = workers.threads * len(workers.addresses)
-    return max(SMALLEST_BLOCK, min(BLOCK_SIZE, _size(path) // (BLOCKS_EACH * threads)))
+    most = BLOCK_SIZE if workers.memory is None else workers.memory // (BLOCK_SHARE * workers.threads)
+    return max(SMALLEST_BLOCK, min(BLOCK_SIZE, most, _size(path) // (BLOCKS_EACH * threads)))
 
 
 def _size(path: str | os.PathLike) -> int:

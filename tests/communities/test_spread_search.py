@@ -7,6 +7,7 @@ import dgraph as dg
 from dgraph.cluster.workers import Workers
 from dgraph.communities.detection import detection
 from dgraph.communities.spread_search import GatheredLevel, SpreadLevel, SpreadSearch
+from dgraph.solvers.communities.shares import REFINING_TURNS, TURNS, Mover, Refiner
 from dgraph.testing.verify import verify
 
 NEVER, AT_ONCE = 0, 1 << 60  # how many edges one worker may gather
@@ -65,6 +66,26 @@ def test_neighbours_on_two_workers_do_not_change_places_for_ever(length, parts):
     for operation in ("louvain", "leiden"):
         found, _ = search(graph, operation, NEVER)
         assert found.totals["modularity"] > (0.99 if length == 2 else 0.95) * (1 - 1 / count)
+
+
+def test_a_vertex_moves_only_in_its_turn_even_if_a_neighbour_wakes_it():
+    graph = GRAPHS["rmat"](parts=2)
+    search = SpreadSearch(20, 1e-4, np.random.default_rng(0), workers=Workers(), most_edges=NEVER)
+    job = detection(graph, "leiden", 1.0, "modularity", False, 20, 1e-4, {**OPTIONS, "random_seed": 0})
+    held = graph.partitioned(("out",), ()).held
+    level = search.first_level(held, None, False, graph.placement.bounds, job.null_model)
+    labels = np.arange(level.vertices, dtype=np.uint32)
+    movers = [Mover(share, labels, place, 2, seed=0) for place, share in enumerate(level.shares)]
+    refiners = [Refiner(share, np.zeros_like(labels), seed=0) for share in level.shares]
+    for shares, turns in ((movers, 2 * TURNS), (refiners, REFINING_TURNS)):
+        moved = 0
+        for number in range(turns):
+            done = [share.turn(number).moves for share in shares]
+            for share, moves, others in zip(shares, done, done[::-1], strict=True):
+                assert (share.turn_of[moves.vertices] == number % TURNS).all()
+                share.hear(others)
+            moved += sum(len(moves.vertices) for moves in done)
+        assert moved > level.vertices / 2
 
 
 @pytest.mark.parametrize("policy", ["outgoing", "incoming", "cartesian", "hybrid", "metis"])

@@ -70,6 +70,13 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
         small.setattr("dgraph.cluster.scheduler_calls.worker_infos", lambda client, **_: known)
 
     with monkeypatch.context() as small:
+        leave(490_000)
+        dg.Graph.from_edges(frame, client=client)
+        leave(460_000)
+        with pytest.raises(RoomError, match=r"sending the edges to the workers needs about 46\d\.\d+ kiB .*piece by"):
+            dg.Graph.from_edges(frame, client=client)
+        with pytest.raises(RoomError, match="sending the vertices"):
+            dg.Graph.from_edges(frame[:10], vertices=pd.DataFrame({"id": np.arange(1 << 17)}), client=client)
         leave(160_000)
         with pytest.raises(RoomError, match=r"building the graph needs about .* kiB on each of 2 workers.*156\.25 kiB"):
             graph.partitioned()

@@ -1,6 +1,7 @@
 """Lazy reading: blocks of any size give the rows of the whole, with one type of ids."""
 
 import re
+from types import SimpleNamespace
 from uuid import UUID
 
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 import dgraph as dg
 from dgraph.errors import ColumnError, IdError, InputError, OptionError, WeightError
 from dgraph.io import lazy_edge_list, read_edge_list
+from dgraph.io.graphs import _block_size
 
 
 def rows(edge_list):
@@ -28,6 +30,17 @@ def test_blocks_are_cut_at_lines(put, block_size, end):
     pd.testing.assert_frame_equal(rows(lazy), rows(read_edge_list(path, weight="cost")))
     if block_size < 64:
         assert lazy.edges.npartitions > 10
+
+
+def test_blocks_are_small_beside_the_memory_of_a_worker(tmp_path):
+    path = tmp_path / "large.csv"
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+    sizes = {}
+    for memory in (None, 1 << 34, 1 << 30, 1 << 20):
+        workers = SimpleNamespace(threads=2, addresses=["tcp://127.0.0.1:1"], memory=memory)
+        sizes[memory] = _block_size(path, workers)
+    assert sizes == {None: 1 << 26, 1 << 34: 1 << 26, 1 << 30: 1 << 24, 1 << 20: 1 << 22}
 
 
 def test_strings_and_compressed_files(put, data):

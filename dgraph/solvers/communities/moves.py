@@ -17,6 +17,7 @@ from dgraph.solvers.communities.ties import NEXT, READ, Level, NullModel, Visiti
 
 MOVED, FREE, LIMIT = 8, 16, 32  # in `tally`: moves of a pass, and of the next one; the next unused label, and their end
 RELATIVE = 1e-10  # a move has to gain this share of what staying is worth, or rounding could go on for ever
+NONE = np.zeros(0, np.bool_)
 
 
 class Communities(NamedTuple):
@@ -54,11 +55,12 @@ def move_vertices(
     tolerance: float,
     most: int,
     pending: np.ndarray | None = None,
+    waiting: np.ndarray = NONE,
     spare: Spare | None = None,
 ) -> Passes:
     """Move the vertices of a level in place, in at most `most` passes, until a pass gains no more than `tolerance`
-    (a share of the weight of all edges). Only those that are `pending` have a turn, by default all; afterwards, those
-    that have to try again are."""
+    (a share of the weight of all edges). Only those that are `pending` and not `waiting` have a turn, by default all;
+    afterwards, those that have to try again are pending."""
     pending = np.ones(level.vertices, np.bool_) if pending is None else pending
     communities, (first, end) = sums_of(level.null, labels), spare or Spare.beside(labels)
     tally, gains = np.zeros(64, np.int64), np.zeros(16)
@@ -66,7 +68,7 @@ def move_vertices(
     how = most, tolerance * level.weight
     scratch = level.tables()
     passes = team(
-        _move, level.threads, *level.ties, level.null, communities, pending, *scratch, order, how, tally, gains
+        _move, level.threads, *level.ties, level.null, communities, pending, waiting, *scratch, order, how, tally, gains
     )
     gain = float(gains[8 * ((passes - 1) % 2)]) if passes else 0.0
     return Passes(passes, int(tally[READ]), gain, Spare(min(int(tally[FREE]), end), end))
@@ -86,7 +88,9 @@ def expected(u, null, total, total_into):
 
 
 @kernel
-def _move(rank, size, signals, first, second, null, communities, pending, sums, touched, order, how, tally, gains):
+def _move(
+    rank, size, signals, first, second, null, communities, pending, waiting, sums, touched, order, how, tally, gains
+):
     table = WeightTable(sums[rank], touched[rank])
     most, tolerance = how
     grain, grains, stride, offset = (
@@ -104,7 +108,7 @@ def _move(rank, size, signals, first, second, null, communities, pending, sums, 
         while number < grains:
             begin = (number * stride + offset) % grains * grain
             some, more, seen = _move_grain(
-                begin, min(begin + grain, n), first, second, null, communities, pending, table, tally
+                begin, min(begin + grain, n), first, second, null, communities, pending, waiting, table, tally
             )
             moved, gain, read = moved + some, gain + more, read + seen
             number = uint64(atomic_add(tally, NEXT, 1))
@@ -122,11 +126,12 @@ def _move(rank, size, signals, first, second, null, communities, pending, sums, 
 
 
 @scalar_part
-def _move_grain(begin, end, first, second, null, communities, pending, table, tally):
+def _move_grain(begin, end, first, second, null, communities, pending, waiting, table, tally):
     """Try the pending vertices of a grain. Returns the number of moves, what they gained, and the edges read."""
     moved, gain, read = uint64(0), 0.0, uint64(0)
     for u in range(begin, end):
-        if pending[u] and has_ties(u, first, second):  # others may be those of another worker
+        waits = waiting.size > 0 and waiting[u]
+        if pending[u] and not waits and has_ties(u, first, second):  # others may be those of another worker
             pending[u] = False
             count = add_ties(u, first, communities.labels, table, uint64(0))
             read += uint64(first.ends[u] - first.begins[u])

@@ -14,27 +14,37 @@ from numba import uint64
 
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import atomic_add, barrier, compare_and_swap, kernel, team
-from dgraph.solvers.communities.moves import expected, sums_of
-from dgraph.solvers.communities.ties import NEXT, READ, Level, VisitingOrder, WeightTable, add
+from dgraph.solvers.communities.moves import NONE, expected, sums_of
+from dgraph.solvers.communities.ties import NEXT, READ, Level, NullModel, VisitingOrder, WeightTable, add
 from dgraph.solvers.union_find import flatten, link
 
 
 class Parts(NamedTuple):
-    """The part of each vertex; for each part, the sums of its vertices' strengths, and how many vertices it has; and
-    the trees of edges along which vertices joined parts."""
+    """The part of each vertex; for each part, the sums of its vertices' strengths, and how many vertices it has; the
+    trees of edges along which vertices joined parts; and the vertices that may not join one now (none if empty)."""
 
     parts: np.ndarray
     totals: np.ndarray
     totals_into: np.ndarray
-    sizes: np.ndarray
+    sizes: np.ndarray  # no vertex joins a part of size 0
     above: np.ndarray
+    waiting: np.ndarray
+
+    @classmethod
+    def begin(cls, null: NullModel, parts: np.ndarray | None = None, waiting: np.ndarray = NONE) -> Parts:
+        """Each vertex as a part of its own, or as in `parts`."""
+        alone = np.arange(len(null.strengths), dtype=np.uint32)
+        sums = sums_of(null, alone if parts is None else parts)
+        sizes = np.bincount(sums.labels, minlength=len(alone)).astype(np.int32)
+        return cls(sums.labels.copy(), sums.totals, sums.totals_into, sizes, alone, waiting)
 
 
-def refine(level: Level, labels: np.ndarray, order: VisitingOrder) -> tuple[np.ndarray, int]:
-    """The part of each vertex, named by its smallest vertex, and the number of edges read."""
-    alone = np.arange(level.vertices, dtype=np.uint32)
-    null = level.null
-    parts = Parts(alone, null.strengths.copy(), null.into.copy(), np.ones(level.vertices, np.int32), alone.copy())
+def refine(
+    level: Level, labels: np.ndarray, order: VisitingOrder, parts: Parts | None = None
+) -> tuple[np.ndarray, int]:
+    """Let each vertex that is a part of its own, and does not wait, join one; changes `parts`. Returns the root of each
+    vertex in the trees, which is the smallest of its part, and the number of edges read."""
+    null, parts = level.null, parts or Parts.begin(level.null)
     tally, scratch = np.zeros(64, np.int64), level.tables()
     team(_refine, level.threads, *level.ties, null, sums_of(null, labels), parts, *scratch, order, tally)
     return parts.above, int(tally[READ])
@@ -66,7 +76,7 @@ def _refine(rank, size, signals, first, second, null, communities, parts, sums, 
 def _refine_grain(begin, end, first, second, null, communities, parts, table):
     read = uint64(0)
     for u in range(begin, end):
-        if parts.sizes[u] == 1:
+        if parts.sizes[u] == 1 and not (parts.waiting.size and parts.waiting[u]):
             count, within = _add_ties_within(u, first, communities.labels, parts.parts, table, uint64(0), 0.0)
             read += uint64(first.ends[u] - first.begins[u])
             if second.begins.size:

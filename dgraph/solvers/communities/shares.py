@@ -1,8 +1,8 @@
 """What one of several workers does: it has the edges of a range of the vertices, and moves only these.
 
-All workers take a turn at the same time, and then exchange the moves and which vertices have to try again. After the
-first turn, half of the vertices wait in each, and the other half in the next one: neighbours on two workers would
-otherwise change places for ever.
+All workers take a turn at the same time, and then exchange the moves and which vertices have to try again. Each vertex
+has one turn in `TURNS`, and waits in the others: neighbours on two workers would otherwise change places for ever, and
+what they find is better the fewer move at the same time.
 """
 
 from __future__ import annotations
@@ -14,43 +14,29 @@ import numpy as np
 
 from dgraph.solvers.communities.aggregation import Room, members_of, merged
 from dgraph.solvers.communities.moves import Spare, move_vertices
-from dgraph.solvers.communities.refinement import refine
+from dgraph.solvers.communities.refinement import Parts, refine
 from dgraph.solvers.communities.search import NO_NUMBERS
 from dgraph.solvers.communities.ties import Level, VisitingOrder, connected
 
+TURNS, REFINING_TURNS = 8, 4  # in which each vertex has one
+GRAIN = 32  # vertices that have the same turn
 Forest = tuple[np.ndarray, np.ndarray]  # vertices, and the root of each
 
 
 class Moves(NamedTuple):
-    """The moves of a turn, and the vertices of other workers that have to try again."""
+    """What has moved in a turn, and the vertices of other shares that have to try again."""
 
     vertices: np.ndarray
     labels: np.ndarray
     woken: np.ndarray
 
 
-class Turn:
-    """What a worker knows after a turn. This is a plain class because Dask searches dataclasses for tasks."""
+class TurnResult(NamedTuple):
+    """What a turn has done: what the moves gain, and the number of edges read."""
 
-    def __init__(self, labels: np.ndarray, pending: np.ndarray, halves: np.ndarray, spare: Spare):
-        self.labels, self.pending, self.spare = labels, pending, spare
-        self.halves = halves  # whether a vertex waits in an even turn, or else in the odd one after it
-        self.number, self.read, self.gain = 0, 0, 0.0
-        self.moves = Moves(*(np.zeros(0, np.uint32) for _ in Moves._fields))
-
-    def __sizeof__(self) -> int:  # Dask decides by this size when to spill
-        return sum(one.nbytes for one in (self.labels, self.pending, self.halves, *self.moves))
-
-    def summary(self) -> tuple[float, int]:
-        """What the moves have gained, and the number of edges read."""
-        return self.gain, self.read
-
-    def final_labels(self, others: list[Moves]) -> np.ndarray:
-        """The labels once the last turns of the other workers are known."""
-        labels = self.labels.copy()
-        for one in others:
-            labels[one.vertices] = one.labels
-        return labels
+    moves: Moves
+    gain: float
+    read: int
 
 
 @dataclass(frozen=True)
@@ -66,43 +52,6 @@ class Share:
         arrays = (array for ties in level.ties for array in ties)
         return sum(array.nbytes for array in (*arrays, level.null.strengths, level.null.into))
 
-    def begin(self, labels: np.ndarray, place: int, places: int) -> Turn:
-        """Before the first turn of the worker `place` of `places`. Labels are numbered without gaps."""
-        n, unused = self.level.vertices, Spare.beside(labels)
-        bounds = np.linspace(unused.first, unused.end, places + 1).astype(int)
-        pending = np.zeros(n, np.bool_)
-        pending[self.low : self.high] = True
-        return Turn(labels, pending, np.zeros(n, np.bool_), Spare(int(bounds[place]), int(bounds[place + 1])))
-
-    def turn(self, before: Turn, others: list[Moves], seed: int) -> Turn:
-        """One pass over the pending vertices, but for those that wait, after the moves of the other workers."""
-        labels, pending, low, high = before.final_labels(others), before.pending.copy(), self.low, self.high
-        begun = labels[low:high].copy()
-        pending[:low] = pending[high:] = False
-        for one in others:
-            pending[one.woken[(one.woken >= low) & (one.woken < high)]] = True
-        number, draw = before.number, np.random.default_rng(seed)
-        halves = ~before.halves if number % 2 else _halves(len(pending), draw)
-        waits = pending & halves & (number > 0)
-        pending &= ~waits
-        after = Turn(labels, pending, halves, before.spare)
-        order = VisitingOrder.drawn(self.level.vertices, draw)
-        done = move_vertices(self.level, labels, order, 0.0, 1, pending, before.spare)
-        after.number, after.read, after.gain, after.spare = number + 1, done.read, done.gain, done.spare
-        moved = low + np.flatnonzero(labels[low:high] != begun)
-        woken = np.concatenate([np.flatnonzero(pending[:low]), high + np.flatnonzero(pending[high:])])
-        after.moves = Moves(moved.astype(np.uint32), labels[moved], woken.astype(np.uint32))
-        pending |= waits
-        pending[moved] = True  # the neighbour that it has joined may have left at the same time
-        return after
-
-    def refined(self, labels: np.ndarray, seed: int) -> tuple[Forest, int]:
-        """The parts of communities that these edges join, as trees, and the number of edges read. Parts of several
-        workers that share a vertex are one part."""
-        order = VisitingOrder.drawn(self.level.vertices, np.random.default_rng(seed))
-        above, read = refine(self.level, labels, order)
-        return _tree(above), read
-
     def connected(self, labels: np.ndarray) -> Forest:
         """The connected components of communities by these edges, as trees."""
         return _tree(connected(self.level, labels))
@@ -114,8 +63,85 @@ class Share:
         return merged(*level.ties, numbers, members, level.loops, level.cores, Room(), NO_NUMBERS).listed()
 
 
-def _halves(vertices: int, draw: np.random.Generator) -> np.ndarray:
-    return draw.integers(0, 2, vertices, np.uint8).astype(np.bool_)
+class Mover:
+    """A share while its vertices move. This is a plain class because Dask searches dataclasses for tasks."""
+
+    def __init__(self, share: Share, labels: np.ndarray, place: int, places: int, seed: int):
+        """Before the first turn of the share `place` of `places`. Labels are numbered without gaps."""
+        self.share, self.place, self.labels = share, place, labels.copy()
+        self.draw, unused = np.random.default_rng([seed, place]), Spare.beside(labels)
+        bounds = np.linspace(unused.first, unused.end, places + 1).astype(int)
+        self.spare = Spare(int(bounds[place]), int(bounds[place + 1]))
+        self.pending = np.zeros(len(labels), np.bool_)
+        self.pending[share.low : share.high] = True
+        self.turn_of = np.zeros(len(labels), np.uint8)  # of each vertex
+
+    def __sizeof__(self) -> int:  # Dask decides by this size when to spill; the share is counted elsewhere
+        return self.labels.nbytes + self.pending.nbytes + self.turn_of.nbytes
+
+    def turn(self, number: int) -> TurnResult:
+        """One pass over the vertices that are pending and whose turn it is."""
+        labels, pending, low, high = self.labels, self.pending, self.share.low, self.share.high
+        begun = labels[low:high].copy()
+        pending[:low] = pending[high:] = False
+        if number % TURNS == 0:
+            self.turn_of = _turns(TURNS, len(labels), self.draw)
+        order = VisitingOrder.drawn(len(labels), self.draw)
+        waiting = self.turn_of != number % TURNS
+        done = move_vertices(self.share.level, labels, order, 0.0, 1, pending, waiting, self.spare)
+        self.spare = done.spare
+        moved = low + np.flatnonzero(labels[low:high] != begun)
+        woken = np.concatenate([np.flatnonzero(pending[:low]), high + np.flatnonzero(pending[high:])])
+        pending[moved] = True  # the neighbour that it has joined may have left at the same time
+        return TurnResult(Moves(moved.astype(np.uint32), labels[moved], woken.astype(np.uint32)), done.gain, done.read)
+
+    def hear(self, moves: Moves) -> None:
+        """Note what another share has moved, and which vertices of this one have to try again."""
+        self.labels[moves.vertices] = moves.labels
+        self.pending[moves.woken] = True
+
+    def found(self) -> np.ndarray | None:
+        """The labels, which all shares have at the end: those of the first."""
+        return self.labels if self.place == 0 else None
+
+
+class Refiner:
+    """A share while communities are refined, in one turn for each vertex. None joins a vertex that is alone, of another
+    share, and has its turn at the same time, for it may leave. Parts of several shares that have a vertex in common are
+    one part."""
+
+    def __init__(self, share: Share, labels: np.ndarray, seed: int):
+        self.share, self.labels, self.draw = share, labels, np.random.default_rng([seed, share.low])
+        self.parts = np.arange(len(labels), dtype=np.uint32)
+        self.turn_of = _turns(REFINING_TURNS, len(labels), np.random.default_rng(seed))  # the same in all shares
+        self.trees: list[Forest] = []
+
+    def __sizeof__(self) -> int:  # see Mover
+        return self.parts.nbytes + self.turn_of.nbytes
+
+    def turn(self, number: int) -> TurnResult:
+        waiting = self.turn_of != number
+        begun = Parts.begin(self.share.level.null, self.parts, waiting)
+        for others in (slice(self.share.low), slice(self.share.high, None)):
+            begun.sizes[others][~waiting[others] & (begun.sizes[others] == 1)] = 0
+        order = VisitingOrder.drawn(len(waiting), self.draw)
+        above, read = refine(self.share.level, self.labels, order, begun)
+        joined = np.flatnonzero(begun.parts != self.parts).astype(np.uint32)
+        self.parts = begun.parts
+        self.trees.append(_tree(above))
+        return TurnResult(Moves(joined, self.parts[joined], np.zeros(0, np.uint32)), 0.0, read)
+
+    def hear(self, moves: Moves) -> None:
+        self.parts[moves.vertices] = moves.labels
+
+    def found(self) -> list[Forest]:
+        """The edges along which vertices have joined parts."""
+        return self.trees
+
+
+def _turns(turns: int, vertices: int, draw: np.random.Generator) -> np.ndarray:
+    """A turn for each vertex: the same for neighbours by number, which is faster to read."""
+    return np.repeat(draw.integers(0, turns, -(-vertices // GRAIN), np.uint8), GRAIN)[:vertices]
 
 
 def _tree(above: np.ndarray) -> Forest:
