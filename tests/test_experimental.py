@@ -70,7 +70,7 @@ def test_the_example_for_gpus_calls_it_experimental():
     assert not unmarked((ROOT / "examples" / "gpu.py").read_text().partition('"""')[2].partition('"""')[0])
 
 
-def test_a_text_that_keeps_it_to_itself_is_found():
+def test_a_text_on_gpus_that_does_not_say_experimental_is_found():
     assert unmarked("Runs on GPUs.") and unmarked('engine="cugraph" is fast', BY_GPU)
     assert not unmarked("Runs on GPUs (experimental).") and not unmarked("cuGraph's answer differs", BY_GPU)
     assert any(name == "run" for name, _ in public()) and any(name == "Graph.from_edges" for name, _ in public())

@@ -193,7 +193,7 @@ def deferred(text: str) -> set[str]:
 
 
 @pytest.mark.tiny
-def test_every_module_is_in_a_room():
+def test_every_module_belongs_to_a_layer():
     assert [name for name in MODULES if number_of(name) is None] == [], "list these in ROOMS"
 
 
@@ -204,7 +204,7 @@ def test_the_root_holds_at_most_eight_modules():
 
 
 @pytest.mark.tiny
-def test_every_room_says_what_it_is_for():
+def test_every_package_has_a_docstring():
     folders = {path.parent for path in MODULES.values()}
     silent = [
         folder.name for folder in folders if not ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
@@ -212,7 +212,7 @@ def test_every_room_says_what_it_is_for():
     assert silent == []
 
 
-def test_contributing_has_the_map_of_the_rooms():
+def test_contributing_lists_every_package():
     lines = (ROOT / "CONTRIBUTING.md").read_text().splitlines()
     assert [line for line in lines if line.startswith("* `") and "/`: " in line] == room_map()
 
@@ -362,7 +362,7 @@ def test_a_name_that_means_two_things_is_found():
         ("dgraph.ops.pagerank", "def f():\n    import dask"),
     ],
 )
-def test_an_import_that_climbs_is_found(name, text):
+def test_an_upward_import_is_found(name, text):
     assert len(climbs(name, text)) == 1
 
 
@@ -376,5 +376,5 @@ def test_an_import_that_climbs_is_found(name, text):
         ("dgraph.exchange.dask", "import distributed\nfrom dgraph.partition.partition import Partition"),
     ],
 )
-def test_an_import_that_goes_down_is_not(name, text):
+def test_a_downward_import_is_not_reported(name, text):
     assert climbs(name, text) == []

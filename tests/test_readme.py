@@ -126,7 +126,7 @@ def seconds(title, peer, column, ours=0.25, theirs=1.5, **facts):
 
 
 @pytest.mark.tiny
-def test_a_measurement_becomes_a_row(readme):
+def test_a_measurement_becomes_a_row_of_the_table(readme):
     slow = ROW | {"what": "more", "ratio": 2.0, "met": False}
     plain = ROW | {"what": "for information", "target": None, "met": None}
     lines = readme.table([ROW, slow, plain])
@@ -144,7 +144,7 @@ def test_a_measurement_becomes_a_row(readme):
 
 
 @pytest.mark.tiny
-def test_the_readme_gets_ratios_of_one_run(readme):
+def test_the_readme_table_shows_ratios_of_one_run(readme):
     found = [
         seconds("BFS", "SciPy", "alone", ours=0.5, theirs=2.0),
         seconds("BFS", "SciPy", "end to end", ours=1.0, theirs=3.0),
@@ -170,7 +170,7 @@ def test_the_readme_gets_ratios_of_one_run(readme):
 
 
 @pytest.mark.tiny
-def test_seconds_stand_beside_ours_of_the_same_run(readme):
+def test_peer_seconds_are_shown_beside_those_of_dgraph_in_the_same_run(readme):
     found = [
         seconds("BFS", "one", "alone", ours=0.5),
         seconds("BFS", "one", "end to end", ours=0.75, theirs=0.625),
@@ -189,7 +189,7 @@ def test_seconds_stand_beside_ours_of_the_same_run(readme):
 
 
 @pytest.mark.tiny
-def test_operations_and_peers_without_a_number_have_no_place(readme):
+def test_operations_and_peers_without_measurements_are_left_out(readme):
     found = [
         seconds("BFS", "one", "alone"),
         seconds("cores", "dgraph", "with a frame"),

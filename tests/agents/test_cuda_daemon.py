@@ -29,7 +29,7 @@ def no_daemon_stays():
 
 @pytest.mark.parametrize("daemons", ["cuda", ["cuda", "in process"]])
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_a_gpu_daemon_in_the_process_of_the_worker(name, daemons, one_thread):
+def test_a_gpu_daemon_in_the_worker_process_gives_the_cpu_answer(name, daemons, one_thread):
     found = OPERATIONS[name](daemons=dg.Daemons(daemons, block=1000))
     assert set(found.report["device"]) == {"cuda" if daemons == "cuda" else "cpu and cuda"}
     assert found.report["blocks"].sum() > 2
@@ -48,7 +48,7 @@ def test_a_gpu_daemon_takes_blocks_of_vertices_beside_the_cpu(name, one_thread):
 
 
 @pytest.mark.parametrize("direction", ["push", "pull"])
-def test_a_gpu_daemon_in_its_own_process_beside_a_cpu_worker(direction, monkeypatch):
+def test_a_gpu_daemon_in_its_own_process_gives_the_cpu_answer(direction, monkeypatch):
     monkeypatch.setenv(probe.SIMULATOR, "1")  # read where Numba is imported: only there
     small = dg.rmat(scale=5, edge_factor=4, seed=5)
     daemons = dg.Daemons("cuda own process", block=64)

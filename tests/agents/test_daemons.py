@@ -129,14 +129,14 @@ def test_unsupported_blocks_and_caches_are_refused(options):
 
 
 @pytest.mark.parametrize("daemons", ["in process", "auto"])
-def test_no_daemons_are_no_kind_of_daemons(graph, daemons):
+def test_a_word_for_no_daemons_is_refused(graph, daemons):
     with pytest.raises(
         OptionError, match=rf"daemons='{daemons}' .*: leave it out for none, .*dg.Daemons\(\"in process\"\)"
     ):
         dg.pagerank(graph, daemons=daemons)
 
 
-def test_what_daemons_exclude(graph):
+def test_daemons_exclude_a_device_and_checkpoints(graph):
     for device in ("cuda", dg.Cuda(memory="1 GiB")):
         with pytest.raises(OptionError, match=r"daemons=.* and device=dg.Cuda.* are mutually exclusive"):
             dg.pagerank(graph, daemons="own process", device=device)
@@ -145,6 +145,6 @@ def test_what_daemons_exclude(graph):
             dg.pagerank(graph, daemons="own process", checkpoint=checkpoint)
 
 
-def test_the_kinds_are_named(graph):
+def test_an_unknown_kind_of_daemon_is_refused_with_the_known_kinds(graph):
     with pytest.raises(OptionError, match="choose one of 'in process', 'own process'"):
         dg.pagerank(graph, daemons=["cpu"])

@@ -31,7 +31,7 @@ def test_the_cost_model_finds_the_stated_costs():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_stand_ins_for_one_worker_or_for_each(workers):
+def test_stand_ins_of_one_worker_or_each_worker_give_the_right_answer(workers):
     kinds = [StandIn(compute=1e-6), StandIn(compute=3e-6)]
     graph = dg.rmat(scale=10, edge_factor=8, seed=3, parts=workers)
     daemons = kinds if workers == 1 else {0: [kinds[0]], 1: [kinds[1]]}

@@ -11,7 +11,7 @@ blocks = st.lists(st.lists(st.integers(0, VERTICES - 1), min_size=1, max_size=30
 
 
 @given(requests=st.lists(blocks, min_size=1, max_size=4), slots=st.integers(0, VERTICES))
-def test_every_vertex_has_one_place_and_is_looked_at_once(requests, slots):
+def test_every_cached_vertex_has_one_slot_and_is_examined_once(requests, slots):
     cache, area = VertexCache(slots, VERTICES), VERTICES
     holds, used = {}, {}  # slot -> vertex, and the last block of the slot
     number = 0
@@ -42,7 +42,7 @@ def test_every_vertex_has_one_place_and_is_looked_at_once(requests, slots):
         assert {slot for _, slot in seen} <= set(cache.used_slots().tolist())
 
 
-def test_the_least_useful_go_first_and_age():
+def test_the_least_used_vertices_are_evicted_first_and_use_counts_decay():
     """A vertex of every block stays when others need slots; one that was used a lot long ago does not."""
     cache, out = VertexCache(SLOTS_PER_VICTIM, 100), np.zeros(8, np.uint32)
     for request in range(8):

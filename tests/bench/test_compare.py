@@ -23,7 +23,7 @@ def test_a_change_beyond_the_noise_is_reported():
     assert verdicts([1.5, 1.51, 1.49], [1.0, 1.01, 1.02])["run"] == "faster"
 
 
-def test_a_change_within_the_noise_is_not():
+def test_a_change_within_the_noise_is_not_reported():
     assert verdicts([1.0, 2.0, 3.0], [1.5, 2.5, 3.5])["run"] == ""
     assert verdicts([1.0] * 5, [1.04] * 5)["run"] == ""
     assert verdicts([1.0] * 5, [1.04] * 5, least=0.01)["run"] == "slower"
@@ -35,7 +35,7 @@ def test_many_trials_reveal_smaller_changes():
     assert verdicts(many, [one + 0.12 for one in many])["run"] == "slower"
 
 
-def test_what_was_measured_once_is_not_judged():
+def test_a_single_measurement_gets_no_verdict():
     one, other = ([{**row, "load": seconds} for row in rows([1.0] * 3)] for seconds in (1.0, 2.0))
     load = next(row for row in compare(one, other, 0.05) if row["figure"] == "load")
     assert (load["ratio"], load["noise"], load["verdict"]) == (2.0, None, "")
@@ -51,7 +51,7 @@ def runs(tmp_path):
     (tmp_path / "torn.jsonl").write_text('{"kind": "trial"}\n{"kind": ')
 
 
-def test_bench_compare_on_the_command_line(run, runs):
+def test_bench_compare_reports_and_checks_slower_figures(run, runs):
     done = run("bench compare a b")
     assert done.exit_code == 0
     assert done.output.splitlines()[-1] == "1 of 2 figures got worse by more than the noise and 5 %"

@@ -29,7 +29,7 @@ def test_a_plot_of_trials_is_a_picture_and_a_text(name, tmp_path):
     assert all(word in words for word in ("Seconds of each", "bfs", "wcc"))
 
 
-def test_bars_are_of_one_case_each():
+def test_each_case_has_its_own_bar():
     """Also where engines, graphs or workers differ beside the settings; what goes with the setting is not repeated."""
     draw, _ = plot("bars")
 
@@ -58,7 +58,7 @@ def test_a_bar_is_a_median_with_quartiles_and_a_mark_for_the_slowest_trial(monke
     assert axes.lines[-1].get_xdata().tolist() == [slowest]
 
 
-def test_lines_stand_side_by_side_and_beside_a_level():
+def test_lines_are_drawn_per_graph_beside_a_constant_level():
     """Epochs by block size, of two graphs; rounds have no blocks."""
     draw, _ = plot("lines")
     sized = [{"setting": f"by {size}", "order": "cyclic", "block_size": size, "epochs": 40 / size} for size in (8, 64)]
@@ -71,7 +71,7 @@ def test_lines_stand_side_by_side_and_beside_a_level():
     assert (words.count("rounds"), words.count("block size")) == (1, 2)
 
 
-def test_busy_and_idle_seconds_of_partitions(tmp_path):
+def test_idle_busy_plots_show_waiting_only_where_it_was_reported(tmp_path):
     """A report without waiting, beside one with, of two trials."""
     draw, reads = plot("idle_busy")
     rows = [
@@ -99,7 +99,7 @@ def test_convergence_has_a_line_for_each_setting_and_axes_for_each_operation():
     assert all(word in words for word in ("Faster by priority", "pagerank", "katz", "priority", "cyclic", "epochs"))
 
 
-def test_lines_differ_where_colours_come_again():
+def test_lines_with_the_same_colour_have_different_styles():
     names = [f"case {i}" for i in range(4 * len(COLOURS))]
     assert len({tuple(look.items()) for look in line_of(names).values()}) == len(names)
 

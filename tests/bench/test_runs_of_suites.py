@@ -90,7 +90,7 @@ def test_without_matplotlib_there_are_no_plots_and_it_says_so(run, tiny, tmp_pat
     assert not list((tmp_path / "out").glob("*.png"))
 
 
-def test_on_a_cluster(run, tiny, client):
+def test_a_suite_runs_on_a_cluster(run, tiny, client):
     done = run(f"bench {tiny} --operation wcc --trials 1 --cluster {client.scheduler.address} --json")
     rows = [json.loads(line) for line in done.output.splitlines()]
     assert [(row["workers"], row["run"] > 0) for row in rows if row["kind"] == "trial"] == [(2, True), (2, True)]
@@ -122,7 +122,7 @@ test = 0.0
 """
 
 
-def test_factors_of_ratings(run, tmp_path, monkeypatch):
+def test_bench_measures_and_verifies_factors_of_ratings(run, tmp_path, monkeypatch):
     (tmp_path / "ratings.toml").write_text(RATINGS)
     done = run("bench ratings.toml -o out")
     assert done.exit_code == 0, done.output

@@ -113,7 +113,7 @@ def test_factorize_keeps_its_own_block_size():
     assert group_options("factorize", {"block_size": 8}, pytest.fail) == {"block_size": 8}
 
 
-def test_the_suite_in_the_documentation(tmp_path, run):
+def test_the_suite_in_the_documentation_runs(tmp_path, run):
     page = (Path(__file__).parents[2] / "docs/benchmarks.md").read_text()
     path = tmp_path / "mine.toml"
     path.write_text(re.search(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1])
@@ -122,7 +122,7 @@ def test_the_suite_in_the_documentation(tmp_path, run):
     assert "time, exact / plain" in done.output.splitlines()[-1]
 
 
-def test_a_ratio_to_the_best_of_the_others(tiny):
+def test_a_ratio_can_compare_with_the_best_of_the_other_settings(tiny):
     tiny.write_text(tiny.read_text().replace('ratio = "off / on"', 'ratio = "off / least"'))
     suite = open_suite(str(tiny))
     rows = [{**case.labels, "edges": 6 if case.setting.name == "off" else 4, "rounds": 1} for case in cases_of(suite)]
@@ -148,7 +148,7 @@ def test_a_file_that_is_not_a_suite_is_refused(run, asked, told):
     assert (done.exit_code, told in done.output) == (2, True)
 
 
-def test_a_graph_from_a_file(tmp_path, run):
+def test_a_graph_file_is_found_relative_to_the_suite(tmp_path, run):
     """Beside the suite, wherever that is called from; with options that reading takes."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "edges.csv").write_text("a|b|w\n1|2|3\n2|3|4\n")

@@ -18,7 +18,7 @@ IDS = {"dense": np.arange(200), "gaps": np.arange(200) * 3, "text": np.arange(20
 GOOD = {"src": [0, 1], "dst": [1, 0], "weight": [1.0, 2.0]}
 
 
-def test_a_graph_is_not_made_by_its_class():
+def test_calling_the_graph_class_is_refused():
     for made in (dg.Graph, lambda: dg.Graph(GOOD), lambda: dg.Graph(GOOD, source="src", directed=False)):
         with pytest.raises(InputError, match=r"make a graph with Graph\.from_edges"):
             made()
@@ -79,7 +79,7 @@ def test_a_graph_is_not_made_by_its_class():
         ({}, {"capacities": {"a": 1}}, OptionError, "capacities=.*'a'"),
     ],
 )
-def test_bad_input(change, options, error, said):
+def test_invalid_edges_and_options_are_refused_with_the_reason(change, options, error, said):
     with pytest.raises(error, match=said):
         dg.Graph.from_edges({**GOOD, **change}, **options)
 
@@ -105,7 +105,7 @@ def test_arguments_that_are_not_frames_are_refused():
         dg.Graph.from_edges({"src": np.array(5), "dst": np.array(6)})
 
 
-def test_vertex_frames_whose_columns_are_unclear():
+def test_vertex_frames_with_ambiguous_columns_are_refused():
     listed = pd.DataFrame([[0, 1, 2]], columns=["id", "x", "x"])
     with pytest.raises(ColumnError, match="2 columns called 'x'; rename"):
         dg.Graph.from_edges(GOOD, vertices=listed)
@@ -135,7 +135,7 @@ def test_errors_of_a_lazy_frame_say_in_which_partition_they_count_rows():
     "ids", [np.arange(200), np.arange(200) * 3, np.arange(200).astype(str)], ids=["0", "3", "text"]
 )
 @pytest.mark.parametrize("change", [np.flip, lambda rows: rows[1:]], ids=["other order", "other rows"])
-def test_a_lazy_frame_that_is_another_each_time(ids, change):
+def test_a_lazy_frame_whose_rows_change_between_reads_is_refused(ids, change):
     """Its columns would go to the wrong edges."""
     times = []
 
@@ -156,7 +156,7 @@ def test_a_lazy_frame_that_is_another_each_time(ids, change):
     "ids", [np.arange(200), np.arange(200) * 3, np.arange(200).astype(str)], ids=["0", "3", "text"]
 )
 @pytest.mark.parametrize("other", [200, 601, -9, 10**9])
-def test_a_lazy_frame_that_names_other_ids_the_second_time(ids, other):
+def test_a_lazy_frame_whose_ids_change_between_reads_is_refused(ids, other):
     """Of which the graph has no number."""
     times = []
 
@@ -174,12 +174,12 @@ def test_a_lazy_frame_that_names_other_ids_the_second_time(ids, other):
 
 
 @pytest.mark.parametrize("operation", [dg.wcc, dg.triangles, dg.run, dg.factorize])
-def test_an_operation_on_what_is_no_graph(operation):
+def test_operations_refuse_arguments_that_are_not_graphs(operation):
     with pytest.raises(InputError, match=r"expects a dgraph.Graph, got DataFrame; make one with Graph.from_edges"):
         operation(pd.DataFrame(GOOD))
 
 
-def test_writing_what_is_no_graph_or_to_no_file(tmp_path):
+def test_writers_refuse_non_graphs_and_invalid_paths(tmp_path):
     for write in (dg.to_networkx, dg.to_igraph, dg.to_scipy, dg.write_edges):
         with pytest.raises(InputError, match=r"expects a dgraph\.Graph, got DataFrame"):
             write(pd.DataFrame(GOOD))
@@ -193,7 +193,7 @@ def test_writing_what_is_no_graph_or_to_no_file(tmp_path):
         dg.write_edges(dg.Graph.from_edges(GOOD), tmp_path / "a.csv", isolate="drop")
 
 
-def test_what_belongs_to_other_libraries():
+def test_converters_refuse_objects_of_the_wrong_library():
     for taken, what in ((dg.from_networkx, "NetworkX"), (dg.from_igraph, "igraph"), (dg.from_scipy, "SciPy")):
         with pytest.raises(InputError, match=rf"expected an? {what}.* got DataFrame; .*Graph\.from_edges"):
             taken(pd.DataFrame(GOOD))
@@ -214,7 +214,7 @@ def test_a_graph_that_is_handed_to_a_task_is_refused_at_once(client):
                 dask.compute(one)
 
 
-def test_a_graph_and_its_results_stay_where_they_are_and_reports_travel():
+def test_graphs_and_results_cannot_be_pickled_but_reports_can():
     graph = dg.Graph.from_edges(GOOD)
     result = dg.wcc(graph)
     for one in (graph, result):

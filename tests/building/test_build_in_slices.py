@@ -54,7 +54,7 @@ def test_building_in_slices_gives_the_same_graph(rules, parts, kind, order, monk
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_no_edges(parts):
+def test_a_graph_without_edges_keeps_its_columns(parts):
     graph = dg.Graph.from_edges({"src": [], "dst": [], "w": []}, weight="w", vertices=["a", "b"], parts=parts)
     assert [list(one.out.columns) for one in graph.partitioned(["out"], ["w"])] == [["w"]] * parts
 
@@ -77,7 +77,7 @@ def test_only_the_owner_of_a_chunk_frees_it():
         assert len(chunk.sources) == len(chunk.destinations) == left
 
 
-def test_partitions_of_one_run_leave_the_edges():
+def test_partitioning_for_one_run_keeps_the_edges():
     """Matching cuts edges in a way of its own, here before the graph has been built."""
     edges = {"src": list("aabc"), "dst": list("bdcd")}
     graph = dg.Graph.from_edges(edges, directed=False, parts=2)

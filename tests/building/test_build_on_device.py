@@ -113,7 +113,7 @@ def test_repeated_edges_are_merged_on_the_gpu(sides, loops, repeats, built):
 
 
 @pytest.mark.parametrize("repeats", ["first", "sum", "min", "max"])
-def test_a_graph_whose_edges_are_all_dropped(repeats):
+def test_a_graph_whose_edges_are_all_dropped_equals_that_of_the_cpu(repeats):
     edges = {"src": [1, 2], "dst": [1, 2], "w": [3, 4]}
     found, expected = (
         dg.Graph.from_edges(one, weight="w", loops="drop", repeats=repeats) for one in (there(edges), edges)
@@ -203,7 +203,7 @@ def test_rows_built_on_the_gpu_are_not_copied_there_again(built):
     [{"parts": 2}, {"vertices": {"id": [1, 2, 3, 9]}}, {"policy": "metis"}],
     ids=str,
 )
-def test_other_graphs_are_numbered_by_cpus(how, built):
+def test_graphs_unsupported_on_the_gpu_are_numbered_by_the_cpu(how, built):
     edges = {"src": [1, 2, 3, 1], "dst": [2, 3, 1, 2]}
     found, expected = (dg.wcc(dg.Graph.from_edges(one, **how)).compute() for one in (there(edges), edges))
     pd.testing.assert_frame_equal(found, expected)

@@ -60,7 +60,7 @@ def assert_same_partitions(left, right):
         ("string", "outgoing", 1, {"repeats": "max"}),
     ],
 )
-def test_the_same_partitions_as_in_process(client, kind, policy, parts, rules, lazy):
+def test_a_cluster_builds_the_same_partitions_as_one_process(client, kind, policy, parts, rules, lazy):
     here, there = graphs(client, kind, lazy, policy=policy, parts=parts, **rules)
     asked = ("out", "incoming"), ["weight"]
     assert_same_partitions(here.partitioned(*asked), there.partitioned(*asked))
@@ -68,7 +68,7 @@ def test_the_same_partitions_as_in_process(client, kind, policy, parts, rules, l
 
 
 @pytest.mark.parametrize(("kind", "policy"), [("dense", "cartesian"), ("sparse", "metis"), ("string", "outgoing")])
-def test_undirected(client, kind, policy):
+def test_an_undirected_graph_on_a_cluster_has_the_right_edges(client, kind, policy):
     """Rows may list their edges in another order: the chunks of the cluster are mirrored one by one."""
     _, graph = graphs(client, kind, policy=policy, parts=3, directed=False, loops="drop", repeats="min")
     rows = listed(frame_with_ids(kind))
@@ -110,7 +110,7 @@ def test_the_current_client_is_the_default(client):
     assert len(alone.partitions) == 1
 
 
-def test_the_users_configuration_stays(client):
+def test_the_users_dask_configuration_is_unchanged(client):
     before = copy.deepcopy(dask.config.config)
     _, graph = graphs(client, "string", policy="metis", parts=2)
     graph.partitions  # noqa: B018
@@ -118,7 +118,7 @@ def test_the_users_configuration_stays(client):
     assert dask.config.config == before
 
 
-def test_a_user_function(client):
+def test_user_functions_can_place_vertices_and_edges(client):
     def by_length(ids, parts):
         return ids.str.len() % parts if hasattr(ids, "str") else np.array([len(name) % parts for name in ids])
 
@@ -130,7 +130,7 @@ def test_a_user_function(client):
         check_graph(graph, listed(frame_with_ids("string")), weight="weight")
 
 
-def test_capacities(client):
+def test_capacities_by_address_or_name_set_the_shares_of_workers(client):
     slow, fast = sorted(client.nthreads())
     names = {address: worker["name"] for address, worker in worker_infos(client).items()}
     for capacities in ({slow: 1, fast: 4}, {names[slow]: 10, names[fast]: 40}):
@@ -157,7 +157,7 @@ def test_capacities_are_measured(client):
         assert sum(one.num_edges for one in collect(graph.partitions)) == 20_000
 
 
-def test_errors_come_from_the_workers_as_they_are(client):
+def test_errors_on_workers_reach_the_user_unchanged(client):
     frame = pd.DataFrame({"src": [0.0, 1.0, 2.0, 3.0, 4.0, np.nan], "dst": np.arange(6.0)})
     with pytest.raises(IdError, match="'src', row 5: the id is missing"):
         dg.Graph.from_edges(frame.astype({"dst": "int64"}).astype({"src": "Int64"}), client=client)
@@ -240,7 +240,7 @@ def components_of(frame, client=None):
 
 
 @pytest.mark.parametrize("client_of_task", [lambda: None, get_client], ids=["found", "given"])
-def test_in_a_task_of_the_cluster(client, client_of_task):
+def test_a_task_of_the_cluster_can_build_and_run_graphs(client, client_of_task):
     """Each worker has one thread, which the task makes room on for those of the graph."""
     frame = frame_with_ids("dense")
     task = client.submit(lambda: components_of(frame, client_of_task()), pure=False)
@@ -256,7 +256,7 @@ def test_an_asynchronous_client_is_refused(client):
         asyncio.run(task())
 
 
-def test_a_graph_of_a_cluster_in_an_event_loop(client):
+def test_graphs_work_in_threads_of_an_event_loop_but_not_in_the_loop(client):
     """Also of an asynchronous client: a thread may wait, the loop itself would wait for what it is to do."""
 
     async def task():
@@ -269,7 +269,7 @@ def test_a_graph_of_a_cluster_in_an_event_loop(client):
     asyncio.run(task())
 
 
-def test_a_scheduler_that_is_no_client(client):
+def test_a_scheduler_without_a_client_builds_the_graph_in_process(client):
     with client.as_current(), dask.config.set(scheduler="threads"):
         graph = dg.Graph.from_edges(frame_with_ids("dense"))
         assert graph.client is None and len(dg.wcc(graph).frame.compute()) == graph.num_vertices

@@ -68,7 +68,7 @@ def test_partitions_hold_every_edge_once(policy, parts):
 
 @pytest.mark.parametrize("ids", ["sparse", "string"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_ids_of_every_kind(policy, ids):
+def test_every_policy_handles_ids_of_every_kind(policy, ids):
     frame = awkward_frame(ids)
     for rules in RULES[::7]:
         graph = dg.Graph.from_edges(frame, weight="weight", policy=policy, parts=3, **rules)
@@ -84,7 +84,7 @@ def test_ids_of_every_kind(policy, ids):
     repeats=st.sampled_from(["keep", "first", "sum", "min", "max"]),
     symmetrize=st.booleans(),
 )
-def test_any_graph(drawn, policy, parts, loops, repeats, symmetrize):
+def test_any_graph_has_the_edges_that_the_rules_keep(drawn, policy, parts, loops, repeats, symmetrize):
     frame, options = drawn
     directed, weight, vertices = options["directed"], options["weight"], options["vertices"]
     rules = {"loops": loops, "repeats": repeats, "symmetrize": symmetrize and directed}
@@ -139,7 +139,7 @@ def test_partitions_gain_orders_and_columns():
 
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("directed", [True, False])
-def test_orders_have_the_columns_that_were_asked_of_them(parts, directed):
+def test_each_order_has_only_the_columns_requested_for_it(parts, directed):
     """Each is what a graph has that was asked for all of it at once; an order that nobody asks for stays as it is."""
     frame = awkward_frame().assign(hops=np.arange(60, dtype=np.int32))
 
@@ -189,7 +189,7 @@ def test_the_outgoing_cut_of_an_undirected_graph_is_an_incoming_one(policy):
 
 
 @pytest.mark.parametrize("name", ["cdlp", "label_propagation"])
-def test_an_undirected_graph_is_not_cut_anew_for_whole_neighbourhoods(name, monkeypatch):
+def test_undirected_graphs_are_not_repartitioned_for_whole_neighbourhoods(name, monkeypatch):
     here, there = (dg.Graph.from_edges(awkward_frame(), directed=False, parts=parts) for parts in (1, 3))
     expected = getattr(dg, name)(here).compute()
     monkeypatch.setattr(repartition, "_build", None)
@@ -198,7 +198,7 @@ def test_an_undirected_graph_is_not_cut_anew_for_whole_neighbourhoods(name, monk
     pd.testing.assert_frame_equal(found.compute().sort_values("vertex", ignore_index=True), expected)
 
 
-def test_an_order_that_is_made_anew_is_not_there_twice():
+def test_an_order_is_freed_before_it_is_rebuilt():
     frame = {"src": np.arange(1 << 16) % 999, "dst": np.arange(1 << 16) % 998, "w": np.ones(1 << 16)}
     graph = dg.Graph.from_edges(frame, weight="w")
     gone = [weakref.ref(graph.partitioned(("out", "incoming"))[0].out), weakref.ref(graph.partitions[0].incoming)]
@@ -213,7 +213,7 @@ def test_an_order_that_is_made_anew_is_not_there_twice():
     assert seen == [False, True]
 
 
-def test_rows_of_one_partition_follow_the_list():
+def test_rows_of_one_partition_keep_the_order_of_the_frame():
     """The sort is stable: a row lists its edges in the order of the frame."""
     frame = awkward_frame()
     found = dg.Graph.from_edges(frame, weight="weight").partitioned(columns=["weight"])[0].out
@@ -230,7 +230,7 @@ def test_an_undirected_partition_alone_keeps_one_order_for_both():
 
 @pytest.mark.parametrize("repeats", ["sum", "min", "max"])
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float32"])
-def test_merging_keeps_small_types_right(repeats, dtype):
+def test_merging_repeats_handles_small_integer_types(repeats, dtype):
     frame = pd.DataFrame({"src": [0, 0, 1], "dst": [1, 1, 0], "weight": np.array([100, 100, 7], dtype)})
     graph = dg.Graph.from_edges(frame, weight="weight", repeats=repeats)
     expected = edges_of(listed(frame), repeats=repeats)

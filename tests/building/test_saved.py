@@ -111,7 +111,7 @@ def test_the_columns_that_were_named_are_saved_in_every_order(tmp_path):
             }
 
 
-def test_on_a_cluster(tmp_path, client):
+def test_a_graph_saved_on_a_cluster_opens_with_and_without_a_client(tmp_path, client):
     graph = example("string", parts=2, client=client)
     graph.save(tmp_path / "g")
     assert rows(dg.open_graph(tmp_path / "g")) == rows(graph)
@@ -159,7 +159,7 @@ def test_blocks_are_read_without_pythons_parser(tmp_path, monkeypatch):
     assert dg.wcc(dg.open_graph(tmp_path / "g")).compute().equals(dg.wcc(graph).compute())
 
 
-def test_a_lack_of_memory_is_not_told_as_a_broken_graph(tmp_path, monkeypatch):
+def test_a_lack_of_memory_is_not_reported_as_a_damaged_graph(tmp_path, monkeypatch):
     example().save(tmp_path / "g")
 
     def short(*given, **options):
@@ -170,7 +170,7 @@ def test_a_lack_of_memory_is_not_told_as_a_broken_graph(tmp_path, monkeypatch):
         dg.wcc(dg.open_graph(tmp_path / "g")).compute()
 
 
-def test_manifests(tmp_path):
+def test_invalid_manifests_are_refused(tmp_path):
     example().save(tmp_path / "g")
     path = tmp_path / "g" / "manifest.json"
     good = json.loads(path.read_text())
@@ -193,13 +193,13 @@ def test_manifests(tmp_path):
     "asked",
     [{"parts": 0}, {"parts": -1}, {"parts": 2.5}, {"parts": "x"}, {"parts": 2**16}, {"part": 2}, {"capacities": 2}],
 )
-def test_how_a_graph_is_opened_is_checked(asked, tmp_path):
+def test_invalid_options_of_open_graph_are_refused(asked, tmp_path):
     example().save(tmp_path / "g")
     with pytest.raises(OptionError, match=r"(part|parts|capacities)="):
         dg.open_graph(tmp_path / "g", **asked)
 
 
-def test_how_a_graph_is_saved_is_checked(tmp_path, monkeypatch):
+def test_invalid_options_of_save_are_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for path in (None, 5, b"g", ""):
         with pytest.raises(OptionError, match="expected the path of a folder, got"):
@@ -213,7 +213,7 @@ def test_how_a_graph_is_saved_is_checked(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_is_whole_or_as_it_was(tmp_path, monkeypatch):
+def test_a_failed_save_leaves_the_folder_as_it_was(tmp_path, monkeypatch):
     graph = example(parts=2)
     graph.save(tmp_path / "g")
     with pytest.raises(OptionError, match="overwrite=True"):
@@ -241,7 +241,7 @@ def test_a_folder_is_whole_or_as_it_was(tmp_path, monkeypatch):
     shutil.rmtree(tmp_path / "g")
 
 
-def test_what_comes_to_the_path_while_a_graph_is_written_stays(tmp_path, monkeypatch):
+def test_files_created_at_the_path_during_a_save_are_kept(tmp_path, monkeypatch):
     folder, write = tmp_path / "g", store.write_array
 
     def meanwhile(*arguments):
@@ -466,7 +466,7 @@ class SumOfRanks(dg.VertexProgram):
 
 @pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]"])
 @pytest.mark.parametrize("as_frame", [pd.DataFrame, partial(dd.from_pandas, npartitions=2)])
-def test_whole_numbers_that_gaps_would_round_are_saved_and_refused_by_kernels(tmp_path, kind, as_frame):
+def test_large_integers_beside_missing_values_are_saved_but_kernels_refuse_them(tmp_path, kind, as_frame):
     """Also where the pieces of a lazy frame differ: only one of them has the missing value."""
     frame = pd.DataFrame({"src": [1, 2, 3, 4], "dst": [2, 3, 1, 2]})
     for number, values in enumerate(([1, 2**53 - 1, None, 3], [1, 2**53 + 1, None, 3], [1, 2, 3, 2**53 + 1])):

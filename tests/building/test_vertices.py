@@ -34,7 +34,7 @@ def edges_between(ids, pairs):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", IDS)
-def test_partitions_of_vertices_are_what_partitions_own(kind, policy):
+def test_vertex_frames_list_the_vertices_that_each_partition_owns(kind, policy):
     ids = IDS[kind]
     frame = edges_between(ids, [(0, 2), (2, 1), (3, 0)])
     graph = dg.Graph.from_edges(frame, parts=3, policy=policy)
@@ -102,7 +102,7 @@ EDGES = pd.DataFrame({"src": [1, 1], "dst": [3, 1]})
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("parts", [1, 3])
-def test_isolated_vertices(vertices, all_ids, parts):
+def test_listed_isolated_vertices_belong_to_the_graph(vertices, all_ids, parts):
     graph = dg.Graph.from_edges(EDGES, vertices=vertices, parts=parts)
     assert graph.num_vertices == len(all_ids)
     assert graph.vertices.compute().iloc[:, 0].tolist() == all_ids
@@ -111,7 +111,7 @@ def test_isolated_vertices(vertices, all_ids, parts):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", IDS)
-def test_attributes(kind, policy):
+def test_vertex_attributes_of_every_type_are_kept(kind, policy):
     ids = IDS[kind]
     vertices = pd.DataFrame(
         {
@@ -147,7 +147,7 @@ def test_vertices_that_the_frame_does_not_list_lack_attributes(parts):
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-def test_a_vertex_listed_twice_has_no_clear_attributes(parts):
+def test_attributes_of_a_vertex_listed_twice_are_refused(parts):
     for ids in ([3, 3], [3, 3, 9], [1, 1]):  # as many as there are vertices, too, so that all might have attributes
         listed = pd.DataFrame({"id": ids, "age": range(len(ids))})
         graph = dg.Graph.from_edges(EDGES, vertices=listed, parts=parts)
@@ -156,6 +156,6 @@ def test_a_vertex_listed_twice_has_no_clear_attributes(parts):
 
 
 @pytest.mark.parametrize("vertices", [10**20, 2**63, range(-(2**64), 5), range(2**63 - 1, 2**63 + 2)])
-def test_ranges_beyond_64_bits(vertices):
+def test_ranges_of_vertices_beyond_64_bits_are_refused(vertices):
     with pytest.raises(IdError, match=r"the ids \S+ to \S+ exceed signed 64-bit integers"):
         dg.Graph.from_edges(EDGES, vertices=vertices)

@@ -73,7 +73,7 @@ def test_sssp_without_weights_names_numeric_columns():
         dg.pagerank(graph, weighted=True)
 
 
-def test_what_the_user_chose_is_taken_without_a_word():
+def test_an_explicit_choice_of_weight_gives_no_warning():
     for weight, expected in ((None, [0, 1, 2]), ("km", [0, 2, 5.5]), ("weight", [0, 5, 12])):
         graph = dg.Graph.from_edges(ROADS, weight=weight)
         assert graph.weight == weight

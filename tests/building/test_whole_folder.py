@@ -57,7 +57,7 @@ def edges(graph):
     return graph.edges.compute().sort_values("cost", ignore_index=True)
 
 
-def test_what_a_killed_writer_leaves_is_removed_by_the_next(tmp_path):
+def test_leftovers_of_a_killed_writer_are_removed_by_the_next_save(tmp_path):
     """Killed in the middle of the blocks, before and after the exchange: the folder is the old graph or the new one."""
     graph, other = (dg.Graph.from_edges(frame, weight="cost", parts=2) for frame in (FRAME, FRAME[:100]))
     folders = []
@@ -168,7 +168,7 @@ def test_a_graph_is_opened_while_it_is_replaced(tmp_path):
     assert {*opened} <= {100, 300}
 
 
-def test_what_cannot_be_written_leaves_nothing(tmp_path):
+def test_a_failed_save_leaves_no_files_behind(tmp_path):
     """A limit on the size of files, as a full disk; a place where nothing can be written."""
     big = FRAME.loc[np.zeros(3000, int)]
     script = (

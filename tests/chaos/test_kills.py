@@ -115,7 +115,7 @@ def test_a_worker_killed_at_any_moment_changes_no_answer(fragile, name):
 
 
 @pytest.mark.parametrize("begun", [0, 2])
-def test_a_worker_killed_in_a_search_for_communities_that_it_does_alone(fragile, begun, monkeypatch, tmp_path):
+def test_a_community_search_on_a_killed_worker_resumes_on_another(fragile, begun, monkeypatch, tmp_path):
     """Dask runs its task again elsewhere, which goes on from the checkpoint that the first one has written last."""
     monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
     search = partial(dg.leiden, deterministic=True, random_seed=3)
@@ -151,7 +151,7 @@ def die_after(level, done) -> None:
     SearchCheckpoints.keep = keep_and_die
 
 
-def test_an_adaptive_cluster_that_lets_workers_go(monkeypatch):
+def test_an_adaptive_cluster_that_scales_down_changes_no_answer(monkeypatch):
     """In the middle of a run, whose answer stays the same."""
     monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
     expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=60, tol=None, engine="gas").compute()
@@ -163,7 +163,7 @@ def test_an_adaptive_cluster_that_lets_workers_go(monkeypatch):
         np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
 
 
-def test_workers_that_retire_and_join(fragile, monkeypatch):
+def test_workers_that_retire_and_join_change_no_answer(fragile, monkeypatch):
     """A retired worker hands its data on and leaves, and another comes while the run goes on."""
     monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
     expected = dg.pagerank(dg.Graph.from_edges(FRAME), max_iter=60, tol=None, engine="gas").compute()
@@ -183,7 +183,7 @@ def test_workers_that_retire_and_join(fragile, monkeypatch):
     np.testing.assert_allclose(found.compute()["pagerank"], expected["pagerank"], rtol=1e-12)
 
 
-def test_a_worker_killed_while_speeds_are_measured(fragile, monkeypatch):
+def test_a_worker_killed_while_speeds_are_measured_is_left_out(fragile, monkeypatch):
     """Each worker is measured by a task of its own, which no other can do."""
     at = min(fragile.nthreads())
     monkeypatch.setattr(calibration, "measure_speed", partial(speed_but_of, at))

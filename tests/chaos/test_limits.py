@@ -39,7 +39,7 @@ def full_disk():
 
 
 @pytest.mark.parametrize("what", ["graph", "edges.csv", "edges.parquet", "edges.npz", "checkpoint"])
-def test_a_full_disk_under_checkpoints(tmp_path, what):
+def test_a_full_disk_gives_an_error_and_leaves_no_partial_files(tmp_path, what):
     graph = dg.Graph.from_edges(FRAME, parts=2)
 
     def write(place) -> None:
@@ -73,7 +73,7 @@ def is_whole_piece(path: Path) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="Linux has a folder that nobody can write to")
-def test_a_read_only_place_for_checkpoints():
+def test_writing_to_a_read_only_place_is_an_error_that_names_it():
     graph, option = dg.Graph.from_edges(FRAME, parts=2), dg.Checkpoint("/proc/dgraph", every=1)
     for write in (
         lambda: graph.save("/proc/dgraph"),
@@ -84,7 +84,7 @@ def test_a_read_only_place_for_checkpoints():
             write()
 
 
-def test_a_slow_place_for_checkpoints(tmp_path, monkeypatch):
+def test_slow_checkpoint_storage_delays_a_run_and_hanging_storage_ends_it(tmp_path, monkeypatch):
     """A file system that does not answer stops a run, with its name; a slow one only delays it."""
     at_work, answered = threading.Event(), CheckpointFolder.write
 
@@ -122,7 +122,7 @@ class Twice(dg.VertexProgram):
 
 
 @pytest.mark.parametrize("disk", ["full", "not there"])
-def test_machine_code_that_cannot_be_cached(tmp_path, monkeypatch, disk):
+def test_a_run_warns_if_machine_code_cannot_be_cached(tmp_path, monkeypatch, disk):
     """A run needs no disk space; it warns once that kernels are compiled anew each time."""
     monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path / "kernels") if disk == "full" else "/proc/none/kernels")
     monkeypatch.setattr(machine_code, "problems", [])
@@ -151,7 +151,7 @@ def test_a_function_that_a_full_disk_cannot_cache_is_compiled_with_a_warning(tmp
         assert machine_code.cached_njit()(ours.f)(1) == 2
 
 
-def test_ten_clients_at_once(client):
+def test_ten_concurrent_clients_get_the_right_answers(client):
     here = dg.Graph.from_edges(FRAME)
     first = int(FRAME["src"].iloc[0])
     works = [

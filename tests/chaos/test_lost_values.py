@@ -91,7 +91,7 @@ def after(function, client):
     return changed
 
 
-def test_values_lost_between_two_runs_of_an_operation(cluster, monkeypatch):
+def test_values_lost_between_two_runs_of_an_operation_are_recomputed(cluster, monkeypatch):
     here, there = graphs(cluster)
     monkeypatch.setattr(pagerank, "_strength", after(pagerank._strength, cluster))
     same(*(dg.pagerank(graph, weighted=True, max_iter=4, tol=None) for graph in (there, here)))
@@ -114,7 +114,7 @@ def test_lost_values_are_computed_again_before_they_are_mapped(cluster, monkeypa
     pd.testing.assert_frame_equal(frame, expected.compute())
 
 
-def test_values_of_several_results(cluster, monkeypatch):
+def test_lost_values_of_several_results_are_recomputed(cluster, monkeypatch):
     here, there = graphs(cluster)
     asked = {"personalization": [{0: 1.0}, {3: 1.0}], "engine": "bulk_async", "tol": 1e-6}
     expected = dg.pagerank(here, **asked)
@@ -153,13 +153,13 @@ def while_computed(found: RunResult, client, losses: int) -> pd.DataFrame:
     return computed.result(timeout=30).sort_values("vertex", ignore_index=True)
 
 
-def test_a_frame_that_dask_computes(still, cluster):
+def test_a_frame_survives_losing_one_worker_while_dask_computes_it(still, cluster):
     here, there = graphs(cluster)
     found = dg.wcc(there)
     pd.testing.assert_frame_equal(while_computed(found, cluster, 1), dg.wcc(here).compute())
 
 
-def test_a_frame_whose_copies_are_just_being_made(cluster, monkeypatch):
+def test_a_frame_survives_a_loss_while_its_backups_are_made(cluster, monkeypatch):
     here, there = graphs(cluster)
     found = dg.wcc(there)
     monkeypatch.setattr(retry, "backup_worker", after(retry.backup_worker, cluster))
@@ -167,7 +167,7 @@ def test_a_frame_whose_copies_are_just_being_made(cluster, monkeypatch):
     pd.testing.assert_frame_equal(table, dg.wcc(here).compute())
 
 
-def test_a_frame_whose_values_are_all_lost(still, cluster):
+def test_a_frame_whose_values_are_all_lost_says_to_take_it_again(still, cluster):
     """Both workers that have some of the values leave: Dask's error says what to do, and that is so."""
     here, there = (dg.Graph.from_edges(dd.from_pandas(FRAME, 4), parts=3, client=one) for one in (None, cluster))
     found = dg.wcc(there)
@@ -190,7 +190,7 @@ def test_a_long_chain_of_results_does_not_keep_them_all_in_memory(cluster):
         found.compute()
 
 
-def test_attempts_that_fail_on_the_same_workers(cluster, monkeypatch):
+def test_repeated_failures_on_the_same_workers_are_an_error(cluster, monkeypatch):
     monkeypatch.setattr(retry, "PAUSE", 0.0)
 
     def fail():

@@ -21,13 +21,13 @@ def soon(monkeypatch):
     monkeypatch.setattr("dgraph.cluster.waits.STALL_TIMEOUT", 1.5)
 
 
-def test_workers_without_memory_for_the_graph():
+def test_workers_without_memory_for_the_graph_give_an_error():
     """It is paused as soon as it has loaded what it takes to number a hundred vertices."""
     with worker_processes(1, memory_limit="230 MiB") as client, pytest.raises(RoomError, match="or more workers"):
         dg.pagerank(dg.Graph.from_edges(FRAME, client=client)).compute()
 
 
-def test_one_paused_worker_among_running_ones(client):
+def test_waiting_for_a_paused_worker_alone_is_an_error(client):
     """Others who have tasks of their own to do still end them; what waits for the paused worker alone is an error."""
     workers = Workers(client)
     paused = workers.addresses[0]

@@ -30,7 +30,7 @@ def secure():
 
 
 @pytest.mark.parametrize("engine", ["gas", "bulk_async"])
-def test_a_run_over_tls(secure, engine):
+def test_a_run_over_tls_gives_the_right_answer(secure, engine):
     client, _ = secure
     graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
     found = dg.wcc(graph, engine=engine)

@@ -117,7 +117,7 @@ def test_another_run_s_checkpoint_is_refused(tmp_path):
     assert first_superstep(graph, tmp_path, max_iter=20) > 1
 
 
-def test_columns_that_the_run_does_not_read_do_not_matter(tmp_path):
+def test_a_run_resumes_despite_extra_columns_in_the_partitions(tmp_path):
     """Those of a graph's partitions may be there because an earlier operation has read them."""
     frame = pd.DataFrame(np.random.default_rng(4).integers(0, 60, (300, 2)), columns=["src", "dst"])
     graph = dg.Graph.from_edges(frame.assign(w=1.5), weight="w", parts=2)
@@ -130,14 +130,14 @@ def test_columns_that_the_run_does_not_read_do_not_matter(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["memory://dgraph-checkpoints", "file"])
-def test_checkpoints_at_any_fsspec_url(tmp_path, path):
+def test_checkpoints_can_be_written_to_any_fsspec_url(tmp_path, path):
     path = f"file://{tmp_path}/there" if path == "file" else path
     graph = dg.Graph.from_edges(pd.DataFrame({"src": range(9), "dst": range(1, 10)}), parts=2)
     found = dg.wcc(graph, checkpoint=dg.Checkpoint(path, every=2, seconds=60))
     assert found.compute()["component"].eq(0).all()
 
 
-def test_a_place_that_is_not_the_same_for_all_is_refused(client):
+def test_a_checkpoint_folder_that_workers_do_not_share_is_refused(client):
     """Each process has a `memory://` of its own, as each host may have a disk: nobody could go on from there."""
     graph = dg.Graph.from_edges(pd.DataFrame({"src": range(9), "dst": range(1, 10)}), parts=2, client=client)
     with pytest.raises(StorageError, match=r"memory:.*: tcp:\S+ cannot see the files that tcp:\S+ writes; set .*all"):
@@ -241,7 +241,7 @@ def stopped_at_end(monkeypatch, run: int, call, **options) -> None:
             call(**options)
 
 
-def test_a_checkpoint_in_which_nobody_sends(tmp_path):
+def test_a_run_resumes_from_a_checkpoint_without_active_vertices(tmp_path):
     """What is left to do is to answer, and the report has the row of that."""
     graph = dg.rmat(scale=6, seed=1, parts=3)
     option = {"engine": "bulk_async", "checkpoint": dg.Checkpoint(tmp_path, every=1)}
@@ -264,7 +264,7 @@ def test_a_checkpoint_in_which_nobody_sends(tmp_path):
         (4, {"personalization": [{7: 1}, {8: 1}]}),
     ],
 )
-def test_each_run_without_rounds_has_its_own(tmp_path, monkeypatch, run, options):
+def test_each_asynchronous_run_of_an_operation_has_its_own_checkpoint(tmp_path, monkeypatch, run, options):
     if "dangling" not in options:
         monkeypatch.setattr("dgraph.ops.residuals.HELD_BACK_SHARE", 2.0)
     graph = dg.rmat(scale=6, seed=1, parts=3)

@@ -173,7 +173,7 @@ def test_a_run_resumes_on_another_engine(tmp_path, name, stops):
 
 
 @pytest.mark.parametrize("engine", ["bulk_async", "block_descent"])
-def test_checkpoints_in_the_memory_of_a_cluster(client, engine):
+def test_frequent_checkpoints_in_cluster_memory_change_no_answer(client, engine):
     graph = dg.rmat(scale=10, client=client, parts=4)
     begun = time.monotonic()
     option = dg.Checkpoint(every=None, seconds=0.01)

@@ -51,7 +51,7 @@ def test_validate_does_not_count_another_column_where_a_format_has_fixed_ones(ru
     assert "gap.mtx: column 'weight', row 0: the weight is missing" in done.output and done.exit_code
 
 
-def test_columns_by_position_and_how_text_is_written(run, tmp_path):
+def test_text_options_and_column_positions_are_respected(run, tmp_path):
     (tmp_path / "names.txt").write_text("who|whom|n\nann|bob|007\nbob|cat|8\n")
     asked = run("run wcc names.txt --header --delimiter '|' --source 1 --destination 0 -o -")
     assert asked.output.splitlines() == ['"vertex","component"', *(f'"{v}","ann"' for v in ("ann", "bob", "cat"))]
@@ -64,7 +64,7 @@ def test_columns_by_position_and_how_text_is_written(run, tmp_path):
     assert "a.parquet: parquet has no option --delimiter ';'; text has it" in told
 
 
-def test_columns_are_kept_where_they_are_named(run, tmp_path):
+def test_convert_keeps_only_the_named_columns(run, tmp_path):
     (tmp_path / "paid.csv").write_text("from,to,amount,year\nann,bob,3,2020\n")
     kept = {"": "from,to", "--weight amount": "from,to,amount", "--columns year": "from,to,year"}
     kept |= {"--columns amount --columns year": "from,to,amount,year", "--columns all": "from,to,amount,year"}
@@ -72,7 +72,7 @@ def test_columns_are_kept_where_they_are_named(run, tmp_path):
         assert run(f"convert paid.csv {options} -o -").stdout.splitlines()[0].replace('"', "") == columns
 
 
-def test_a_weight_that_the_file_names_is_left_out(run):
+def test_convert_can_leave_out_the_weight_that_a_file_declares(run):
     run("convert calls.csv --weight minutes -o weighted.parquet")
     kept = {"": "minutes", "--unweighted": "dst", "--weight minutes": "minutes"}
     for options, last in kept.items():
@@ -81,11 +81,11 @@ def test_a_weight_that_the_file_names_is_left_out(run):
     assert "are mutually exclusive" in run("convert weighted.parquet --unweighted --weight minutes -o -").output
 
 
-def test_compressed_edges_in_a_pipe(run):
+def test_compressed_edges_are_read_from_standard_input(run):
     assert run("run wcc - -o -", input=gzip.compress(Path("calls.csv").read_bytes())).output.count("ann") == 5
 
 
-def test_dask_has_the_commands():
+def test_the_dask_command_offers_the_dgraph_commands():
     asked = [sys.executable, "-m", "dask", "dgraph", "info", "--json"]
     done = subprocess.run(asked, capture_output=True, text=True, check=True)
     assert "dgraph" in json.loads(done.stdout)
@@ -195,7 +195,7 @@ def test_errors_name_options_as_flags(run, tmp_path, line, told):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_warns_of_other_columns_named_like_ends(run, suffix):
+def test_a_warning_names_unused_columns_called_src_and_dst(run, suffix):
     Path("numbered.csv").write_text("id,src,dst\n7,1,2\n8,2,3\n")
     pd.read_csv("numbered.csv").to_parquet("numbered.parquet")
     for command, told in (("bfs numbered.{} --source-vertex 7", True), ("wcc numbered.{} --source src", False)):
@@ -211,7 +211,7 @@ def test_warns_of_other_columns_named_like_ends(run, suffix):
 @pytest.mark.parametrize(
     "line", ["sssp nowhere.csv --source-vertex ann --per-source -o d.csv", "factorize nowhere.csv -o -"]
 )
-def test_vectors_into_csv_are_refused_before_the_run(run, line):
+def test_writing_vectors_to_csv_is_refused_before_the_run(run, line):
     done = run(f"run {line}")
     assert (done.exit_code, "vectors, which CSV cannot hold; write .parquet or .arrow" in done.output) == (2, True)
 
@@ -226,7 +226,7 @@ def test_vectors_into_csv_are_refused_before_the_run(run, line):
         ("who;from\nyan smith;rome\n", {"yan smith"}),
     ],
 )
-def test_vertices_of_a_list(run, tmp_path, listed, alone):
+def test_a_vertex_file_adds_isolated_vertices(run, tmp_path, listed, alone):
     (tmp_path / "all.txt").write_text(listed)
     done = run("run wcc calls.csv --vertex-file all.txt -o -")
     assert {line.split(",")[0].strip('"') for line in done.output.splitlines()[1:]} == {
@@ -235,14 +235,14 @@ def test_vertices_of_a_list(run, tmp_path, listed, alone):
     }
 
 
-def test_vertices_of_compressed_text_and_of_parquet(run, tmp_path):
+def test_vertex_files_may_be_compressed_text_or_parquet(run, tmp_path):
     (tmp_path / "all.txt.gz").write_bytes(gzip.compress(b"id,age\nyan,3\n"))
     pd.DataFrame({"age": [3]}, index=pd.Index(["yan"], name="id")).reset_index().to_parquet(tmp_path / "all.parquet")
     for name in "all.txt.gz", "all.parquet":
         assert '"yan"' in run(f"run wcc calls.csv --vertex-file {name} -o -").output
 
 
-def test_a_file_of_vertices_that_hurts_is_refused(run, tmp_path, monkeypatch):
+def test_vertex_files_too_large_for_memory_are_refused(run, tmp_path, monkeypatch):
     """As files of edges are: what decompresses to too much, and rows that there is no memory for."""
     monkeypatch.setattr(declared_sizes, "LARGE", 1 << 20)
     monkeypatch.setattr(declared_sizes, "RESERVE", 0)

@@ -25,7 +25,7 @@ def test_the_tour_of_the_readme_can_be_repeated(run):
         assert done.exit_code == 0, f"{line}\n{done.output}"
 
 
-def test_all_operations_and_generators_are_there():
+def test_every_operation_has_a_command():
     names = {name.replace("_", "-") for name in (*dg.OPERATIONS, "factorize")}
     assert set(dgraph.get_command(None, "run").list_commands(None)) == names
     assert all(hasattr(dg, name) for name in EXAMPLES)
@@ -38,7 +38,7 @@ def test_workers_option_starts_that_many_workers(run):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
-def test_results_in_every_format(run, suffix):
+def test_results_can_be_written_in_every_format(run, suffix):
     assert run(f"run sssp calls.csv --source-vertex ann --weight minutes -o out.{suffix}").exit_code == 0
     read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "arrow": pd.read_feather}[suffix]
     frame = read(f"out.{suffix}")
@@ -47,7 +47,7 @@ def test_results_in_every_format(run, suffix):
     assert frame["predecessor"].fillna("").tolist() == ["", "ann", "ann", ""]
 
 
-def test_factors_of_ratings(run):
+def test_factorize_writes_factors_and_refuses_graphs_without_ratings(run):
     assert run("generate ratings --users 30 --items 10 --ratings 120 -o edges.parquet").exit_code == 0
     how = "--rank 3 --update least_squares --threads 1 --report epochs.csv"
     assert run(f"run factorize edges.parquet {how} -o factors.parquet").exit_code == 0
@@ -57,13 +57,13 @@ def test_factors_of_ratings(run):
     assert refused.exit_code != 0 and "factorize needs ratings" in refused.output
 
 
-def test_standard_input_and_output(run):
+def test_edges_come_from_standard_input_and_results_go_to_standard_output(run):
     done = run("run wcc - -o -", input=Path("calls.csv").read_text())
     assert done.output.splitlines() == ['"vertex","component"', *(f'"{v}","ann"' for v in ("ann", "bob", "cat", "eve"))]
 
 
 @pytest.mark.filterwarnings("always::dgraph.errors.UnweightedWarning")
-def test_several_sources_and_json(run):
+def test_several_sources_give_the_nearest_distances_and_json_describes_the_run(run):
     done = run("run sssp calls.csv --source-vertex bob --source-vertex eve -o d.csv --report r.csv --json")
     assert "its column 'minutes' is numeric: make the graph with --weight 'minutes' to use it, or with" in done.stderr
     assert "or with --unweighted to count edges on purpose" in done.stderr
@@ -78,14 +78,14 @@ def test_a_pipe_receives_only_the_values(run):
     assert run("run wcc calls.csv -o out.csv").output == ""
 
 
-def test_the_same_options_everywhere(run):
+def test_commands_share_the_common_options(run):
     wanted = ("--weight", "--policy", "--parts", "--workers", "--cluster", "--undirected", "--json", "--debug")
     for command in ("convert", "estimate build", "partition", "validate", "run wcc"):
         text = run(f"{command.split()[0]} {'wcc' if 'run' in command else ''} --help").output
         assert [option for option in wanted if option not in text] == []
 
 
-def test_edges_in_a_pipe(run):
+def test_piped_edges_equal_those_in_a_file(run):
     run("generate rmat --scale 5 -o edges.csv")
     assert run("generate rmat --scale 5 -o -").stdout_bytes == Path("edges.csv").read_bytes()
     assert run("convert edges.csv -o -").stdout_bytes == Path("edges.csv").read_bytes()
@@ -100,7 +100,7 @@ def test_workers_leave_ctrl_c_to_the_command():
     assert heard.stdout.strip() == "SIG_IGN" and signal.getsignal(signal.SIGINT) is before
 
 
-def test_values_by_vertex(run):
+def test_personalization_takes_values_by_vertex(run):
     run("run pagerank calls.csv --personalization ann=1 --personalization eve=2.5 -o p.csv")
     expected = dg.pagerank(dg.read_edges("calls.csv"), personalization={"ann": 1, "eve": 2.5}).compute()
     pd.testing.assert_frame_equal(pd.read_csv("p.csv"), expected, check_dtype=False)
@@ -128,7 +128,7 @@ def test_values_by_vertex(run):
         ("run nothing calls.csv", 2, "nothing"),
     ],
 )
-def test_errors_in_one_line(run, line, code, message):
+def test_errors_are_printed_on_one_line(run, line, code, message):
     done = run(line)
     assert done.exit_code == code
     last = done.output.splitlines()[-1]
@@ -137,7 +137,7 @@ def test_errors_in_one_line(run, line, code, message):
 
 
 @pytest.mark.filterwarnings("always::dgraph.errors.UnsettledWarning")
-def test_warnings_in_one_line(run):
+def test_warnings_are_printed_on_one_line(run):
     done = run("run pagerank calls.csv --max-iter 1 -o ranks.csv")
     assert done.exit_code == 0
     assert re.fullmatch(r"Warning: scores .* --max-iter 1 .* --tol 1e-06 .*\n", done.stderr)
@@ -149,13 +149,13 @@ def test_debug_shows_the_traceback(run):
     assert done.output.splitlines()[-1].startswith("Error: nope.csv")
 
 
-def test_nothing_is_left_of_a_run_that_failed(run, tmp_path):
+def test_a_failed_run_leaves_no_files(run, tmp_path):
     before = set(tmp_path.iterdir())
     assert run("run bfs calls.csv --source-vertex zoe -o out.csv").exit_code == 2
     assert set(tmp_path.iterdir()) == before
 
 
-def test_a_saved_graph_stands_for_edges(run):
+def test_commands_accept_a_saved_graph_in_place_of_edges(run):
     assert run("partition calls.csv --parts 2 --weight minutes -o calls.dgraph").exit_code == 0
     assert run("run sssp calls.dgraph --source-vertex ann -o out.csv").exit_code == 0
     assert pd.read_csv("out.csv")["distance"].tolist() == [0, 3, 1, float("inf")]
@@ -164,7 +164,7 @@ def test_a_saved_graph_stands_for_edges(run):
     assert run("partition calls.csv -o calls.dgraph --overwrite").exit_code == 0
 
 
-def test_a_program_of_a_user(run, tmp_path):
+def test_explain_reads_a_program_from_a_users_file(run, tmp_path):
     (tmp_path / "mine.py").write_text(
         "import dgraph as dg\n\n\nclass Mine(dg.VertexProgram):\n    value = dg.State(float)\n    merge = dg.MIN\n\n"
         "    def seed(id):\n        return 1.0 * id\n\n    def send(value):\n        return value\n\n"
@@ -174,7 +174,7 @@ def test_a_program_of_a_user(run, tmp_path):
     assert "no vertex program 'Yours'" in run("explain mine.py:Yours").output
 
 
-def test_isolated_vertices_are_kept_or_named(run):
+def test_formats_that_lose_isolated_vertices_need_drop_isolated(run):
     run("generate rmat --scale 6 --edge-factor 1 -o edges.parquet")
     assert json.loads(run("run wcc edges.parquet -o c.csv --json").output)["vertices"] == 64
     run("generate rmat --scale 6 --edge-factor 1 -o edges.csv")
@@ -185,7 +185,7 @@ def test_isolated_vertices_are_kept_or_named(run):
     assert run("convert edges.parquet -o edges.tsv --drop-isolated").exit_code == 0
 
 
-def test_on_a_cluster(run, client):
+def test_a_run_can_use_an_existing_cluster(run, client):
     address = client.scheduler.address
     told = json.loads(run(f"run wcc calls.csv --cluster {address} -o c.csv --json").output)
     assert (told["partitions"], told["rounds"] > 0) == (2, True)
@@ -193,7 +193,7 @@ def test_on_a_cluster(run, client):
 
 
 @pytest.mark.parametrize("text", ["7\n0\n1\n2\n", "id\n7\n0\n1\n2\n", "7 x\n0 x\n1 y\n2 z\n"])
-def test_vertices_with_and_without_a_header(run, tmp_path, text):
+def test_vertex_files_may_have_a_header(run, tmp_path, text):
     (tmp_path / "vertices.txt").write_text(text)
     (tmp_path / "edges.csv").write_text("a,b\n0,1\n1,2\n")
     run("run wcc edges.csv --vertex-file vertices.txt -o out.csv")
@@ -267,7 +267,7 @@ def test_wrong_results_are_reported(run, tmp_path, text, options, code, message)
     assert (done.exit_code, message in done.output.splitlines()[-1]) == (code, True), done.output
 
 
-def test_factors_are_verified_by_what_the_run_told(run):
+def test_factors_are_verified_against_the_reported_mean_and_error(run):
     run("generate ratings --users 30 --items 20 --ratings 200 -o r.parquet")
     told = json.loads(run("run factorize r.parquet --weight rating --test 0 -o f.parquet --json").output)
     assert told["rmse"] > 0 and "held_out" not in told
@@ -277,7 +277,7 @@ def test_factors_are_verified_by_what_the_run_told(run):
     assert "one worker" in run("plan factorize r.parquet").output
 
 
-def test_a_plan_of_paths_measures_some(run, tmp_path):
+def test_planning_a_search_measures_a_source_that_reaches_vertices(run, tmp_path):
     """No edge leads from the first vertex; and where there is none at all, that is said."""
     chain = "".join(f"{vertex},{vertex + 1}\n" for vertex in range(1, 9))
     (tmp_path / "chain.csv").write_text(f"1,0\n1,3\n{chain}")
@@ -287,7 +287,7 @@ def test_a_plan_of_paths_measures_some(run, tmp_path):
     assert (done.exit_code, "no edges" in done.output) == (2, True)
 
 
-def test_communities_go_on_from_a_file(run, tmp_path):
+def test_a_community_search_continues_from_a_file_of_communities(run, tmp_path):
     (tmp_path / "g.csv").write_text("src,dst\n007,b\nb,c\nc,007\nc,d\nd,e\ne,f\nf,d\n")
     assert run("run leiden g.csv --undirected -o c.csv").exit_code == 0
     before = (tmp_path / "c.csv").read_text().replace('"', "")

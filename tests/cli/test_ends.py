@@ -33,14 +33,14 @@ from dgraph.runs.progress import CLEAR
         "graphalytics nope -o calls.csv/x",
     ],
 )
-def test_what_cannot_be_written_is_refused_before_the_work(run, line):
+def test_an_unwritable_output_is_refused_before_the_work(run, line):
     """By one code, in one line, with the remedy."""
     done = run(line)
     assert (done.exit_code, done.output.count("\n")) == (2, 1), done.output
     assert re.search("; (choose another|give the path of a) folder", done.output), done.output
 
 
-def test_a_graph_that_is_saved_there_is_kept_before_the_work(run):
+def test_an_existing_saved_graph_is_refused_as_output_before_the_work(run):
     run("partition calls.csv -o calls.dgraph")
     done = run("partition nope.csv -o calls.dgraph")
     assert (done.exit_code, "or --overwrite" in done.output) == (2, True)
@@ -58,7 +58,7 @@ def test_a_signal_ends_the_command_with_one_line_and_its_own_exit_code(run, monk
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_a_second_stop_does_not_wait():
+def test_a_second_stop_signal_ends_the_command_at_once():
     """For what the main thread is at, which no signal gets through to: a kernel; here, a shell that signals."""
     shell = "exec >/dev/null 2>&1; for i in $(seq 200); do kill -TERM $PPID; sleep 0.05; done"
     code = (
@@ -85,7 +85,7 @@ def test_truncated_parquet_is_not_mistaken_for_another_format(run):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has it")
 @pytest.mark.parametrize("line", ["--help", "run wcc calls.csv -o -"])
-def test_standard_output_that_is_full_is_named(run, line):
+def test_a_full_standard_output_is_reported(run, line):
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "dgraph", *line.split()]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
@@ -100,7 +100,7 @@ def test_an_internal_error_is_one_line_too(run, monkeypatch):
     assert "Traceback" in run("run wcc calls.csv --debug").stderr
 
 
-def test_logs_are_for_debugging(monkeypatch):
+def test_logs_are_shown_only_with_debug(monkeypatch):
     """Of Dask's, which tell the errors of a cluster beside our line."""
     for given, disabled in ((["dgraph", "info", "--debug"], 0), (["dgraph", "info"], logging.CRITICAL)):
         monkeypatch.setattr("sys.argv", given)
@@ -115,7 +115,7 @@ def test_logs_are_for_debugging(monkeypatch):
 @pytest.mark.parametrize(
     "suffix", [name for module in FORMATS.values() if counts_from_one(f"a{(name := module.SUFFIXES[0])}")]
 )
-def test_formats_that_number_vertices_from_one(run, suffix):
+def test_formats_with_one_based_ids_shift_or_renumber_vertices(run, suffix):
     """Vertices that count from 0 are written so, any others by --renumber; whole weights stay whole."""
     done = run(f"generate grid --rows 3 --cols 4 -o grid{suffix}")
     assert (done.exit_code, "vertex 0 becomes 1" in done.stderr) == (0, True), done.output
@@ -128,14 +128,14 @@ def test_formats_that_number_vertices_from_one(run, suffix):
     assert run(f"run wcc calls{suffix} -o -").output.split() == ['"vertex","component"', "1,1", "2,1", "3,1", "4,1"]
 
 
-def test_estimates_know_the_vertices_of_a_saved_graph(run):
+def test_estimates_count_the_isolated_vertices_of_a_saved_graph(run):
     run("generate rmat --scale 6 --edge-factor 1 -o edges.parquet")
     run("partition edges.parquet -o edges.dgraph")
     told = [json.loads(run(f"estimate wcc {edges} --json").output) for edges in ("edges.parquet", "edges.dgraph")]
     assert told[0] == told[1] and told[0]["vertices"] == 64
 
 
-def test_a_terminal_is_told_what_is_being_done_unless_a_run_says_more(monkeypatch):
+def test_a_terminal_shows_a_status_line_until_a_run_reports_progress(monkeypatch):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", terminal)

@@ -21,7 +21,7 @@ def row(**cluster):
     return predict(ESTIMATED, Cluster(4, **cluster), KNOWN).loc["outgoing"]
 
 
-def test_the_model_by_hand():
+def test_the_forecast_equals_a_calculation_by_hand():
     found = row(cores=2, bandwidth=1e9, latency=0.01)
     assert found["build"] == pytest.approx(0.5)
     assert found["compute"] == pytest.approx(2.0)
@@ -58,7 +58,7 @@ def test_invalid_clusters_are_refused(wrong):
         Cluster(**wrong)
 
 
-def test_measured_on_a_sample():
+def test_forecasts_use_coefficients_measured_on_a_sample():
     graph = dg.rmat(scale=12)
     alone, two = (calibrate(graph, "wcc", dg.wcc, workers=workers) for workers in (1, 2))
     found = forecast(graph, "wcc", Cluster(4), dg.wcc)
@@ -73,7 +73,7 @@ def test_measured_on_a_sample():
     assert (found.frame["seconds"] > 0).all()
 
 
-def test_a_line_through_two_measurements():
+def test_a_line_fitted_to_two_measurements_has_no_negative_coefficient():
     assert fit_line((10, 3.0), (40, 6.0)) == pytest.approx((2.0, 0.1))
     assert fit_line((10, 1.0), (40, 8.0)) == pytest.approx((0.0, 0.2))  # no less than nothing in the beginning
     assert fit_line((10, 3.0), (40, 2.0)) == (2.0, 0.0)  # nor for an edge

@@ -81,12 +81,12 @@ def test_every_option_of_an_operation_says_what_it_is(name):
         ("policy", {"auto", *policies.POLICY_NAMES}),
     ],
 )
-def test_the_shell_offers_all_that_the_library_knows(run, option, known):
+def test_shell_completion_offers_every_choice_of_an_option(run, option, known):
     asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": f"dgraph run wcc a --{option} ", "COMP_CWORD": "5"}
     assert set(run("", env=asked).output.split()) == {f"plain,{word}" for word in known}
 
 
-def test_completion_of_the_shell(run):
+def test_shell_completion_offers_commands_arguments_and_files(run):
     asked = {"_DGRAPH_COMPLETE": "bash_complete", "COMP_WORDS": "dgraph val", "COMP_CWORD": "1"}
     assert run("", env=asked).output.split() == ["plain,validate"]
     offered = {"bench qui": "quick", "plan pager": "pagerank", "warmup core-": "core-number"}

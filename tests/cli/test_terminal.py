@@ -21,13 +21,13 @@ NASTY = f"a{CLEARS}{TITLE}\x7f\u202eb"
 RAW = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 
-def test_escapes_are_those_of_python_and_leave_letters_alone():
+def test_control_characters_are_escaped_as_in_python_and_letters_are_kept():
     assert printable(NASTY) == r"a\x1b[2J\u009d0;title\u009c\u007f\u202eb"
     assert printable("zwölf 十二 \N{FAMILY} a b") == "zwölf 十二 \N{FAMILY} a b"
     assert printable("a\nb\tc", keep="\n") == r"a" "\n" r"b\tc"
 
 
-def test_errors_of_the_library():
+def test_errors_contain_no_control_characters():
     frame = pd.DataFrame({NASTY: ["x"], "a\nError: forged": ["y"]})
     with pytest.raises(ColumnError) as told:
         dg.Graph.from_edges(frame, source="src")
@@ -42,7 +42,7 @@ def test_a_long_error_is_cut():
     assert told.endswith("the remedy")
 
 
-def test_warnings_of_the_library(tmp_path):
+def test_warnings_contain_no_control_characters(tmp_path):
     path = tmp_path / f"{NASTY}.csv"
     path.write_text("x,y\na,b\n")
     with warnings.catch_warnings(record=True) as told:
@@ -71,7 +71,7 @@ def test_warnings_of_the_library(tmp_path):
         "explain 'broken{}.py:Program'",
     ],
 )
-def test_commands_in_a_pipe(run, line):
+def test_commands_write_no_control_characters_to_a_pipe(run, line):
     name = NASTY.replace("\n", "")
     Path(f"ids{name}.csv").write_text(f'src{CLEARS},dst\n"u{NASTY}\n2",v\nv,w\n')
     Path(f"values{name}.csv").write_text(f"vertex,component\nu{CLEARS},1\n")
@@ -111,7 +111,7 @@ def test_values_are_escaped_on_a_terminal_and_exact_in_a_pipe(monkeypatch):
         assert out.buffer.getvalue().decode() == shown
 
 
-def test_progress(monkeypatch):
+def test_progress_contains_no_control_characters(monkeypatch):
     monkeypatch.setattr(sys, "stderr", seen := terminal())
     monkeypatch.setattr(status_line, "EVERY", 0.01)
     monkeypatch.setattr(ProgressLine, "written", float("-inf"))
@@ -122,7 +122,7 @@ def test_progress(monkeypatch):
     assert CLEARS not in seen.shown()
 
 
-def test_commands_print_with_say_only():
+def test_only_the_say_module_prints():
     """One place that escapes; click would print anything."""
     folder = Path(say.__file__).parent
     printing = re.compile(r"click\.(echo|secho)|(?<!\w)print\(|traceback\.print|stdout\.(buffer|write)")

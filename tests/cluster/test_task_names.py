@@ -98,7 +98,7 @@ def test_frames_that_users_compute_are_made_by_tasks_named_dgraph(client, name):
     assert not {key for key in seen.keys if not name_of(key).startswith(("dgraph-", *by_dask))}
 
 
-def test_a_name_is_made_of_words():
+def test_task_names_are_lower_case_words_joined_by_hyphens():
     class LocalJob:
         pass
 

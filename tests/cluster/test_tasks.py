@@ -36,6 +36,6 @@ def test_items_of_lists_stay_tasks_of_their_own():
     assert made.compute() == 12
 
 
-def test_tasks_are_called_like_their_function():
+def test_tasks_are_named_after_their_function():
     assert task(shout, 1).key.startswith("dgraph-shout-")
     assert task(shout, 1).key != task(shout, 1).key

@@ -61,7 +61,7 @@ def test_a_file_that_was_changed_since_it_was_read_is_not_kept(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("kind", ["int", "np.int64"])
-def test_machine_code_is_as_old_as_what_is_compiled_into_it(tmp_path, monkeypatch, kind):
+def test_a_kernel_is_recompiled_if_anything_compiled_into_it_changes(tmp_path, monkeypatch, kind):
     """A kernel is compiled anew when, in another file, its part has changed, or a number that it names."""
     text = "from the_number import N\nfrom the_part import part\n\ndef f(x):\n    return part(x) + N\n"
     (tmp_path / "the_kernel.py").write_text(text)
@@ -128,13 +128,13 @@ def test_unwritable_cache_folders_fall_back_or_warn(tmp_path, monkeypatch, place
     assert bool(calls[1].stats.cache_hits) == (place == "ours") == any(tmp_path.rglob("kernels/*/*.nbi"))
 
 
-def test_whatever_is_compiled_bears_that_it_cannot_be_kept():
+def test_no_kernel_relies_on_the_cache_of_numba():
     """Numba's own cache fails the import where no folder can be written."""
     sources = Path(machine_code.__file__).parent.rglob("*.py")
     assert not [file.name for file in sources if "cache=True" in file.read_text()]
 
 
-def test_garbage_is_collected_again_when_the_last_is_done():
+def test_garbage_collection_resumes_after_the_last_deferral():
     assert gc.isenabled()
     first, second = defer_collection(), defer_collection()
     first.__enter__()

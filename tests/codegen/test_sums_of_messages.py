@@ -103,7 +103,7 @@ def test_a_sum_beyond_64_bits_names_its_vertex(engine, parts, weight):
     [dg.Gas(direction="push"), dg.Gas(direction="pull"), dg.Bsp(direction="push"), "bulk_async", "block_descent"],
     ids=str,
 )
-def test_every_engine_notices(engine, parts):
+def test_every_engine_detects_sums_that_overflow(engine, parts):
     counted = dg.run(ladder(62, parts=parts), Paths(source=0), engine=engine).compute()["total"]
     assert counted.tolist() == [2**step for step in range(63)]
     with pytest.raises(SumError, match="vertex 63 "):
@@ -111,21 +111,21 @@ def test_every_engine_notices(engine, parts):
 
 
 @pytest.mark.parametrize("engine", ["gas", "block_descent"])
-def test_daemons_in_processes_of_their_own_notice(engine):
+def test_daemons_in_their_own_processes_detect_sums_that_overflow(engine):
     options = {"engine": engine, "daemons": "own process"}
     assert dg.run(ladder(62, parts=1), Paths(source=0), **options).compute()["total"].iloc[-1] == 2**62
     with pytest.raises(SumError, match="vertex 63 "):
         dg.run(ladder(63, parts=1), Paths(source=0), **options)
 
 
-def test_each_component_of_a_vector_is_noticed():
+def test_an_overflow_in_any_component_of_a_vector_is_detected():
     graph = star(HUGE)
     assert dg.run(graph, Vectors(unit=[0, 0])).compute()["parts"][0].tolist() == [0, 0]
     with pytest.raises(SumError, match="vertex 'a'"):
         dg.run(graph, Vectors(unit=[0, 1]))
 
 
-def test_short_numbers_have_short_sums():
+def test_sums_of_32_bit_numbers_overflow_at_32_bits():
     assert dg.run(star(2**30 - 1), Short()).compute()["load"][0] == 2**31 - 2
     with pytest.raises(SumError, match="vertex 'a'"):
         dg.run(star(2**30), Short())
@@ -135,7 +135,7 @@ def test_a_merge_of_the_user_s_own_may_wrap():
     assert dg.run(star(HUGE), Wrapping()).compute()["load"][0] == 2 * HUGE - 2**64
 
 
-def test_the_error_travels():
+def test_the_error_can_be_pickled():
     error = pickle.loads(pickle.dumps(SumError("Load", 0, "a")))
     assert (error.program, error.number, error.vertex) == ("Load", 0, "a")
 

@@ -85,12 +85,12 @@ def modularity(theirs, groups, resolution=1):
     return dg.modularity(graph, [labels[node] for node in nodes], resolution=resolution, weighted=True)
 
 
-def test_those_that_are_left_out_exist():
+def test_excluded_networkx_tests_exist():
     assert set(TESTS) >= ONE_ANSWER | OTHERS and len(TESTS) - len(ONE_ANSWER | OTHERS) >= 15
 
 
 @pytest.mark.parametrize("name", sorted(set(TESTS) - ONE_ANSWER - OTHERS))
-def test_communities(name, monkeypatch):
+def test_networkx_community_tests_pass(name, monkeypatch):
     for one, search in (("louvain", dg.louvain), ("leiden", dg.leiden)):
         monkeypatch.setattr(nx.community, f"{one}_communities", communities(search))
         monkeypatch.setattr(nx.community, f"{one}_partitions", partitions(search))
@@ -98,6 +98,6 @@ def test_communities(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["test_modularity", "test_modularity_resolution"])
-def test_modularity(name, monkeypatch):
+def test_networkx_modularity_tests_pass(name, monkeypatch):
     monkeypatch.setattr(quality, "modularity", modularity)
     getattr(quality, name)()

@@ -43,7 +43,7 @@ def stopped(name, path, level, parts=1, client=None, **options):
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_it_goes_on_after_any_level_in_other_partitions(name, tmp_path):
+def test_a_search_resumes_after_any_level_with_other_partitions(name, tmp_path):
     """With the answer of a search that was never stopped, where that does not depend on the number of threads."""
     options = {"random_seed": 3, "deterministic": True}
     expected = SEARCHES[name](graph_of(), **options)
@@ -60,7 +60,7 @@ def test_it_goes_on_after_any_level_in_other_partitions(name, tmp_path):
 
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("name", SEARCHES)
-def test_several_partitions_go_on_with_what_one_has_found_and_the_other_way_round(name, parts, tmp_path):
+def test_searches_resume_between_one_and_several_partitions(name, parts, tmp_path):
     stopped(name, tmp_path, 1, parts=parts)
     found = SEARCHES[name](graph_of(parts=4 - parts), checkpoint=tmp_path, random_seed=3)
     assert found.report["superstep"].min() > 1
@@ -71,7 +71,7 @@ def test_several_partitions_go_on_with_what_one_has_found_and_the_other_way_roun
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
-def test_a_cluster_goes_on_and_is_gone_on_from(client, deterministic, tmp_path):
+def test_searches_resume_between_a_cluster_and_one_process(client, deterministic, tmp_path):
     """All workers, or one of them, which reads the checkpoint by itself and writes others."""
     options = {"deterministic": deterministic, "random_seed": 3}
     stopped("leiden", tmp_path, 2, deterministic=deterministic)
@@ -114,7 +114,7 @@ def forge(file, name, array):
 
 
 @pytest.mark.parametrize("name", ["numbers 0", "labels", "begun", "levels 0", "draw", "iteration", "quality"])
-def test_what_does_not_fit_the_graph_is_not_used(name, tmp_path):
+def test_checkpoints_that_do_not_fit_the_graph_are_ignored(name, tmp_path):
     """Kernels would read beyond the ends of arrays, or numbers be drawn without end."""
     graph = stopped("leiden", tmp_path, 6)
     before, last = sorted(tmp_path.glob("*/*/p0.piece"))
@@ -142,7 +142,7 @@ def test_a_graph_without_vertices_goes_on(tmp_path):
     assert len(dg.leiden(graph, checkpoint=tmp_path).compute()) == 0
 
 
-def test_when_a_checkpoint_is_written(tmp_path):
+def test_checkpoints_are_written_per_level_or_at_intervals(tmp_path):
     """After each level, or only where none was for a while."""
     for option, written in (
         (dg.Checkpoint(tmp_path / "a", every=1, seconds=600), 2),

@@ -71,7 +71,7 @@ def test_whole_weights_stay_whole():
     assert dg.coarsen(dg.Graph.from_edges(edges), [0, 0, 0]).edges.compute()["weight"].tolist() == [9.5]
 
 
-def test_levels_go_on_from_each_other():
+def test_coarsening_twice_equals_coarsening_once():
     graph = dg.rmat(scale=8, edge_factor=8, seed=1)
     once = dg.coarsen(graph, np.arange(graph.num_vertices) // 4)
     twice = dg.coarsen(once, np.arange(once.num_vertices) // 8)

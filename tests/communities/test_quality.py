@@ -35,7 +35,7 @@ def groups(labels):
 
 @settings(max_examples=40)
 @given(small_graphs(), st.sampled_from(PLACES), st.integers(1, 4), st.sampled_from([0.5, 1.0, 2.0]))
-def test_modularity_is_networkx_s(drawn, place, count, resolution):
+def test_modularity_matches_networkx(drawn, place, count, resolution):
     frame, kwargs = drawn
     graph = dg.Graph.from_edges(frame, **kwargs, **place)
     ids = graph.vertices.compute()["id"].sort_values().tolist()
@@ -52,7 +52,7 @@ def test_modularity_is_networkx_s(drawn, place, count, resolution):
 
 @settings(max_examples=40)
 @given(small_graphs(directed=False), st.sampled_from(PLACES), st.integers(1, 4))
-def test_the_measures_of_each_community_are_networkx_s(drawn, place, count):
+def test_measures_of_each_community_match_networkx(drawn, place, count):
     frame, kwargs = drawn
     graph = dg.Graph.from_edges(frame, **kwargs, **place)
     ids = graph.vertices.compute()["id"].sort_values().tolist()
@@ -128,7 +128,7 @@ def test_bad_input_is_refused():
         dg.modularity(dg.Graph.from_edges({"src": [0], "dst": [1]}), [0, 0], weighted=True)
 
 
-def test_on_a_cluster(client):
+def test_measures_on_a_cluster_match_those_in_process(client):
     edges = dg.rmat(scale=9, edge_factor=8, seed=1).edges.compute().rename(columns=ENDS)
     here, there = (dg.Graph.from_edges(edges, directed=False, client=one) for one in (None, client))
     labels = dg.wcc(there)

@@ -34,7 +34,7 @@ def by_the_rule(communities, earlier):
 
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(-1, 9)), max_size=10))
-def test_names_follow_the_rule(drawn):
+def test_kept_names_match_a_plain_python_implementation(drawn):
     communities = np.unique([one for one, _ in drawn], return_inverse=True)[1]
     earlier = np.array([min(label, len(drawn) - 1) for _, label in drawn], np.int64)
     labels = np.arange(len(drawn))
@@ -68,7 +68,7 @@ def test_communities_keep_their_names_when_the_graph_changes(name, parts):
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_all_forms_of_an_earlier_division(name):
+def test_earlier_communities_can_be_given_in_every_form(name):
     edges, search = planted(), SEARCHES[name]
     graph = dg.Graph.from_edges(edges, directed=False, vertices=320)
     before = search(graph)
@@ -105,7 +105,7 @@ def test_an_earlier_division_of_something_else_is_refused():
         assert text in str(raised.value), raised.value
 
 
-def test_on_a_cluster(client):
+def test_a_cluster_keeps_the_earlier_communities(client):
     edges = planted()
     graph = dg.Graph.from_edges(edges, directed=False, vertices=320, client=client)
     before = dg.leiden(graph)

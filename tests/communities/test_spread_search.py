@@ -40,7 +40,7 @@ GRAPHS = {
 @pytest.mark.parametrize("parts", [2, 8])
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("operation", ["louvain", "leiden"])
-def test_they_are_as_good_as_those_of_one_worker(operation, name, parts):
+def test_communities_of_several_workers_are_as_good_as_those_of_one(operation, name, parts):
     weighted = name == "weighted"
     whole, spread = GRAPHS[name](), GRAPHS[name](parts=parts)
     alone = [getattr(dg, operation)(whole, random_seed=seed, weighted=weighted) for seed in range(3)]
@@ -89,14 +89,14 @@ def test_a_vertex_moves_only_in_its_turn_even_if_a_neighbour_wakes_it():
 
 
 @pytest.mark.parametrize("policy", ["outgoing", "incoming", "cartesian", "hybrid", "metis"])
-def test_any_policy(policy):
+def test_reported_modularity_is_exact_for_any_policy(policy):
     graph = dg.rmat(scale=8, edge_factor=8, seed=1, directed=False, parts=4, policy=policy)
     for operation in ("louvain", "leiden"):
         found, _ = search(graph, operation, NEVER)
         assert found.totals["modularity"] == pytest.approx(dg.modularity(graph, labels_of(found)), abs=1e-9)
 
 
-def test_levels_on_which_workers_join_nothing_are_left_out():
+def test_levels_without_merges_are_left_out():
     """One of them goes on, and may join some; also where nobody does, there is one level."""
     graph = dg.grid(rows=6, cols=6, parts=3)
     for operation in ("louvain", "leiden"):
@@ -107,7 +107,7 @@ def test_levels_on_which_workers_join_nothing_are_left_out():
             assert (counts == [36]) == (resolution > 1)
 
 
-def test_constant_potts_model():
+def test_the_constant_potts_objective_matches_its_definition():
     graph = dg.grid(rows=12, cols=12, parts=3)
     found, _ = search(graph, "leiden", NEVER, objective="cpm", resolution=0.1)
     labels = labels_of(found)
@@ -137,7 +137,7 @@ def test_levels_stay_with_the_workers_until_one_has_room():
         assert len(found.rows) >= 4
 
 
-def test_graphs_without_edges_and_vertices_without_edges():
+def test_graphs_and_vertices_without_edges_keep_separate_communities():
     for edges, vertices in (({"src": [], "dst": []}, [3, 5, 7]), ({"src": [1, 2], "dst": [2, 3]}, [0, 9])):
         graph = dg.Graph.from_edges(edges, vertices=vertices, directed=False, parts=2)
         for operation in ("louvain", "leiden"):
@@ -146,7 +146,7 @@ def test_graphs_without_edges_and_vertices_without_edges():
             assert len(set(labels_of(found))) == 3
 
 
-def test_an_earlier_division_is_gone_on_from():
+def test_a_search_from_earlier_communities_loses_no_quality():
     graph = GRAPHS["grid"](parts=4)
     begun, _ = search(graph, "leiden", AT_ONCE)
     _, codes = np.unique(labels_of(begun), return_inverse=True)

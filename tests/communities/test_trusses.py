@@ -63,7 +63,7 @@ def test_trusses_of_a_larger_graph_are_those_of_networkx(k, parts):
     assert {frozenset(ends[:2]) for ends in by_number.itertuples(index=False) if ends[-1] >= k} == expected
 
 
-def test_a_tube_of_triangles_falls_ring_by_ring_from_its_ends():
+def test_a_tube_of_triangles_is_peeled_ring_by_ring_from_its_ends():
     """Every edge is in two triangles but those of the ends, so that each removal makes the next few."""
     ring, next_to = np.divmod(np.arange(4 * 1000), 4), [1, 2, 3, 0]
     here, beside, above = (
@@ -77,7 +77,7 @@ def test_a_tube_of_triangles_falls_ring_by_ring_from_its_ends():
     assert dg.truss_number(graph).compute()["truss_number"].max() == 3
 
 
-def test_ids_columns_and_repeats_are_the_users():
+def test_trusses_keep_the_users_ids_columns_and_repeated_edges():
     frame = pd.DataFrame(
         {
             "from": ["a", "b", "c", "a", "c", "b"],
@@ -94,7 +94,7 @@ def test_ids_columns_and_repeats_are_the_users():
     assert again.num_vertices == 3
 
 
-def test_graphs_without_edges():
+def test_graphs_without_edges_have_empty_trusses():
     graph = dg.Graph.from_edges({"src": [], "dst": []}, vertices=[1, 2])
     assert len(dg.k_truss(graph, 3).compute()) == 0
     assert dg.truss_number(graph).compute().columns.tolist() == ["src", "dst", "truss_number"]
@@ -107,24 +107,24 @@ def test_a_truss_of_many_triangles_is_empty(k):
 
 
 @pytest.mark.parametrize("k", [1, 0, 2.5, "3", True, None])
-def test_another_k_is_refused(k):
+def test_an_invalid_k_is_refused(k):
     with pytest.raises(OptionError, match="k="):
         dg.k_truss(dg.grid(rows=2, cols=2), k)
 
 
-def test_a_column_of_that_name_is_refused():
+def test_an_existing_truss_number_column_is_refused():
     graph = dg.Graph.from_edges({"src": [0], "dst": [1], "truss_number": [3]})
     with pytest.raises(ColumnError, match="already have a column 'truss_number'"):
         dg.truss_number(graph)
 
 
-def test_a_real_graph():
+def test_a_truss_of_a_real_graph_has_the_size_that_networkx_finds():
     graph = real_graph("polblogs").graph(parts=2)
     expected = nx.k_truss(simple(graph.edges.compute()), 10).number_of_edges()
     assert len(dg.k_truss(graph, 10).compute()) == expected > 0
 
 
-def test_on_a_cluster(client):
+def test_trusses_on_a_cluster_equal_those_in_process(client):
     graph = dg.rmat(scale=9, edge_factor=8, seed=1, client=client)
     alone = dg.rmat(scale=9, edge_factor=8, seed=1)
     frames = [dg.truss_number(one).compute() for one in (graph, alone)]

@@ -60,7 +60,7 @@ def test_cugraph_answers_equal_ours(name, directed, cugraph):
         assert found.totals["triangles"] == expected.totals["triangles"] > 0
 
 
-def test_hubs_where_no_edge_is_left(cugraph):
+def test_hits_of_a_graph_whose_edges_are_all_dropped_equals_the_cpu_answer(cugraph):
     graph = dg.Graph.from_edges({"src": [1, 2], "dst": [1, 2]}, loops="drop")
     found, expected = dg.hits(graph, engine="cugraph").compute(), dg.hits(graph, device="cpu").compute()
     pd.testing.assert_frame_equal(found, expected)
@@ -79,7 +79,7 @@ def test_unconverged_ranks_give_a_warning(engine, cugraph):
     assert [one.filename for one in told] == [__file__]
 
 
-def test_graphs_without_weights_are_told_as_on_other_engines(cugraph):
+def test_missing_weights_give_the_same_messages_as_other_engines(cugraph):
     graph = dg.Graph.from_edges({"src": [1, 2], "dst": [2, 3], "km": [5.0, 7.0]})
     with pytest.warns(UnweightedWarning, match="its column 'km' is numeric: .*weight='km'") as told:
         dg.sssp(graph, 1, engine="cugraph")
@@ -88,7 +88,7 @@ def test_graphs_without_weights_are_told_as_on_other_engines(cugraph):
         dg.pagerank(graph, weighted=True, engine="cugraph")
 
 
-def test_on_a_cluster_it_is_one_task_on_one_gpu(cugraph):
+def test_a_run_on_a_cluster_uses_one_gpu_and_gives_the_cpu_answer(cugraph):
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
@@ -117,7 +117,7 @@ def graphs(workers):
 @pytest.mark.parametrize(
     ("name", "directed"), [*((name, True) for name in CASES), ("pagerank", False), ("sssp", False), ("wcc", False)]
 )
-def test_several_gpus_find_the_same_together(name, directed, cugraph_team, graphs):
+def test_several_gpus_together_give_the_cpu_answer(name, directed, cugraph_team, graphs):
     operation, graph = getattr(dg, name), graphs[directed]
     for options in CASES[name][-2:]:
         before = set(raft_on_cpu.teams)
@@ -127,13 +127,13 @@ def test_several_gpus_find_the_same_together(name, directed, cugraph_team, graph
         assert set(raft_on_cpu.teams) <= before  # it was ended
 
 
-def test_one_partition_is_for_one_gpu(cugraph_team, workers):
+def test_one_partition_uses_one_gpu(cugraph_team, workers):
     found = dg.wcc(graph_of(True, client=workers, parts=1), engine="cugraph")
     assert found.report.options["repartitioned"] == "to 1 GPU" and len(found.compute()) == 8
 
 
 @pytest.mark.parametrize("how", ["a negative weight", "an error of cuGraph"])
-def test_what_fails_on_several_gpus_keeps_none_waiting(how, cugraph_team, workers, monkeypatch):
+def test_a_failure_on_several_gpus_ends_the_run(how, cugraph_team, workers, monkeypatch):
     edges = {"src": [0, 1, 2], "dst": [1, 2, 0], "weight": [1.0, -2.0 if how == "a negative weight" else 2.0, 3.0]}
     graph = dg.Graph.from_edges(edges, weight="weight", client=workers)
     monkeypatch.setattr(sys.modules["pylibcugraph"], "sssp", lambda *_, **__: 1 / 0)
@@ -180,7 +180,7 @@ def graph_of_infinite_weight():
 
 
 @pytest.mark.skipif(find_spec("pylibcugraph") is not None, reason="nothing of it is missing")
-def test_all_that_is_missing_is_one_error(client):
+def test_one_error_lists_every_missing_requirement(client):
     lacks = r"lacks? a GPU that .* and the package pylibcugraph .*cupy.*Install dask-dgraph\[cugraph12\]"
     with pytest.raises(DeviceError, match=f"engine='cugraph' is not available here: this process {lacks}"):
         dg.wcc(graph_of(True), engine="cugraph")

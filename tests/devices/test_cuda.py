@@ -53,7 +53,7 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_answers_on_a_large_graph(name, one_thread):
+def test_gpu_answers_on_a_large_graph_equal_the_cpu_answers(name, one_thread):
     graph = dg.rmat(scale=14, edge_factor=8, seed=5, weights=(1, 9), parts=2)
     found = OPERATIONS[name](graph, device="cuda")
     assert found.report.options["device"] == "cuda" and set(found.report["device"]) == {"cuda"}
@@ -66,7 +66,7 @@ def test_no_gpu_is_one_error_that_names_all_that_is_missing():
         dg.wcc(EDGES, device="cuda")
 
 
-def test_a_gpu_that_is_too_old_is_none(monkeypatch):
+def test_a_gpu_that_is_too_old_does_not_count(monkeypatch):
     monkeypatch.setattr(probe, "_installed", lambda module: True)
     for capability, lacks in {(6, 1): True, (7, 0): True, (7, 5): False, (12, 0): False}.items():
         device = probe.GpuDescription("a GPU", capability, 1 << 34)
@@ -75,7 +75,7 @@ def test_a_gpu_that_is_too_old_is_none(monkeypatch):
         assert ("capability 7.5 or later (a GPU has" in found) == lacks == bool(found)
 
 
-def test_packages_that_do_not_go_together_are_among_what_is_missing():
+def test_incompatible_package_versions_are_listed_as_missing():
     assert probe._incompatible_releases("2.5.2", "0.30.4") == (
         "NumPy below 2.5 (it has 2.5.2), as numba-cuda 0.30.4 needs",
     )
@@ -127,7 +127,7 @@ def test_threads_of_the_simulator_share_one_array():
     assert (one.shape, one.dtype, other.shape, other.dtype) == ((4,), np.float64, (2,), np.int64)
 
 
-def test_what_is_checked_on_a_gpu_runs_in_the_simulator():
+def test_the_gpu_check_script_runs_in_the_simulator():
     script = SUPPORT.parents[1] / "benchmarks" / "gpu" / "check.py"
     command, simulated = [sys.executable, "-W", "ignore", script, "--quick"], {**os.environ, probe.SIMULATOR: "1"}
     done = subprocess.run(command, env=simulated, capture_output=True, text=True, timeout=250)

@@ -27,7 +27,7 @@ def memory_of_its_own(one_thread, monkeypatch):
 
 @pytest.mark.parametrize("block", ["auto", 5000, None])
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_answers_of_a_graph_that_does_not_fit(name, block):
+def test_graphs_larger_than_gpu_memory_give_the_cpu_answer(name, block):
     graph = dg.uniform(vertices=2048, edges=131_072, seed=5, weights=(1, 9))
     room = 4_000_000 if name == "cdlp" else 400_000  # its tables of neighbourhoods are 18 times as large
     how = {"device": dg.Cuda(memory=room, block=block)}

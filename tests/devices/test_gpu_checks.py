@@ -63,7 +63,7 @@ def findings(monkeypatch):
         ),
     ],
 )
-def test_a_part_fails_dies_or_hangs(how, seconds, rows, findings, monkeypatch):
+def test_checks_continue_after_a_part_fails_dies_or_hangs(how, seconds, rows, findings, monkeypatch):
     if "sleep" in how:
         monkeypatch.setattr("findings.PATIENCE", 12.0)  # also for a slow machine to start a process
     findings.run("part", [sys.executable, "-c", PART.replace("HOW", how)], seconds)
@@ -119,7 +119,7 @@ def waits_until(known):
         time.sleep(0.05)
 
 
-def test_a_file_is_whole_or_as_it_was(findings, monkeypatch, tmp_path):
+def test_an_interrupted_write_keeps_the_old_results(findings, monkeypatch, tmp_path):
     from findings import keep
 
     file = tmp_path / "RESULTS.md"
@@ -136,6 +136,6 @@ def test_a_part_that_cannot_even_begin_is_tried_once(findings):
     assert [one.said for one in findings.rows] == ["its process ended with 7, between two checks"]
 
 
-def test_without_time_a_part_is_not_run(findings):
+def test_a_part_is_skipped_if_no_time_is_left(findings):
     findings.run("speed", ["nobody"], -1)
     assert findings.rows[0].how == "not run" and "check.py speed" in findings.rows[0].said

@@ -28,7 +28,7 @@ def ranks(graph, **options):
 
 @pytest.mark.parametrize("budget", [None, 550_000])
 @pytest.mark.parametrize("parts", [1, 2])
-def test_runs_leave_nothing_behind(budget, parts, cupy):
+def test_runs_free_all_gpu_and_pinned_memory(budget, parts, cupy):
     graph = dg.uniform(vertices=2048, edges=131_072, seed=5, weights=(1, 9), parts=parts)
     for run in (shortest, ranks):
         found = run(graph, device=dg.Cuda(memory=budget))
@@ -93,7 +93,7 @@ def test_waiting_for_a_failed_gpu_raises_a_device_error(cupy, monkeypatch):
 
 
 @pytest.mark.parametrize("pooled", [True, False])
-def test_arrays_come_from_a_pool(pooled, cupy, monkeypatch):
+def test_gpu_arrays_are_allocated_from_a_memory_pool(pooled, cupy, monkeypatch):
     """rmm is there wherever distributed is, and without a pool asks the driver for each array."""
     plain, chosen = type("CudaMemoryResource", (), {}), []
     resource = SimpleNamespace(CudaMemoryResource=plain, get_current_device_resource=object if pooled else plain)
@@ -143,7 +143,7 @@ def test_host_arrays_are_kept_until_their_copy_is_waited_for(cupy):
         assert memory.streams[1].waits == 2  # other threads, with other streams, take it to be there
 
 
-def test_streams_of_threads_are_refused(cupy, monkeypatch):
+def test_per_thread_default_streams_are_refused(cupy, monkeypatch):
     monkeypatch.setenv("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", "1")
     with pytest.raises(DeviceError, match="unset it"):
         GpuMemory()

@@ -89,7 +89,7 @@ def changed(*_):
 
 
 @pytest.mark.parametrize("what", ["_Kernel", "LaunchConfig", "missing"])
-def test_another_release_of_numba_cuda_launches_kernels_itself(what, launched, monkeypatch):
+def test_unknown_releases_of_numba_cuda_use_their_own_launcher(what, launched, monkeypatch):
     import numba.cuda.dispatcher as numba_cuda
 
     if what == "missing":
@@ -108,7 +108,7 @@ def test_another_release_of_numba_cuda_launches_kernels_itself(what, launched, m
     assert own == 2 * [(128, 256, 0, given)] and not launched
 
 
-def test_a_gpu_that_fails_later_is_not_asked_twice(launched, monkeypatch):
+def test_a_launch_that_fails_later_is_not_retried(launched, monkeypatch):
     source, memory = array_kernels(), DeviceBuffer()
     ours = Launcher(module_of(source).count_flags, source.kernels["count_flags"])
     given = [0, 3, memory.empty(3, np.int32), memory.empty(1, np.int64)]

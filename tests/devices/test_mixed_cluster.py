@@ -49,7 +49,7 @@ def test_answers_are_those_of_a_cluster_of_cpus(name, graphs):
     pd.testing.assert_frame_equal(found.compute(), expected.compute(), rtol=1e-9)
 
 
-def test_engines_without_rounds_and_a_run_that_only_cpus_can_do(graphs):
+def test_mixed_clusters_run_bulk_async_and_fall_back_to_cpus(graphs):
     _, graph = graphs
     found = dg.wcc(graph, engine="bulk_async")
     assert set(found.report["device"]) == {"cpu", "cuda"}

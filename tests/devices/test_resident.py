@@ -45,7 +45,7 @@ def test_a_superstep_copies_a_few_numbers(name, direction):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_a_sender_with_many_edges_is_the_work_of_more_than_a_warp(directed, monkeypatch):
+def test_edges_of_a_hub_are_shared_by_several_warps(directed, monkeypatch):
     launches, launch = [], OneThread.launch
 
     def counted(self, name, blocks, arguments):
@@ -83,7 +83,7 @@ def test_numpy_cannot_read_what_is_on_a_device():
             read(there)
 
 
-def test_a_budget_is_kept_and_given_back():
+def test_freed_memory_returns_to_the_budget():
     memory = Memory(budget=1000)
     there = memory.to_device(np.zeros(100))
     with pytest.raises(DeviceError, match=r"dg\.Cuda\(memory=1000\)"):
@@ -148,7 +148,7 @@ class Odd(dg.VertexProgram):
 
 @pytest.mark.parametrize("program", [Largest(), Odd()], ids=["Largest", "Odd"])
 @pytest.mark.parametrize("parts", [1, 3])
-def test_merges_without_an_atomic_instruction(program, parts):
+def test_merges_without_an_atomic_instruction_pull_and_give_the_cpu_answer(program, parts):
     """Nobody pushes them, for others might write at the same time; partitions merge what they are sent all the same."""
     rng = np.random.default_rng(3)
     edges = np.sort(rng.integers(0, 40, (90, 2)), axis=1)

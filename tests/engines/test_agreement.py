@@ -41,7 +41,7 @@ def sampled():
 
 
 @pytest.mark.parametrize(("case", "parts", "policy", "engine"), sampled())
-def test_the_answer_is_the_reference_s(case, parts, policy, engine):
+def test_every_engine_matches_the_reference(case, parts, policy, engine):
     name, directed = case
     graph = graph_for(name, directed, parts=parts, policy=policy)
     check(name, directed, dg.run(graph, PROGRAMS[name], engine=engine, random_seed=SEED))
@@ -49,7 +49,7 @@ def test_the_answer_is_the_reference_s(case, parts, policy, engine):
 
 @pytest.mark.parametrize("direction", ["push", "pull"])
 @pytest.mark.parametrize("name", [name for name, program in PROGRAMS.items() if program.kind == "accumulative"])
-def test_pushing_and_pulling_give_the_reference_s_answer(name, direction):
+def test_pushing_and_pulling_match_the_reference(name, direction):
     """Every round after the first, in which `gas` has nothing to send yet, goes in the direction that was asked for."""
     graph = graph_for(name, parts=3, policy="hybrid")
     result = dg.run(graph, PROGRAMS[name], random_seed=SEED, engine=dg.Gas(direction=direction))

@@ -21,7 +21,7 @@ from dgraph.programs.program import Delta, Global, Message, Parameter, State, Ve
 from dgraph.supersteps import local_chain, run_steps
 
 
-def test_programs_that_block_descent_accepts():
+def test_block_descent_accepts_the_expected_programs():
     assert set(BY_BLOCK) == {
         *("ShortestPaths", "BreadthFirst", "Descent", "Components", "Residuals", "PageRank", "PersonalPageRank"),
         *("Katz", "KCore"),
@@ -37,7 +37,7 @@ def cases():
 
 
 @pytest.mark.parametrize(("what", "order", "mode", "block_size", "directed"), cases())
-def test_the_answer_is_the_reference_s(what, order, mode, block_size, directed):
+def test_block_descent_matches_the_reference(what, order, mode, block_size, directed):
     name, operator = what
     engine = dg.BlockDescent(operator=operator, order=order, mode=mode, block_size=block_size)
     check_values(name, directed, dg.run(graph_for(name, directed), PROGRAMS[name], engine=engine))
@@ -65,7 +65,7 @@ def test_each_partition_updates_its_own_blocks(what, mode, parts, policy, direct
 
 
 @pytest.mark.parametrize("name", ["ShortestPaths", "Residuals", "PageRank"])
-def test_on_a_cluster(name, client):
+def test_block_descent_on_a_cluster_matches_the_reference(name, client):
     graph = graph_for(name, parts=4, policy="cartesian", client=client)
     check_values(name, True, dg.run(graph, PROGRAMS[name], engine=dg.BlockDescent(block_size=4)))
 
@@ -208,7 +208,7 @@ def test_small_changes_wait_and_are_not_forgotten(weighted):
     assert first.report["epochs"].max() < 0.9 * turns.report["epochs"].max()
 
 
-def test_a_fixed_point_without_an_end_of_its_own():
+def test_a_fixed_point_without_a_stopping_rule_matches_gas():
     graph = dg.rmat(scale=7, seed=2, parts=1)
     result = dg.run(graph, Halved(), engine=dg.BlockDescent(operator="push"), max_rounds=None)
     expected = dg.run(graph, Halved(), engine="gas").by_number("value")
@@ -252,7 +252,7 @@ def test_a_relaxation_that_does_not_help_is_given_up(rate):
     assert residual < rate**20
 
 
-def test_a_relaxation_that_was_judged_too_early_is_taken_again():
+def test_a_relaxation_factor_rejected_too_early_is_tried_again():
     """Residuals fall fast at first, whatever the factor; then by 0.9 without any, and by 0.7 with one."""
     found, residual = RelaxationSearch(), 1.0
     for epoch in range(80):

@@ -15,7 +15,7 @@ from dgraph.programs.program import Global, Message, Parameter, State, VertexPro
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in BY_BLOCK])
-def test_a_program_that_cannot_is_refused(name):
+def test_a_program_that_cannot_run_by_block_is_refused(name):
     with pytest.raises(OptionError, match=r"engine='block_descent' cannot run .*; choose one of bsp, gas"):
         dg.run(graph_for(name), PROGRAMS[name], engine="block_descent")
 
@@ -134,7 +134,7 @@ def test_a_refusal_names_the_option_at_fault(program, why):
         dg.run(dg.rmat(scale=5, seed=1, parts=1), program, engine="block_descent")
 
 
-def test_names_of_operations_are_those_that_were_called():
+def test_errors_name_the_operation_that_was_called():
     graph = dg.rmat(scale=5, seed=1, weights=(1, 5), parts=1)
     with pytest.raises(OptionError, match="cannot run core_number, which merges whole neighbourhoods"):
         dg.core_number(graph, engine="block_descent")
@@ -158,7 +158,7 @@ def test_the_report_tells_what_was_done(parts):
 
 
 @pytest.mark.parametrize("mode", ["async", "barrier", "bsp"])
-def test_ranks_that_push_do_so_in_every_mode(mode):
+def test_ranks_by_pushing_match_bsp_in_every_mode(mode):
     graph = dg.rmat(scale=7, seed=1, weights=(1, 9), parts=2)
     options, engine = {"tol": 1e-12, "weighted": True}, dg.BlockDescent(mode=mode, operator="push")
     found = dg.pagerank(graph, engine=engine, **options).by_number("pagerank")
@@ -167,7 +167,7 @@ def test_ranks_that_push_do_so_in_every_mode(mode):
 
 @pytest.mark.parametrize("operator", ["push", "pull"])
 @pytest.mark.parametrize("asked", [{"alpha": 1}, {"tol": 0}])
-def test_ranks_without_an_end_are_refused(operator, asked):
+def test_pagerank_without_a_stopping_rule_is_refused(operator, asked):
     with pytest.raises(OptionError, match=r"ends when the ranks .* tol.*; choose one of bsp, gas"):
         dg.pagerank(dg.rmat(scale=5, seed=1, parts=1), engine=dg.BlockDescent(operator=operator), **asked)
 
@@ -182,7 +182,7 @@ GRAPHS = {  # edges, vertices
 
 
 @pytest.mark.parametrize(("name", "parts"), list(product(GRAPHS, (1, 3))))
-def test_graphs_with_little_to_do(name, parts):
+def test_tiny_graphs_give_the_answers_of_bsp(name, parts):
     edges, more = GRAPHS[name]
     frame = pd.DataFrame(edges, columns=["src", "dst"], dtype=np.int64)
     vertices = pd.DataFrame({"id": np.array(more, np.int64)})

@@ -27,7 +27,7 @@ FREELY = [name for name, program in PROGRAMS.items() if "bulk_async" in engines_
 IN_ROUNDS = [name for name in PROGRAMS if name not in FREELY]
 
 
-def test_programs_that_bulk_async_accepts():
+def test_bulk_async_accepts_the_expected_programs():
     assert set(FREELY) >= {"ShortestPaths", "BreadthFirst", "Components", "KCore", "Katz", "Residuals"}
 
 
@@ -38,7 +38,7 @@ def sampled():
 
 
 @pytest.mark.parametrize(("name", "directed", "parts", "policy"), sampled())
-def test_the_answer_is_the_reference_s(name, directed, parts, policy):
+def test_bulk_async_matches_the_reference(name, directed, parts, policy):
     graph = graph_for(name, directed, parts=parts, policy=policy)
     check_values(name, directed, dg.run(graph, PROGRAMS[name], engine="bulk_async"))
 
@@ -64,7 +64,7 @@ def test_any_number_of_local_rounds_gives_the_same_answer(name, local_rounds):
 
 
 @pytest.mark.parametrize("name", FREELY)
-def test_on_a_cluster(name, client):
+def test_bulk_async_on_a_cluster_matches_the_reference(name, client):
     for policy in ("outgoing", "cartesian"):
         graph = graph_for(name, parts=4, policy=policy, client=client)
         check_values(name, True, dg.run(graph, PROGRAMS[name], engine="bulk_async"))

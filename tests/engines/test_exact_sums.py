@@ -13,7 +13,7 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @given(st.lists(FLOATS, max_size=30), st.randoms(), st.integers(0, 30))
-def test_the_sum_is_that_of_fractions(values, random, cut):
+def test_exact_sums_equal_sums_of_fractions(values, random, cut):
     exact = sum(map(Fraction, values))
     try:
         expected = float(exact)
@@ -34,7 +34,7 @@ def test_the_sum_is_that_of_fractions(values, random, cut):
         ([5e-324, -0.0], 5e-324),
     ],
 )
-def test_what_has_no_finite_sum(values, expected):
+def test_extreme_values_give_the_expected_sum(values, expected):
     assert float(ExactSum(values)) == expected
 
 

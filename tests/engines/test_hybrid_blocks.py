@@ -39,7 +39,7 @@ def ways():
 
 
 @pytest.mark.parametrize(("what", "order", "mode", "parts", "directed", "who"), ways())
-def test_the_answer_is_the_reference_s(what, order, mode, parts, directed, who):
+def test_daemons_in_block_descent_match_the_reference(what, order, mode, parts, directed, who):
     name, operator = what
     graph = graph_for(name, directed, parts=parts, policy="cartesian")
     engine = dg.BlockDescent(operator=operator, order=order, mode=mode, block_size=4)
@@ -133,7 +133,7 @@ def test_what_daemons_cannot_do_is_refused(run, options, message):
         run(GRAPH, **{"engine": "block_descent", "daemons": BESIDE, **options})
 
 
-def test_blocks_that_wait_for_each_other_in_rounds_are_blocks_of_edges():
+def test_bsp_mode_gives_daemons_blocks_of_edges():
     found = dg.wcc(GRAPH, engine=dg.BlockDescent(mode="bsp"), daemons=dg.Daemons(ALONE, block=64))
     assert found.report["block_size"].max() == 64
     np.testing.assert_array_equal(found.by_number("component"), dg.wcc(GRAPH).by_number("component"))

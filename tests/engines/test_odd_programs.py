@@ -141,7 +141,7 @@ PROGRAMS = (WeightOfEdges, UsualWeight, HeavyEdge, Again)
 
 
 @pytest.mark.parametrize(("program", "engine"), [(one, e) for one in PROGRAMS for e in engines_for(analyse(one()))])
-def test_the_answer_is_the_reference_s(program, engine):
+def test_unusual_programs_match_the_reference(program, engine):
     for parts, policy in WAYS:
         graph = dg.Graph.from_edges(FRAME, weight="w", parts=parts, policy=policy)
         found = dg.run(graph, program(), engine=engine)
@@ -261,7 +261,7 @@ class Never(dg.VertexProgram):
         return change / whole < 0.1 or round == 5
 
 
-def test_a_stop_that_has_no_answer_is_named():
+def test_an_error_in_stop_names_the_function_and_its_arguments():
     class Logarithm(Never):
         def stop(change, whole, round):
             return math.log(change * 0) < round
@@ -271,7 +271,7 @@ def test_a_stop_that_has_no_answer_is_named():
 
 
 @pytest.mark.parametrize("engine", ["gas", "bsp", "block_descent"])
-def test_stop_divides_as_kernels_do_and_a_round_comes_once(engine):
+def test_stop_divides_by_zero_as_kernels_do(engine):
     for parts, policy in WAYS:
         found = dg.run(dg.Graph.from_edges(FRAME, parts=parts, policy=policy), Never(), engine=engine)
         assert found.rounds in ((5, 6) if engine == "block_descent" else (5,))

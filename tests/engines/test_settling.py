@@ -67,7 +67,7 @@ def test_the_answer_is_that_of_single_steps(name, kind, directed, parts, policy,
 
 
 @pytest.mark.parametrize(("large", "many"), [(0, 0), (8, 1 << 40), (1 << 40, 20), (1 << 40, 1 << 40)])
-def test_levels_that_are_left_for_the_next_round(large, many, monkeypatch):
+def test_levels_deferred_to_the_next_round_change_no_answer(large, many, monkeypatch):
     monkeypatch.setattr(local_levels, "LARGE_LEVEL", large)
     monkeypatch.setattr(local_levels, "ROUND_EDGES", many)
     for (kind, directed, policy), (engine, target) in product(CASES_OF_PAUSES, WAYS_OF_PAUSES):
@@ -78,7 +78,7 @@ def test_levels_that_are_left_for_the_next_round(large, many, monkeypatch):
 
 
 @pytest.mark.parametrize("limit", [1, 20])
-def test_paths_that_pause_for_others(limit, monkeypatch):
+def test_searches_that_pause_for_other_partitions_change_no_distance(limit, monkeypatch):
     monkeypatch.setattr(shortest_paths, "ROUND_EDGES", limit)
     for (kind, directed, policy), (engine, target) in product(CASES_OF_PAUSES, WAYS_OF_PAUSES):
         graph, whole = (graph_of(kind, directed=directed, **how) for how in ({"parts": 3, "policy": policy}, {}))
@@ -122,7 +122,7 @@ WEIGHTS = {  # all in words; heard of by such; too long for a word after a while
 
 
 @pytest.mark.parametrize("kind", list(WEIGHTS))
-def test_distances_and_predecessors_in_one_word_or_not(kind, monkeypatch):
+def test_packing_distances_with_predecessors_changes_no_answer(kind, monkeypatch):
     rng = np.random.default_rng(5)
     frame = pd.DataFrame(rng.integers(0, 60, (180, 2)), columns=["src", "dst"])
     frame["weight"] = WEIGHTS[kind](rng, len(frame)).astype(float)
@@ -137,7 +137,7 @@ def test_distances_and_predecessors_in_one_word_or_not(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("share", [1, 1 / 4])
-def test_a_vertex_that_has_gone_and_gets_another_predecessor_goes_again(share):
+def test_a_vertex_fires_again_if_its_predecessor_changes(share):
     """Where a path is found that is as short and then one that is shorter, in a round after the vertex had its turn."""
     edges = dg.grid(rows=400, cols=400, seed=2).edges.compute()
     names = dict(zip(("source", "destination", "weight"), edges.columns, strict=True))
@@ -148,7 +148,7 @@ def test_a_vertex_that_has_gone_and_gets_another_predecessor_goes_again(share):
 
 
 @pytest.mark.parametrize("name", ["wcc", "bfs", "sssp", "core numbers"])
-def test_on_a_cluster(name, client):
+def test_local_fixed_points_on_a_cluster_change_no_answer(name, client):
     graph = graph_of("random", parts=4, policy="cartesian", client=client)
     expected = OPERATIONS[name](graph_of("random")).compute()
     pd.testing.assert_frame_equal(OPERATIONS[name](graph).compute(), expected)

@@ -97,7 +97,7 @@ def test_other_work_goes_on_and_nothing_is_left(client):
     assert settled(client, before) == before
 
 
-def test_nothing_is_left_of_a_run_that_failed(client):
+def test_a_failed_run_leaves_nothing_behind(client):
     graph = graph_for("Components", parts=4, client=client)
     dg.run(graph, PROGRAMS["Components"], engine="bulk_async")
     before = settled(client)

@@ -26,7 +26,7 @@ GRAPHS = {
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", GRAPHS)
-def test_memory_and_traffic_within_a_quarter(name, policy):
+def test_build_estimates_are_within_a_quarter_of_the_measurements(name, policy):
     graph = GRAPHS[name](policy=policy, parts=6)
     told = graph.estimate(workers=6).frame.loc[policy]
     report = graph.partitions.report
@@ -100,7 +100,7 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
     assert dask.config.get("dgraph", {}) == kept
 
 
-def test_what_fits():
+def test_estimates_recommend_a_policy_only_if_it_fits_in_memory():
     graph = GRAPHS["grid"]()
     roomy, tight = (graph.estimate(workers=4, memory=m) for m in ("1 GiB", "1 KiB"))
     assert roomy.policy in POLICIES
@@ -135,7 +135,7 @@ ALL_CHANGE = (  # in some round
         *((name, parts, {"weighted": True}) for name in ("pagerank", "label_propagation") for parts in (1, 3)),
     ],
 )
-def test_operations_within_a_quarter(name, parts, how):
+def test_operation_estimates_are_within_a_quarter_of_the_measurements(name, parts, how):
     """The peak of arrays that a second run finds or makes, partitions included, and the bytes of its largest round."""
     options = {"alpha": 1e-4} if name == "katz" else how
     if name in ALL_CHANGE and parts > 1:
@@ -217,7 +217,7 @@ def test_other_shapes_take_no_more_memory_than_estimated(name, shape, directed):
 
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("name", ["build", "core_number"])
-def test_making_repeats_one_is_counted(name, parts):
+def test_estimates_include_the_memory_for_merging_repeats(name, parts):
     """The peak of arrays while a graph without repeats is made, the user's frame beside."""
     ends = np.random.default_rng(2).integers(0, 1 << 13, (2, 1 << 17))
     rules = {"directed": False, "loops": "drop", "repeats": "first"} if name == "build" else {}
@@ -274,7 +274,7 @@ EDGES = pd.DataFrame({"src": [1, 1, 2, 3, 3, 5], "dst": [2, 2, 1, 3, 1, 1], "w":
         ({"symmetrize": True, "repeats": "sum"}, {"edges": 7, "dangling": 2}),
     ],
 )
-def test_counts(options, expected):
+def test_validation_counts_loops_repeats_and_isolated_vertices(options, expected):
     graph = dg.Graph.from_edges(EDGES, weight="w", vertices=pd.DataFrame({"id": [8, 9]}), **options)
     counts = graph.validate().counts
     assert {name: getattr(counts, name) for name in expected} == expected

@@ -52,7 +52,7 @@ def test_a_client_that_has_lost_its_scheduler_is_an_error_soon(cluster, monkeypa
         found_again.join()
 
 
-def test_a_graph_whose_client_was_closed(cluster):
+def test_running_a_graph_whose_client_was_closed_is_an_error(cluster):
     gone = Client(cluster.scheduler_address, set_as_default=False)
     frame = dd.from_pandas(pd.DataFrame({"src": [0, 1], "dst": [1, 2]}), npartitions=2)
     graph = dg.Graph.from_edges(frame, client=gone)
@@ -61,7 +61,7 @@ def test_a_graph_whose_client_was_closed(cluster):
         dg.wcc(graph)
 
 
-def test_the_frames_of_a_graph_whose_client_was_closed(cluster):
+def test_frames_of_a_graph_whose_client_was_closed_are_an_error(cluster):
     gone = Client(cluster.scheduler_address, set_as_default=False)
     graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1], "dst": [1, 2]}), client=gone)
     result = dg.wcc(graph)
@@ -76,7 +76,7 @@ async def wait_in_vain(timeout):
     await asyncio.wait_for(asyncio.Event().wait(), timeout)
 
 
-def test_a_graph_of_a_frame_whose_client_was_closed(cluster):
+def test_a_graph_of_a_frame_whose_client_was_closed_is_refused(cluster):
     """Dask would say that a dependency is missing."""
     edges = pd.DataFrame({"src": [0, 1], "dst": [1, 2]})
     gone = Client(cluster.scheduler_address, set_as_default=False)
@@ -110,7 +110,7 @@ def test_frames_are_computed_on_the_cluster_that_has_them(client, caplog):
     assert "different `run_spec`" not in caplog.text
 
 
-def test_a_graph_of_a_frame_that_another_cluster_has(cluster, monkeypatch):
+def test_a_graph_of_a_frame_on_another_cluster_is_refused(cluster, monkeypatch):
     """To the scheduler that is as if it had been lost."""
     monkeypatch.setattr("dgraph.cluster.retry.PAUSE", 0.01)
     with (

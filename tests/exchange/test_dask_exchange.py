@@ -19,7 +19,7 @@ from dgraph.supersteps.steps import Steps
 PARTS = 4
 
 
-def test_partitions_run_where_they_lie(client):
+def test_partitions_run_on_the_workers_that_hold_them(client):
     workers = sorted(client.nthreads())
     homes = [workers[1], workers[0], workers[1], workers[1]]
     futures = [
@@ -47,7 +47,7 @@ def test_workers_are_found_while_the_clients_cache_is_empty(client, monkeypatch)
 
 
 @pytest.mark.parametrize("fuse", [True, False])
-def test_two_runs_at_once(cluster, fuse):
+def test_two_concurrent_runs_give_the_right_answers(cluster, fuse):
     def run(i):
         with Client(cluster, set_as_default=False) as client:
             found[i] = results(run_steps(mixing(25 + i, pause=0.001), start(PARTS), client=client, fuse=fuse))
@@ -154,7 +154,7 @@ def test_mail_of_a_dead_run_is_thrown_away(client):
     assert not ends_on_workers(client)
 
 
-def test_sums_over_all_workers(client):
+def test_sums_include_all_workers(client):
     steps = Steps(lambda e, p: e, lambda e, r, t: {"done": True, "sum": e.sum([1.0, e.worker])}, lambda e: None)
     assert [v["sum"] for v in run_steps(steps, [0, 1], client=client, fuse=True).values] == [[2.0, 1.0]] * 2
 
@@ -168,7 +168,7 @@ def test_workers_of_a_run_are_not_scaled_away(cluster, client):
     assert len(cluster.scheduler.workers_to_close(n=2)) == 2
 
 
-def test_nothing_grows(cluster, client):
+def test_repeated_runs_leave_no_growing_state(cluster, client):
     def sizes():
         s = cluster.scheduler
         counts = [

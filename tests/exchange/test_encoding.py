@@ -16,7 +16,7 @@ FIELDS = [("<f8", 0), ("<i4", 0), ("|b1", 0), ("<u2", 3), ("<f4", 2), ("|u1", 0)
     fields=st.lists(st.sampled_from(FIELDS), min_size=1, max_size=3),
     seed=st.integers(0, 99),
 )
-def test_what_is_decoded_is_what_changed(length, share, fields, seed):
+def test_decoding_returns_the_changed_values(length, share, fields, seed):
     random = np.random.default_rng(seed)
     changed = random.random(length) < share
     values = [random.integers(0, 2, (length, width) if width else length).astype(dtype) for dtype, width in fields]
@@ -81,14 +81,14 @@ def test_rows_choose_the_slice(share):
 
 
 @pytest.mark.parametrize(("share", "all_of_it"), [(0.5, False), (0.95, True)])
-def test_nearly_all_travels_as_all_where_that_does_no_harm(share, all_of_it):
+def test_nearly_full_slices_are_sent_whole_if_exactness_is_not_required(share, all_of_it):
     changed = np.arange(300) < share * 300
     positions, (values,) = decode(encode(changed, [np.arange(300.0)], exact=False))
     assert (positions == slice(0, 300)) if all_of_it else (positions.tolist() == list(range(150)))
     assert values.tolist() == np.arange(300.0)[positions].tolist()
 
 
-def test_rows_that_differ():
+def test_rows_that_differ_from_given_values_are_found():
     arrays = [np.array([1.0, 2.0, 3.0]), np.array([[0, 0], [0, 1], [0, 0]])]
     assert rows_that_differ(arrays, [1.0, 0], 3).tolist() == [False, True, True]
     assert rows_that_differ(arrays, [np.array([1.0, 2.0, 4.0]), arrays[1]], 3).tolist() == [False, False, True]

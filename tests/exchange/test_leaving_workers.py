@@ -50,7 +50,7 @@ def test_a_worker_that_leaves_ends_the_run(frail, how, monkeypatch):
     check(results(run_steps(mixing(3), start(6), client=client)), 6)
 
 
-def test_a_worker_that_leaves_while_plugins_are_installed(frail, monkeypatch):
+def test_a_worker_that_leaves_while_plugins_are_installed_stops_no_run(frail, monkeypatch):
     """The others take part in this run, and in the next ones; once, these waited for ever."""
     cluster, client = frail
     register = cluster.scheduler.register_worker_plugin

@@ -42,7 +42,7 @@ def test_large_buffers_travel_in_fragments(monkeypatch, size):
         assert received.ctypes.data % 8 == 0 or not size
 
 
-def test_one_message_a_pair_of_workers():
+def test_each_pair_of_workers_exchanges_one_message():
     a, _ = ends()
     for sender in (0, 1):
         for receiver in (2, 3):

@@ -158,7 +158,7 @@ def test_a_worker_passes_through_the_states_in_order():
     assert other.over
 
 
-def test_work_between_two_votes():
+def test_work_between_two_votes_cancels_termination():
     one, other = Termination(0, 2), Termination(1, 2)
     (first,), (second,) = one.rest(), other.rest()
     (yes,) = other.receive(first[1])
@@ -193,7 +193,7 @@ def test_a_note_that_comes_twice_changes_nothing():
     assert other.receive(Note(1, 0, False)) == []
 
 
-def test_work_after_the_end_is_a_bug_that_shows():
+def test_work_after_the_end_raises_an_error():
     alone = Termination(0, 1)
     alone.rest()
     assert alone.over

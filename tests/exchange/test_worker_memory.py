@@ -54,5 +54,5 @@ def test_freed_memory_is_used_again_under_the_setting_of_nannies():
 
 
 @pytest.mark.skipif(not LINUX, reason="other systems' heaps have no such setting")
-def test_a_choice_of_the_user_stays():
+def test_a_memory_setting_of_the_user_is_kept():
     assert min(faults("65537")) >= PAGES // 2

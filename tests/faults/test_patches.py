@@ -6,7 +6,7 @@ import pytest
 from try_faults import PATCHES, ROOT, changed_files
 
 
-def test_twenty_faults_are_in_rooms_of_their_own():
+def test_twenty_faults_are_in_different_subpackages():
     rooms = [name.split("/")[1] for path in PATCHES for name in changed_files(path)]
     assert rooms == [path.stem for path in PATCHES]
     assert len(set(rooms)) == 20

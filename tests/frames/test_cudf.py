@@ -48,7 +48,7 @@ def test_files_are_read_by_cudf_and_results_go_back_to_it(kind, tmp_path, cudf, 
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_alone_in_its_process_a_gpu_builds_what_it_has_read(kind, tmp_path, cudf, monkeypatch):
+def test_a_single_gpu_builds_the_graph_that_it_has_read(kind, tmp_path, cudf, monkeypatch):
     built, adjacency = [], DeviceEdges.adjacency
     monkeypatch.setattr(
         DeviceEdges, "adjacency", lambda *given, **how: built.append(adjacency(*given, **how)) or built[-1]
@@ -64,7 +64,7 @@ def test_alone_in_its_process_a_gpu_builds_what_it_has_read(kind, tmp_path, cudf
     assert sorted(graph.edges.compute()["weight"]) == sorted(FRAME["weight"]) and graph.validate()
 
 
-def test_frames_of_cudf_and_dask_cudf(cudf):
+def test_cudf_and_dask_cudf_frames_give_results_of_the_same_kind(cudf):
     there = cudf_on_cpu.from_pandas(FRAME)
     pieces = [delayed(cudf_on_cpu.from_pandas)(FRAME.iloc[a:z]) for a, z in ((0, 2), (2, 5))]
     expected = dg.wcc(dg.Graph.from_edges(FRAME), device="cpu").compute()

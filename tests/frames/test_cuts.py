@@ -57,12 +57,12 @@ def test_a_function_of_both_ends_places_edges(directed):
         (lambda source, destination, parts: np.zeros(1, int), r"shape \(1,\) for 6 edges"),
     ],
 )
-def test_functions_that_return_the_wrong_thing(function, said):
+def test_policy_functions_with_invalid_results_are_refused(function, said):
     with pytest.raises(OptionError, match=said):
         dg.Graph.from_edges(STREETS, policy=function, parts=2).partitions  # noqa: B018
 
 
-def test_functions_with_the_wrong_parameters():
+def test_policy_functions_with_the_wrong_parameters_are_refused():
     with pytest.raises(OptionError, match="takes 4 arguments"):
         dg.Graph.from_edges(STREETS, policy=lambda a, b, c, d: 0)
 
@@ -120,7 +120,7 @@ def test_edges_are_shared_by_capacity(policy, capacities):
     np.testing.assert_allclose(work / work.sum(), wanted / wanted.sum(), rtol=0.05)
 
 
-def test_the_report():
+def test_the_partition_report_matches_the_partitions():
     graph = dg.Graph.from_edges(skewed(), policy="cartesian", parts=4)
     report = graph.partitions.report
     held = collect(graph.partitions)
@@ -140,7 +140,7 @@ def test_the_report():
         assert said in repr(report)
 
 
-def test_the_plot(tmp_path):
+def test_the_partition_report_can_be_plotted(tmp_path):
     pytest.importorskip("matplotlib")
     dg.Graph.from_edges(STREETS, parts=2).partitions.plot(tmp_path / "report.png")
     assert (tmp_path / "report.png").stat().st_size > 1000

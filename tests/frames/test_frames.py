@@ -56,7 +56,7 @@ FRAMES = {
 
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("kind", FRAMES)
-def test_frames_of_every_kind(kind, parts):
+def test_frames_of_every_kind_make_the_same_graph(kind, parts):
     graph = dg.Graph.from_edges(FRAMES[kind], weight="weight", parts=parts)
     check_graph(graph, listed(FRAME), weight="weight")
     back = graph.edges.compute()
@@ -108,7 +108,7 @@ def test_the_other_direction_swaps_only_the_ends():
     pd.testing.assert_frame_equal(back, in_order(pd.concat([frame, swapped]), ["number", "home"]))
 
 
-def test_columns_with_any_names():
+def test_columns_may_have_any_names():
     frame = pd.DataFrame({0: [1, 2], 1: [2, 3], "é w": [1.0, 2.0]})
     graph = dg.Graph.from_edges(frame, source=0, destination=1, weight="é w")
     assert graph.edges.compute().columns.tolist() == [0, 1, "é w"]
@@ -126,7 +126,7 @@ def test_metis_says_nothing_of_small_graphs(capfd):
 @pytest.mark.parametrize("rules", [{}, {"repeats": "sum"}, {"symmetrize": True, "loops": "drop"}, {"directed": False}])
 @pytest.mark.parametrize("policy", POLICY_NAMES)
 @pytest.mark.parametrize("parts", [1, 3])
-def test_no_edges_and_one_vertex(policy, parts, rules):
+def test_graphs_may_have_no_edges_or_only_one_vertex(policy, parts, rules):
     empty = pd.DataFrame({"src": [], "dst": [], "weight": []})
     options = {"policy": policy, "parts": parts, "weight": "weight", **rules}
     for vertices, ids in ((None, []), (1, [0]), (["a"], ["a"])):
@@ -249,7 +249,7 @@ def test_unsigned_64_bit_ids_join_with_signed_columns(parts):
             dg.Graph.from_edges({name: np.asarray(ids) for name, ids in below.items()}, parts=parts)
 
 
-def test_unsigned_and_signed_ids_meet_where_both_fit():
+def test_unsigned_and_signed_ids_mix_if_both_fit():
     frame = {"src": np.array([0, 7], np.uint64), "dst": np.array([7, 1], np.int64)}
     assert dg.Graph.from_edges(frame).num_vertices == 3
     assert dg.Graph.from_edges({"src": frame["src"], "dst": frame["src"]}, vertices=9).num_vertices == 9
@@ -265,7 +265,7 @@ def test_weights_of_types_without_kernels_are_converted(kind, tmp_path):
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_arrow_columns_that_lack_values(parts, tmp_path):
+def test_arrow_columns_with_missing_values_keep_their_types(parts, tmp_path):
     """Whole numbers and truth values stay what they are, in every partition."""
     columns = {"n": [2**60 + 1, None, 3], "small": pa.array([1, None, 3], pa.int8()), "known": [None, True, False]}
     table = pa.table({"src": [0, 1, 2], "dst": [1, 2, 0], **columns})
@@ -289,7 +289,7 @@ def test_columns_of_one_name_come_back_once_each(parts):
         assert back.iloc[:, 3].count() == 1
 
 
-def test_bytes_in_any_order():
+def test_big_endian_arrays_are_accepted():
     """Arrays from files of other machines: big-endian."""
     frame = {"src": np.array([0, 300], ">i8"), "dst": np.array([300, 1], ">i4"), "weight": np.array([1, 2], ">f8")}
     graph = dg.Graph.from_edges(frame, weight="weight")

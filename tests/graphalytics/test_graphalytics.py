@@ -27,7 +27,7 @@ def run(line):
 
 
 @pytest.mark.parametrize("options", ["", "--engine bsp", "--rules strict"])
-def test_the_example_data_sets(data, tmp_path, options):
+def test_the_example_data_sets_are_valid(data, tmp_path, options):
     done = run(f"graphalytics {data / 'ldbc_example'} --json -o {tmp_path} {options}")
     assert done.exit_code == 0, done.output
     rows = [json.loads(line) for line in done.output.splitlines()]
@@ -37,7 +37,7 @@ def test_the_example_data_sets(data, tmp_path, options):
     assert len(list(tmp_path.iterdir())) == 12
 
 
-def test_a_real_data_set(data):
+def test_a_real_data_set_is_valid_under_strict_rules(data):
     rows = [
         json.loads(line) for line in run(f"graphalytics {data / 'p2p-31'} --json --rules strict").output.splitlines()
     ]
@@ -45,7 +45,7 @@ def test_a_real_data_set(data):
     assert [row["problem"] for row in rows] == [""] * 6
 
 
-def test_the_directed_references(data):
+def test_directed_searches_match_the_reference_outputs(data):
     stem = f"{data / 'p2p-31' / 'p2p-31'}"
     ids = pd.read_csv(f"{stem}.v.xz", sep=" ", header=None)[[0]]
     graph = dg.read_edges(f"{stem}.e.xz", weight=True, directed=True, vertices=ids)
@@ -56,7 +56,7 @@ def test_the_directed_references(data):
         pd.testing.assert_series_equal(found[expected.index], expected, check_names=False, check_dtype=False)
 
 
-def test_an_output_that_is_wrong_is_told(data, tmp_path):
+def test_a_wrong_output_is_reported(data, tmp_path):
     for file in (data / "ldbc_example").glob("example-directed*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     wrong = (tmp_path / "example-directed-WCC").read_text().splitlines()
@@ -68,7 +68,7 @@ def test_an_output_that_is_wrong_is_told(data, tmp_path):
 
 
 @pytest.mark.parametrize("rule", ["exact", "epsilon", "equivalence"])
-def test_the_rules_of_the_benchmark(data, rule):
+def test_the_comparison_rules_of_the_benchmark_are_applied(data, rule):
     read = [
         read_values(data / "ldbc_example" / f"{rule}_{name}.csv", rule != "epsilon")
         for name in ("expected", "actual1", "actual2")
@@ -100,7 +100,7 @@ def test_components_are_compared_whatever_their_names(found, problem):
     assert problem in verdict.problem
 
 
-def test_strict_is_stricter():
+def test_strict_rules_refuse_approximate_ranks():
     expected, near = table([1], [0.5]), table([1], [0.50001])
     assert validate("pr", near, expected).valid
     assert not validate("pr", near, expected, "strict").valid
@@ -114,7 +114,7 @@ def test_values_are_written_as_they_are_read(tmp_path):
     assert "Infinity" not in (tmp_path / "out").read_text()
 
 
-def test_the_scripts_of_the_harness(data, tmp_path):
+def test_the_scripts_of_the_harness_load_run_and_unload_a_graph(data, tmp_path):
     folder = data / "ldbc_example"
     environment = {**os.environ, "PYTHON": sys.executable}
 
@@ -175,7 +175,7 @@ def test_references_may_be_compressed(tmp_path):
     assert found["value"].tolist() == [0, 2**63 - 1]
 
 
-def test_a_data_set_that_is_for_other_algorithms(tmp_path):
+def test_a_data_set_without_the_requested_algorithm_is_an_error(tmp_path):
     run(f"generate uniform --vertices 40 --edges 99 -o {tmp_path}/tiny.properties")
     done = run(f"graphalytics {tmp_path} --algorithm bfs")
     assert (done.exit_code, "has data for lcc, wcc, but not for bfs" in done.output) == (2, True)
@@ -222,6 +222,6 @@ def test_vertices_that_are_not_numbers_are_reported_with_their_line(tmp_path):
     assert (done.exit_code, "g.v, line 3: 'ann' is not a vertex id" in done.output) == (2, True), done.output
 
 
-def test_a_folder_without_data_sets(tmp_path):
+def test_a_folder_without_data_sets_is_an_error(tmp_path):
     done = run(f"graphalytics {tmp_path}")
     assert (done.exit_code, "there is no .properties file" in done.output) == (2, True)

@@ -208,7 +208,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files_that_declare_more_than_there_is(told, name):
+def test_files_that_declare_more_than_they_contain_are_refused(told, name):
     kind, said, seconds = told[name]
     expected, match = LIES[name]
     assert kind == expected, said

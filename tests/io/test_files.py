@@ -15,7 +15,7 @@ EDGES = EdgeList(pd.DataFrame({"source": range(1000), "destination": range(1, 10
 
 
 @pytest.mark.parametrize("compression", ["", ".gz", ".bz2", ".xz", ".zst"])
-def test_compressed(tmp_path, compression):
+def test_compressed_files_are_read_and_truncated_ones_are_refused(tmp_path, compression):
     path = str(tmp_path / f"a.csv{compression}")
     write_edge_list(EDGES, path)
     assert read_edge_list(path).edges["source"].to_pylist() == list(range(1000))
@@ -62,7 +62,7 @@ def test_a_refused_write_leaves_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_formats_by_name_and_content(put, tmp_path):
+def test_formats_are_chosen_by_name_and_content(put, tmp_path):
     assert read_edge_list(put("a.xyz", "1 2\n3 4\n")).edges.num_rows == 2
     assert read_edge_list(put("out.net", "% sym unweighted\n1 2\n")).directed is False
     assert read_edge_list(put("b.xyz", "c about\np sp 2 1\na 1 2 3\n")).weight == "weight"
@@ -77,7 +77,7 @@ def test_formats_by_name_and_content(put, tmp_path):
         write_edge_list(EDGES, tmp_path / "a.doc")
 
 
-def test_urls():
+def test_files_can_be_read_and_written_at_urls():
     write_edge_list(EDGES, "memory://folder/a.csv.gz")
     assert read_edge_list("memory://folder/a.csv.gz").edges.num_rows == 1000
     write_edge_list(EDGES, "memory://folder/a.parquet")
@@ -92,7 +92,7 @@ def test_uuids_are_written_as_text(tmp_path, suffix):
     assert dg.read_edges(tmp_path / f"edges{suffix}").vertices.compute()["id"].tolist() == list(map(str, ids))
 
 
-def test_columns_of_archives_with_names_that_numpy_keeps_for_itself(tmp_path):
+def test_npz_columns_may_have_names_that_numpy_reserves(tmp_path):
     edges = pa.table({"source": [1], "destination": [2], "file": [3], "allow_pickle": [4]})
     write_edge_list(EdgeList(edges, "source", "destination"), tmp_path / "edges.npz")
     assert read_edge_list(tmp_path / "edges.npz", columns="all").edges.to_pylist() == edges.to_pylist()
@@ -105,7 +105,7 @@ def test_columns_called_by_numbers_are_written_as_text(tmp_path):
     assert back[["1", "0", "2"]].to_numpy().tolist() == [[2, 1, 3.5]]
 
 
-def test_whole_numbers_beyond_signed_ones_and_zeros_below_zero_come_back_from_text(tmp_path):
+def test_unsigned_integers_and_negative_zeros_survive_text_files(tmp_path):
     frame = {"src": [1, 2], "dst": [2, 1], "hash": np.array([2**64 - 1, 2**53 + 1], np.uint64), "w": [-0.0, 1.5]}
     dg.write_edges(dg.Graph.from_edges(frame, weight="w"), tmp_path / "a.csv")
     back = dg.read_edges(tmp_path / "a.csv", weight="w", columns=["hash"]).edges.compute()

@@ -36,7 +36,7 @@ def spark(tmp_path):
 
 
 @READERS
-def test_logs_and_drafts_are_no_data(spark, read):
+def test_logs_and_temporary_files_are_not_read(spark, read):
     parquet(spark / "_temporary" / "0" / "part-2.parquet", (9, 9))
     parquet(spark / ".ipynb_checkpoints" / "part-0-checkpoint.parquet", (9, 9))
     assert rows(read(spark)) == [(1, 2), (3, 4)]
@@ -46,7 +46,7 @@ def test_logs_and_drafts_are_no_data(spark, read):
 
 
 @READERS
-def test_a_glob_of_folders(spark, read):
+def test_a_glob_may_match_folders(spark, read):
     assert rows(read(f"{spark}/day=*")) == [(1, 2)]
     assert rows(read(f"{spark}/day=[1-3]/*")) == [(1, 2)]
 
@@ -61,7 +61,7 @@ def test_tables_that_keep_deleted_rows_are_refused(spark, read, mark):
 
 
 @READERS
-def test_files_without_suffix(tmp_path, read):
+def test_files_without_suffix_are_read(tmp_path, read):
     parquet(tmp_path / "hive" / "000000_0", (1, 2))
     parquet(tmp_path / "hive" / "000001_0", (3, 4))
     assert rows(read(tmp_path / "hive")) == [(1, 2), (3, 4)]
@@ -72,7 +72,7 @@ def test_files_without_suffix(tmp_path, read):
 
 
 @READERS
-def test_of_several_texts_some_may_be_empty(put, tmp_path, read):
+def test_some_files_of_a_folder_may_be_empty(put, tmp_path, read):
     for number, line in enumerate((b"", b"1,2\n", b"")):
         put(f"{number}.csv.gz", gzip.compress(line))
     put("3.csv", "")
@@ -94,7 +94,7 @@ def test_a_folder_of_two_formats_is_refused(put, tmp_path, read):
 
 
 @READERS
-def test_archives(tmp_path, read, monkeypatch):
+def test_members_of_zip_archives_are_read(tmp_path, read, monkeypatch):
     with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
         archive.writestr("a.csv", "1,2\n")
         archive.writestr("b/c.tsv", "3\t4\n")
@@ -106,14 +106,14 @@ def test_archives(tmp_path, read, monkeypatch):
 
 
 @READERS
-def test_a_column_that_only_the_first_file_has(tmp_path, read):
+def test_a_column_that_only_the_first_file_has_is_an_error(tmp_path, read):
     parquet(tmp_path / "a.parquet", (1, 2))
     pq.write_table(pa.table({"src": [1], "dest": [2]}), tmp_path / "b.parquet")
     with pytest.raises((ColumnError, FileError), match=r"b\.parquet.*dst"):
         rows(read(tmp_path))
 
 
-def test_the_home_folder(tmp_path, monkeypatch):
+def test_a_tilde_stands_for_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "a.csv").write_text("1,2\n")
     for lazy in (False, True):

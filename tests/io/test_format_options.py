@@ -16,14 +16,14 @@ def roads(tmp_path):
 
 
 @pytest.mark.parametrize("lazy", [False, True, None])
-def test_text_is_read_as_the_value_says(roads, lazy):
+def test_text_options_control_the_delimiter_and_header(roads, lazy):
     graph = dg.read_edges(roads, format=dg.Text(delimiter=";", header=False, lazy=lazy), weight=None)
     assert (graph.num_vertices, graph.num_edges) == (5, 3)  # the first line is an edge
     graph = dg.read_edges(roads, format=dg.Text(header=True, lazy=lazy), weight="km")
     assert dg.sssp(graph, "a").compute()["distance"].tolist() == [0, 5, 12]
 
 
-def test_blocks_have_the_size_that_the_value_says(roads):
+def test_the_block_size_option_sets_the_number_of_blocks(roads):
     def pieces(**options):
         return lazy_edge_list(roads, format=dg.Text(**options)).edges.npartitions
 
@@ -51,7 +51,7 @@ def test_the_format_wel_has_weights_under_any_name(tmp_path, lazy):
         ({"format": "cvs"}, "unknown format='cvs'"),
     ],
 )
-def test_what_read_edges_refuses(roads, given, says):
+def test_read_edges_refuses_invalid_options(roads, given, says):
     with pytest.raises(OptionError, match=says):
         dg.read_edges(roads, **given)
 

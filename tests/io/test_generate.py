@@ -45,7 +45,7 @@ def assert_same(left, right):
 @pytest.mark.parametrize("name", SMALL)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_any_blocks_are_the_same_edges(name, data):
+def test_blocks_of_any_size_give_the_same_edges(name, data):
     generator = SMALL[name]
     n = generator.num_indices
     cuts = [0, *sorted(data.draw(st.lists(st.integers(0, n), max_size=6))), n]
@@ -85,7 +85,7 @@ def test_block_beyond_the_indices_is_refused():
 
 
 @pytest.mark.parametrize("generator", NOTHING, ids=repr)
-def test_no_edges(generator):
+def test_a_generator_of_no_edges_has_empty_columns(generator):
     for block in (generator.block(), generator.build(threads=2)):
         assert {name: values.dtype for name, values in block.items()} == generator.columns
         assert all(len(values) == 0 for values in block.values())

@@ -25,7 +25,7 @@ from dgraph.io import (
 
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
 @pytest.mark.parametrize("text", [False, True])
-def test_networkx(kind, text):
+def test_networkx_graphs_survive_a_round_trip(kind, text):
     name = str if text else int
     g = kind()
     g.add_node(name(7), colour="red", rank=1)
@@ -41,7 +41,7 @@ def test_networkx(kind, text):
     assert nx.utils.graphs_equal(g, back)
 
 
-def test_networkx_weights():
+def test_networkx_weights_are_read_and_missing_ones_are_refused():
     g = nx.Graph([(1, 2, {"weight": 3}), (2, 3, {"weight": 0.5})])
     assert from_networkx(g).edges["weight"].tolist() == [3, 0.5]
     for weight in ("auto", "weight"):
@@ -53,7 +53,7 @@ def test_networkx_weights():
     assert from_networkx(nx.Graph([(1, 2, {"weight": 3})]), None).weight is None
 
 
-def test_networkx_weights_that_are_not_numbers():
+def test_networkx_weights_that_are_not_numbers_are_refused_or_warned_of():
     g = nx.Graph([(1, 2, {"weight": "heavy", "km": 3})])
     with pytest.raises(WeightError, match="from 1 to 2: weight 'heavy' is not a number"):
         from_networkx(g, "weight")
@@ -64,14 +64,14 @@ def test_networkx_weights_that_are_not_numbers():
 
 
 @pytest.mark.parametrize("nodes", [[(1, 2)], [1, "a"], [None], [1.5], [True], [2**64], [-1, 2**63]])
-def test_networkx_ids_that_no_column_holds(nodes):
+def test_networkx_ids_that_no_column_can_hold_are_refused(nodes):
     g = nx.Graph()
     g.add_nodes_from([node for node in nodes if node is not None] or [frozenset()])
     with pytest.raises(IdError, match="convert_node_labels_to_integers"):
         from_networkx(g)
 
 
-def test_uuids():
+def test_uuids_survive_a_round_trip_and_do_not_mix_with_strings():
     one, two, alone = (uuid.UUID(int=k << 90) for k in (1, 2, 3))
     g = nx.DiGraph([(two, one)])
     g.add_node(alone)
@@ -85,7 +85,7 @@ def test_uuids():
         dg.from_networkx(g)
 
 
-def test_networkx_into_a_file(tmp_path):
+def test_a_networkx_graph_can_be_written_to_a_file(tmp_path):
     edges = from_networkx(nx.karate_club_graph())
     write_edge_list(edges, tmp_path / "karate.csv") if edges.vertices.shape[1] == 1 else None
     edges = type(edges)(edges.edges, edges.source, edges.destination, edges.weight, edges.directed)
@@ -94,7 +94,7 @@ def test_networkx_into_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_igraph(directed):
+def test_igraph_graphs_survive_a_round_trip(directed):
     g = igraph.Graph(n=4, edges=[(0, 1), (0, 1), (2, 2)], directed=directed)
     g.vs["name"] = ["x", "y", "z", "alone"]
     g.vs["size"] = [1, 2, 3, None]
@@ -111,7 +111,7 @@ def test_igraph(directed):
         from_igraph(g)
 
 
-def test_scipy(tmp_path):
+def test_scipy_matrices_survive_a_round_trip(tmp_path):
     matrix = scipy.sparse.random_array((6, 6), density=0.4, rng=1, format="csr")
     edges = from_scipy(matrix)
     back, ids = to_scipy(edges.edges, pd.DataFrame({"id": edges.vertices}), weight="weight")
@@ -135,7 +135,7 @@ def test_scipy(tmp_path):
     assert from_scipy(scipy.sparse.csr_array(np.ones((2, 3)))).edges["destination"].max() == 4
 
 
-def test_options_that_are_refused():
+def test_unknown_and_invalid_options_are_refused():
     graph = nx.path_graph(3)
     with pytest.raises(OptionError, match=r"^source='a': the graph itself says where its edges lead; leave it out$"):
         dg.from_networkx(graph, source="a")

@@ -43,7 +43,7 @@ def test_blocks_are_small_beside_the_memory_of_a_worker(tmp_path):
     assert sizes == {None: 1 << 26, 1 << 34: 1 << 26, 1 << 30: 1 << 24, 1 << 20: 1 << 22}
 
 
-def test_strings_and_compressed_files(put, data):
+def test_strings_and_compressed_files_are_read_by_block(put, data):
     path = put("a.txt", "a b\nb 1\nb c\n")
     assert rows(lazy_edge_list(path, block_size=3)).to_numpy().tolist() == [["a", "b"], ["b", "1"], ["b", "c"]]
     path = data("wiki-Vote/wiki-Vote.txt.xz")
@@ -65,7 +65,7 @@ def test_a_late_string_is_an_error_with_the_way_out(put):
     assert len(rows(lazy_edge_list(path, block_size=1 << 16, id_type="string"))) == 50_001
 
 
-def test_parquet(tmp_path):
+def test_parquet_is_read_by_row_group(tmp_path):
     for part in range(3):
         table = pa.table({"u": [part, 2], "v": ["a", "b"], "w": [0.5, 1.5], "more": [1, 2]})
         pq.write_table(table, tmp_path / f"{part}.parquet", row_group_size=1)
@@ -87,7 +87,7 @@ def test_an_invalid_weight_is_reported_with_its_file(tmp_path, lazy):
 
 
 @pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
-def test_columns_of_parquet_that_are_refused(tmp_path, read):
+def test_invalid_parquet_columns_are_refused(tmp_path, read):
     ends = {"u": [1], "v": [2]}
     pq.write_to_dataset(pa.table({**ends, "day": [3]}), tmp_path / "by_day", partition_cols=["day"])
     with pytest.raises(ColumnError, match=r"'day' is in the names of folders.*read_parquet"):
@@ -104,7 +104,7 @@ def test_columns_of_parquet_that_are_refused(tmp_path, read):
 
 
 @pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
-def test_text_and_uuids_of_parquet(tmp_path, read):
+def test_parquet_ids_may_be_text_or_uuids(tmp_path, read):
     one, two = UUID(int=1), UUID(int=2)
     text = pa.string_view() if int(pa.__version__.split(".")[0]) > 20 else pa.large_string()  # which older Arrow writes
     kinds = (
@@ -118,13 +118,13 @@ def test_text_and_uuids_of_parquet(tmp_path, read):
         assert list(map(str, dg.wcc(graph).compute()["vertex"])) == list(map(str, values))
 
 
-def test_formats_without_blocks(put):
+def test_formats_that_cannot_be_read_by_block_are_refused(put):
     with pytest.raises(OptionError, match="block by block"):
         lazy_edge_list(put("a.mtx", "%%MatrixMarket matrix coordinate real general\n"))
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_options_that_are_refused_read_at_once_or_by_blocks(tmp_path, lazy):
+def test_invalid_options_are_refused_for_lazy_and_eager_reading(tmp_path, lazy):
     (tmp_path / "a.csv").write_text("0,1\n1,2\n")
     pq.write_table(pa.table({"u": [0], "v": [1]}), tmp_path / "a.parquet")
     for name, made, id_type, message in (
@@ -135,14 +135,14 @@ def test_options_that_are_refused_read_at_once_or_by_blocks(tmp_path, lazy):
             dg.read_edges(tmp_path / name, format=made(lazy=lazy), id_type=id_type)
 
 
-def test_weights_that_are_decimals(tmp_path):
+def test_parquet_weights_may_be_decimals(tmp_path):
     cost = pa.array([2, 3, 4], pa.decimal128(9, 2))
     pq.write_table(pa.table({"a": [0, 1, 2], "b": [1, 2, 0], "cost": cost}), tmp_path / "a.parquet")
     graph = dg.read_edges(tmp_path / "a.parquet", weight="cost", format=dg.Parquet(lazy=True))
     assert dg.sssp(graph, 0).compute()["distance"].tolist() == [0, 2, 5]
 
 
-def test_a_fault_far_from_the_head_is_found_behind_it(put, monkeypatch):
+def test_an_error_far_behind_the_header_names_the_right_line(put, monkeypatch):
     monkeypatch.setattr("dgraph.io.lazy_edges._LINE", 30)
     lines = ["# calls", "src,dst", *(f"{i},{i + 1}" for i in range(9)), "x,3"]
     lazy = lazy_edge_list(put("a.csv", "\n".join(lines)), block_size=20)
@@ -150,7 +150,7 @@ def test_a_fault_far_from_the_head_is_found_behind_it(put, monkeypatch):
         rows(lazy)
 
 
-def test_files_whose_types_are_wider_than_those_of_the_first(tmp_path):
+def test_later_files_may_have_wider_types_than_the_first(tmp_path):
     tables = [
         pa.table({"a": pa.nulls(0), "b": pa.nulls(0), "w": pa.nulls(0)}),
         pa.table({"a": pa.array([1], pa.int32()), "b": pa.array([2], pa.int32()), "w": [3]}),
@@ -162,7 +162,7 @@ def test_files_whose_types_are_wider_than_those_of_the_first(tmp_path):
         assert rows(found).to_numpy().tolist() == [[1, 2, 3], [2, 2**40, 4.5]]
 
 
-def test_columns_with_gaps_in_some_files(tmp_path):
+def test_columns_with_gaps_in_some_files_have_one_type(tmp_path):
     """Numbers stay whole, and every partition has the types of the frame: who joins or writes them sees one."""
     for file, last in enumerate((None, 7)):
         columns = {"src": [1, 2], "dst": [2, 1], "w": [3, 4], "n": pa.array([2**60 + 1, last], pa.int64())}
@@ -177,7 +177,7 @@ def test_columns_with_gaps_in_some_files(tmp_path):
 
 @pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
 @pytest.mark.parametrize("kind", [pa.decimal128(22, 1), pa.date32(), pa.timestamp("us"), pa.float64()])
-def test_ids_of_parquet_that_are_none(tmp_path, read, kind):
+def test_parquet_columns_of_other_types_are_refused_as_ids(tmp_path, read, kind):
     """Read by blocks, decimals and dates became strings, in whose order 10 is before 9."""
     column = pa.array([9, 10], pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
     pq.write_table(pa.table({"src": column, "dst": column}), tmp_path / "a.pq")
@@ -186,7 +186,7 @@ def test_ids_of_parquet_that_are_none(tmp_path, read, kind):
 
 
 @pytest.mark.parametrize("coded", [0, 1, 2])
-def test_files_of_which_one_has_categories(tmp_path, coded):
+def test_one_of_several_files_may_have_categories(tmp_path, coded):
     for number in range(3):
         column = pa.array(["x", f"y{number}"])
         table = pa.table({"a": column.dictionary_encode() if number == coded else column, "b": column})
@@ -213,7 +213,7 @@ def test_a_column_that_turns_out_to_hold_text_names_the_remedy(put):
         edges.compute(scheduler="sync")
 
 
-def test_unsigned_ids_of_text(put):
+def test_unsigned_ids_in_text_are_read_if_they_come_early(put):
     path = put("a.csv", f"{2**64 - 1},2\n" + "1,2\n" * 40_000)
     assert rows(lazy_edge_list(path, block_size=1 << 16)).equals(rows(read_edge_list(path)).astype("uint64"))
     late = put("b.csv", "1,2\n" * 40_000 + f"{2**64 - 1},2\n")
@@ -222,7 +222,7 @@ def test_unsigned_ids_of_text(put):
 
 
 @pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
-def test_ids_of_a_database(tmp_path, read):
+def test_decimal_ids_without_fractions_are_read_as_integers(tmp_path, read):
     whole = pa.array([1, 2]).cast(pa.decimal128(38, 0))
     pq.write_table(pa.table({"src": whole, "dst": [2, 3]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"src": [3], "dst": pa.array([4]).cast(pa.decimal128(19, 0))}), tmp_path / "b.parquet")
@@ -235,7 +235,7 @@ def test_ids_of_a_database(tmp_path, read):
 
 
 @pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
-def test_files_of_which_one_has_unsigned_ids(tmp_path, read):
+def test_one_of_several_files_may_have_unsigned_ids(tmp_path, read):
     pq.write_table(pa.table({"src": pa.array([2**64 - 1], pa.uint64()), "dst": [2]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"src": [1], "dst": [2]}), tmp_path / "b.parquet")
     assert rows(read(tmp_path))["src"].tolist() == [2**64 - 1, 1]

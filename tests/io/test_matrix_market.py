@@ -39,14 +39,14 @@ BAD |= {
 BAD |= {"mangled13": "column 9999 ", "mangled7": "gunk", "mangled5": "hermitian", "mangled15": "complex"}
 
 
-def test_the_lists_are_those_of_lagraph(data):
+def test_the_test_lists_cover_all_files_of_lagraph(data):
     expected = json.loads(Path(data("lagraph/EXPECTED.json")).read_text())
     assert {f"{name}.mtx" for name in GOOD} == set(expected["mmread"])
     assert {f"{name}.mtx" for name in BAD} == set(expected["malformed"])
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_entries(data, name):
+def test_files_of_lagraph_have_the_expected_entries(data, name):
     facts = json.loads(Path(data("lagraph/EXPECTED.json")).read_text())["mmread"][f"{name}.mtx"]
     edges = read_edge_list(data(f"lagraph/{name}.mtx"))
     pairs = list(zip(edges.edges["source"].to_pylist(), edges.edges["destination"].to_pylist(), strict=True))
@@ -58,7 +58,7 @@ def test_entries(data, name):
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_malformed(data, name):
+def test_malformed_files_of_lagraph_are_refused(data, name):
     with pytest.raises(FileError, match=BAD[name] or None):
         read_edge_list(data(f"lagraph/{name}.mtx"))
 

@@ -43,7 +43,7 @@ def test_metis_keeps_each_edge_once(put):
         ("900000000000000000 1\n1\n", "truncated"),
     ],
 )
-def test_malformed_metis(put, content, said):
+def test_malformed_metis_is_refused(put, content, said):
     with pytest.raises(FileError, match=said):
         read_edge_list(put("a.graph", content))
 
@@ -60,17 +60,17 @@ def test_malformed_metis(put, content, said):
         ("p sp x 1\n", "does not give sizes"),
     ],
 )
-def test_malformed_dimacs(put, content, said):
+def test_malformed_dimacs_is_refused(put, content, said):
     with pytest.raises(FileError, match=said):
         read_edge_list(put("a.gr", content))
 
 
-def test_dimacs_weight_that_is_text(put):
+def test_a_dimacs_weight_that_is_text_is_refused(put):
     with pytest.raises(DgraphError, match=r"line 3.*'heavy'"):
         read_edge_list(put("a.gr", "c x\np sp 2 1\na 1 2 heavy\nc y\n"))
 
 
-def test_konect(put):
+def test_konect_files_are_read_and_malformed_ones_are_refused(put):
     edges = read_edge_list(put("a.konect", "% bip weighted\n% 2 3 4\n1 1 0.5 99\n3 4 1.5 98\n"), columns=["time"])
     assert triples(edges) == [(1, 4, 0.5, 99.0), (3, 7, 1.5, 98.0)]
     assert (edges.directed, edges.vertices) == (False, range(1, 8))
@@ -85,7 +85,7 @@ def test_konect(put):
             read_edge_list(put("a.konect", content))
 
 
-def test_graphalytics(put, tmp_path):
+def test_graphalytics_files_are_read_with_their_properties(put, tmp_path):
     put("g.v", "1 9\n2 9\n5 9\n")
     put("g.e", "1 2 0.5 7\n")
     put("g.properties", "graph.g.x.directed = false\ngraph.g.x.edge-properties.names = cost, age\n")
@@ -109,7 +109,7 @@ def test_graphalytics(put, tmp_path):
 
 
 @pytest.mark.parametrize("fails", [".v", ".e", ".properties"])
-def test_properties_of_graphalytics_are_there_only_with_the_rest(fails, tmp_path, monkeypatch):
+def test_graphalytics_properties_are_written_only_with_the_other_files(fails, tmp_path, monkeypatch):
     moved = Path.replace
 
     def replace(beside, path):
@@ -124,7 +124,7 @@ def test_properties_of_graphalytics_are_there_only_with_the_rest(fails, tmp_path
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_parquet_columns(tmp_path):
+def test_parquet_columns_are_chosen_by_name_and_checked(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"when": [1.5], "u": ["x"], "v": ["y"]}), path)
     with pytest.raises(IdError, match="'when' are of type double"):
@@ -137,14 +137,14 @@ def test_parquet_columns(tmp_path):
         read_edge_list(path)
 
 
-def test_parquet_without_rows(tmp_path):
+def test_parquet_without_rows_is_read(tmp_path):
     """Whoever wrote no row need not have known the types of columns."""
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"u": pa.nulls(0), "v": pa.nulls(0)}), path)
     assert triples(read_edge_list(path)) == []
 
 
-def test_parquet_remembers(tmp_path):
+def test_parquet_keeps_the_roles_of_columns_and_the_vertices(tmp_path):
     table = pa.table({"cost": [0.5], "v": [1], "u": [2]})
     write_edge_list(EdgeList(table, "u", "v", "cost", False, range(5)), tmp_path / "a.parquet")
     edges = read_edge_list(tmp_path / "a.parquet")

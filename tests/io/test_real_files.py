@@ -54,14 +54,14 @@ def named(edge_list):
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_edge_list(data, name):
+def test_edge_lists_have_the_documented_sizes(data, name):
     vertices, rows, options, directed = LISTS[name]
     edges = read_edge_list(data(name), **options)
     assert (named(edges), edges.edges.num_rows, edges.directed) == (vertices, rows, directed)
 
 
 @pytest.mark.parametrize("name", COUNTED)
-def test_graph_with_vertices(data, name):
+def test_files_with_vertex_counts_have_the_documented_sizes(data, name):
     vertices, rows, directed, weighted = COUNTED[name]
     edges = read_edge_list(data(name))
     assert len(edges.vertices) == vertices
@@ -80,7 +80,7 @@ def test_gapbs_files_are_one_graph(data):
         assert arcs == first, name
 
 
-def test_ids_at_the_ends_of_32_bits(data):
+def test_ids_at_the_limits_of_32_bits_are_read(data):
     edges = read_edge_list(data("cugraph_small/negative-vertex-id.csv")).edges
     assert edges["source"].to_pylist() == [-1, -2147483648, 2147483647]
 

@@ -57,13 +57,13 @@ def same(table, back):
 
 @FEW
 @given(frames(INTEGERS, WEIGHTS), st.sampled_from([".csv", ".tsv", ".txt", ".wel", ".parquet", ".npz"]))
-def test_integers_and_weights(table, suffix):
+def test_integers_and_weights_survive_a_round_trip(table, suffix):
     same(table, round_trip(EdgeList(table, "source", "destination", "weight"), suffix, weight="weight"))
 
 
 @FEW
 @given(frames(NATURALS, min_size=1), st.sampled_from([".csv", ".el", ".parquet", ".npz"]))
-def test_unsigned_integers(table, suffix):
+def test_unsigned_integers_survive_a_round_trip(table, suffix):
     same(table, round_trip(EdgeList(table, "source", "destination"), suffix))
 
 
@@ -71,7 +71,7 @@ def test_unsigned_integers(table, suffix):
 @given(
     frames(TEXTS, min_size=1), st.sampled_from([".csv", ".tsv", ".parquet", ".npz"]), st.sampled_from(["a", "source"])
 )
-def test_strings_of_any_sign(table, suffix, name):
+def test_strings_of_any_characters_survive_a_round_trip(table, suffix, name):
     table = table.rename_columns([name, "target"])
     edges = EdgeList(table, name, "target")
     options = {"id_type": "string"} if suffix in (".csv", ".tsv") else {}
@@ -80,7 +80,7 @@ def test_strings_of_any_sign(table, suffix, name):
 
 @FEW
 @given(frames(WORDS, WEIGHTS, min_size=1), st.sampled_from([".txt", ".wel", ".edges", ".e", ".csv"]))
-def test_words(table, suffix):
+def test_words_survive_a_round_trip(table, suffix):
     edges = EdgeList(table, "source", "destination", "weight", directed=True)
     same(table, round_trip(edges, suffix, weight="weight"))
 
@@ -95,7 +95,7 @@ def key(u, v, w, directed):
 
 @FEW
 @given(small(st.integers(1, 99)), st.booleans(), st.sampled_from([*COUNTED, ".e", ".npz", ".parquet"]))
-def test_numbered_vertices(rows, directed, suffix):
+def test_numbered_vertices_survive_a_round_trip(rows, directed, suffix):
     if suffix == ".mtx" and not directed:
         rows = list({(min(u, v), max(u, v)): (u, v, w) for u, v, w in rows}.values())
     directed = directed and suffix != ".graph"
@@ -129,7 +129,7 @@ BODIES = st.one_of(
 @pytest.mark.parametrize(
     "suffix", [*SUFFIXES, ".tsv", ".txt", ".wel", ".e", ".properties", ".gz", ".csv.zst", ".mtx.xz", ".unknown"]
 )
-def test_hostile_bytes(suffix, tmp_path):
+def test_random_bytes_raise_only_errors_of_dgraph(suffix, tmp_path):
     path = tmp_path / f"a{suffix}"
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -145,7 +145,7 @@ def test_hostile_bytes(suffix, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".parquet", ".csv.gz", ".csv.xz", ".csv.zst", ".csv.bz2"])
-def test_one_changed_byte(suffix, tmp_path):
+def test_changed_bytes_and_truncation_raise_only_errors_of_dgraph(suffix, tmp_path):
     path = tmp_path / f"a{suffix}"
     table = pa.table({"source": list(range(40)), "destination": list(range(40)), "name": [f"n{i}" for i in range(40)]})
     write_edge_list(EdgeList(table, "source", "destination"), path)

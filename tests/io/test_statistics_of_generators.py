@@ -122,7 +122,7 @@ def test_removed_roads_take_their_weights_with_them():
         assert weight[u, v] == w
 
 
-def test_grid_of_the_design():
+def test_a_large_grid_keeps_nine_tenths_of_its_roads():
     generator = Grid(2000, 2000)
     candidates = generator.num_indices
     assert candidates == 2 * 2000 * 1999

@@ -44,7 +44,7 @@ def ids(path, **options):
         ("1,2\r3,4", [[1, 3], [2, 4]]),
     ],
 )
-def test_ids(put, content, expected):
+def test_ids_get_the_expected_type(put, content, expected):
     assert ids(put("a.csv", content)) == expected
 
 
@@ -115,7 +115,7 @@ def test_warns_of_a_first_row_that_may_be_a_header(put):
     assert ids(put("c.txt", "ann bob\ncat dan\n"))[0] == ["ann", "cat"]  # lists between blanks have none
 
 
-def test_columns_by_name_and_position(put):
+def test_columns_are_chosen_by_name_or_position(put):
     path = put("a.csv", "when,from,to,cost,code\n2001,a,b,1.5,007\n")
     edges = read_edge_list(path, source="from", destination="to", weight="cost", columns=["code", 0])
     assert edges.edges.to_pylist() == [{"from": "a", "to": "b", "cost": 1.5, "code": "007", "when": 2001}]
@@ -130,7 +130,7 @@ def test_a_third_column_is_a_weight_only_if_asked(put):
     assert read_edge_list(put("a.wel", "1 2 3\n"), weight=False).weight is None
 
 
-def test_strings_by_request(put):
+def test_numeric_ids_are_strings_on_request(put):
     assert ids(put("a.csv", "1,2\n3,4\n"), id_type="string") == [["1", "3"], ["2", "4"]]
     assert ids(put("a.csv", "1.0,2\n"), id_type="string") == [["1.0"], ["2"]]
 

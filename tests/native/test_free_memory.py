@@ -21,7 +21,7 @@ VERSIONS = {
 
 
 @pytest.mark.parametrize("membership", VERSIONS)
-def test_control_groups_leave_less(tmp_path, monkeypatch, membership):
+def test_control_groups_limit_the_free_memory(tmp_path, monkeypatch, membership):
     """Those around the process's own count as well, and cached files make room."""
     outer, inner, limit, usage, cache = VERSIONS[membership]
     (tmp_path / "cgroup").write_text(membership)

@@ -35,7 +35,7 @@ def test_where_cores_cannot_be_shared_nobody_is_bound(workers):
 
 
 @bound
-def test_a_thread_is_free_again_afterwards():
+def test_a_thread_is_unpinned_afterwards_even_after_an_error():
     before = os.sched_getaffinity(0)
     with pytest.raises(ZeroDivisionError), pin_to_cores(own_cores(HERE[:2], 1)):
         assert os.sched_getaffinity(0) == share_of_cores(HERE[:2], 1, sorted(before)) < before

@@ -130,7 +130,7 @@ def test_engines_agree(parts, drawn):
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_a_large_graph(directed):
+def test_distances_and_tree_of_a_large_graph_match_scipy(directed):
     """Races and wrong turns hide in small ones."""
     graph = dg.rmat(scale=18 if directed else 17, directed=directed)
     out = tables(graph, 2).partition.out

@@ -35,7 +35,7 @@ def by_the_definition(edges: Edges, max_iter: int) -> list[int]:
 
 @settings(max_examples=20)
 @given(small_graphs(weights=None), st.integers(1, 6), st.integers(1, 2))
-def test_the_solver_s_answer_is_the_definition_s(drawn, max_iter, threads):
+def test_the_solver_matches_the_definition(drawn, max_iter, threads):
     frame, kwargs = drawn
     graph = dg.Graph.from_edges(frame, **kwargs)
     with pytest.MonkeyPatch.context() as patch:
@@ -56,7 +56,7 @@ def test_solver_and_engines_agree(monkeypatch, directed, threads):
 
 
 @pytest.mark.parametrize("name", ["ldbc_example-directed", "openflights", "email-Eu-core", "wave", "twitter"])
-def test_real_graphs(name):
+def test_labels_of_real_graphs_match_the_references(name):
     real = real_graph(name)
     label = dg.cdlp(real.graph(), engine="local").by_number("label")
     expected = real.expected["cdlp10"]
@@ -65,7 +65,7 @@ def test_real_graphs(name):
     assert label.tolist() == expected.tolist()
 
 
-def test_a_skewed_graph_on_two_threads(monkeypatch):
+def test_a_skewed_graph_on_two_threads_is_right_and_skips_most_edges(monkeypatch):
     """Hubs count again only when so many neighbours have changed that it matters."""
     monkeypatch.setattr("dgraph.native.threads.cores", lambda: 2)
     graph = dg.rmat(scale=17)

@@ -39,7 +39,7 @@ def peer_of(frame: pd.DataFrame, vertices) -> nx.Graph:
 
 @settings(max_examples=20)
 @given(small_graphs(weights=None), st.sampled_from(WAYS))
-def test_core_numbers_are_networkx_s(drawn, way):
+def test_core_numbers_match_networkx(drawn, way):
     frame, kwargs = drawn
     place, options = way
     table = core_number(dg.Graph.from_edges(frame, **kwargs, **place), **options).compute()
@@ -49,7 +49,7 @@ def test_core_numbers_are_networkx_s(drawn, way):
 
 @settings(max_examples=20)
 @given(small_graphs(weights=None), st.sampled_from(WAYS), st.sampled_from([None, 0, 1, 2, 3, 50]))
-def test_k_cores_are_networkx_s(drawn, way, k):
+def test_k_cores_match_networkx(drawn, way, k):
     frame, kwargs = drawn
     place, options = way
     graph = dg.Graph.from_edges(frame, **kwargs, **place)
@@ -70,14 +70,14 @@ def test_two_threads_find_all_core_numbers(directed):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_references(name):
+def test_core_numbers_of_real_graphs_match_the_references(name):
     real = real_graph(name)
     place, options = WAYS[SMALL.index(name) % len(WAYS)]
     found = core_number(real.graph(**place), **options).compute()["core"]
     assert found.tolist() == real.expected["core"].tolist()
 
 
-def test_on_a_cluster(client):
+def test_cores_on_a_cluster_equal_those_in_process(client):
     frame = pd.DataFrame(np.random.default_rng(1).integers(0, 40, (300, 2)), columns=["src", "dst"])
     expected = [op(dg.Graph.from_edges(frame)).compute() for op in (core_number, k_core)]
     for parts in (1, 3):
@@ -87,7 +87,7 @@ def test_on_a_cluster(client):
         assert len(k_core(graph, remove=True).frame.compute(scheduler=client)) == expected[1]["in_core"].sum()
 
 
-def test_a_simple_graph_goes_with_the_graph_it_was_made_for():
+def test_a_cached_simple_graph_lives_as_long_as_its_graph():
     graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1, 2, 2], "dst": [1, 2, 0, 2]}), parts=2)
     made = weakref.ref(simple_graph(graph))
     core_number(graph)
@@ -105,7 +105,7 @@ def test_solvers_need_no_simple_graph():
 
 
 @given(small_graphs(weights=None))
-def test_rows_that_are_simple_are_known(drawn):
+def test_rows_without_loops_and_repeats_are_recognized(drawn):
     frame, kwargs = drawn
     graph = dg.Graph.from_edges(frame, **{**kwargs, "directed": False})
     rows = graph.partitioned().held[0].out

@@ -24,12 +24,12 @@ def test_an_infinite_weight_is_no_path(parts, more):
     assert found["predecessor"][2] == 1
 
 
-def test_weights_near_the_smallest_float():
+def test_denormal_weights_are_added_exactly():
     found = dg.sssp(weighted([(0, 1, 1e-310), (1, 2, 1e-310)]), 0).compute()
     assert found["distance"].tolist() == [0, 1e-310, 2e-310]
 
 
-def test_weighted_pagerank_to_the_last_bit():
+def test_deterministic_weighted_pagerank_is_the_same_bits_for_any_partitions():
     rng = np.random.default_rng(1)
     edges = np.column_stack([rng.integers(0, 60, (3000, 2)), rng.random(3000)])
     frame = pd.DataFrame(edges, columns=["src", "dst", "weight"]).astype({"src": int, "dst": int})
@@ -53,14 +53,14 @@ def test_engines_without_rounds_need_plugins(client):
         dg.wcc(G, engine=dg.BulkAsync(optimizations=dg.Optimizations(direct_exchange=False)))
 
 
-def test_local_rounds_are_of_the_distances():
+def test_sssp_accepts_local_rounds():
     G = weighted([(0, 1, 1.0), (1, 2, 1.0)], parts=2)
     found = dg.sssp(G, 0, engine=dg.BulkAsync(local_rounds=2)).compute()
     assert found["distance"].tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-def test_a_result_of_some_vertices_says_so(parts):
+def test_columns_of_a_result_that_lists_some_vertices_are_refused(parts):
     ring = [(0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0), (2, 3, 1.0)]
     found = dg.k_core(weighted(ring, parts=parts), 2, remove=True)
     assert found.compute()["vertex"].tolist() == [0, 1, 2]
@@ -79,7 +79,7 @@ def test_vertices_come_in_any_collection(several):
     assert dg.bfs(G, np.array(2)).compute()["distance"].tolist() == [np.inf, np.inf, 0, 1]
 
 
-def test_numpy_s_whole_numbers_are_whole_numbers():
+def test_numpy_integers_are_accepted_as_integers():
     G = weighted([(0, 1, 1.0), (1, 2, 1.0)], parts=np.int8(2))
     assert np.isinf(dg.bfs(G, 0, depth_limit=np.int64(1)).compute()["distance"][2])
     assert dg.k_core(G, np.uint8(1)).compute()["in_core"].all()

@@ -24,7 +24,7 @@ WAYS = [
 
 @settings(max_examples=20)
 @given(small_graphs(weights=None), st.sampled_from(WAYS))
-def test_degrees_are_networkx_s(drawn, way):
+def test_degrees_match_networkx(drawn, way):
     frame, kwargs = drawn
     place, options = way
     table = degrees(dg.Graph.from_edges(frame, **kwargs, **place), **options).compute()
@@ -42,12 +42,12 @@ def test_degrees_are_networkx_s(drawn, way):
 
 
 @pytest.mark.parametrize("name", ["email-Eu-core", "openflights", "karate"])
-def test_real_graphs(name):
+def test_degrees_of_real_graphs_are_verified(name):
     graph = real_graph(name).graph(parts=3)
     verify("degrees", graph, degrees(graph))
 
 
-def test_on_a_cluster(client):
+def test_degrees_on_a_cluster_equal_those_in_process(client):
     frame = pd.DataFrame(np.random.default_rng(1).integers(0, 40, (300, 2)), columns=["src", "dst"])
     expected = degrees(dg.Graph.from_edges(frame)).compute()
     for parts in (1, 3):

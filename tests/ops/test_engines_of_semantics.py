@@ -36,7 +36,7 @@ def graph_for(engine):
 
 
 @pytest.mark.parametrize(("engine", "row"), table("Options by engine"))
-def test_what_engines_take(engine, row, tmp_path):
+def test_engines_support_the_documented_options(engine, row, tmp_path):
     assert {"`engine=`", "its options", *TRIED} == set(row)
     if engine in ENGINE_VALUES:
         value = ENGINE_VALUES[engine]()
@@ -55,7 +55,7 @@ def test_what_engines_take(engine, row, tmp_path):
 
 
 @pytest.mark.parametrize(("engine", "row"), table("Options by engine"))
-def test_runs_of_several_personalizations(engine, row, monkeypatch):
+def test_several_personalizations_take_the_documented_number_of_runs(engine, row, monkeypatch):
     begun = []
     for where, name in ((pagerank, "execute"), (pagerank.residuals, "ranks")):
         work = getattr(where, name)
@@ -67,7 +67,7 @@ def test_runs_of_several_personalizations(engine, row, monkeypatch):
 
 
 @pytest.mark.parametrize(("engine", "row"), table("When `pagerank` stops"))
-def test_what_tol_bounds(engine, row):
+def test_tol_bounds_what_the_documentation_says(engine, row):
     graph, tol = graph_for(engine), 1e-4
     closest = dg.pagerank(graph, tol=0, max_iter=1000).compute()["pagerank"]
     for operator in re.findall(r"`(\w+)`", row["`operator=`"]) or [None]:

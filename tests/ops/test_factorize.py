@@ -28,7 +28,7 @@ def frame_of(rows, **options):
 
 
 @pytest.mark.parametrize("update", ["gradient", "least_squares"])
-def test_what_is_held_out_is_missed_by_the_noise_alone(graph, update):
+def test_the_error_on_held_out_ratings_is_near_the_noise(graph, update):
     result = dg.factorize(graph, update=update, threads=2, **OPTIONS)
     report = result.report
     assert report["held_out"].iloc[-1] < 1.06 * NOISE  # 3600 unknowns, 54,000 ratings: 3 % and what a test differs by
@@ -40,7 +40,7 @@ def test_what_is_held_out_is_missed_by_the_noise_alone(graph, update):
         verify("factorize", graph, wrong, mean=result.totals["mean"], rmse=1.02 * NOISE)
 
 
-def test_least_squares_is_numpy_s(graph):
+def test_least_squares_matches_numpy(graph):
     """From the same first factors, half an epoch after the other: users, then items."""
     result = dg.factorize(graph, update="least_squares", test=0.0, threads=1, block_size=300, **OPTIONS)
     edges = graph.edges.compute()
@@ -67,7 +67,7 @@ def test_one_worker_and_a_seed_always_find_the_same():
 
 
 @pytest.mark.parametrize("sizes", [(1000, 300, 10_000), (30, 10, 120), (200, 50, 1000)])
-def test_the_defaults_find_a_step(sizes):
+def test_the_default_learning_rate_converges_and_is_reproducible(sizes):
     """One of 1 is too large where few ratings are spread over many vertices."""
     users, items, ratings = sizes
     graph = dg.ratings(users=users, items=items, ratings=ratings, parts=1)
@@ -108,12 +108,12 @@ def test_nothing_to_learn_from_is_no_error(update):
 
 
 @pytest.mark.parametrize("update", ["gradient", "least_squares"])
-def test_ratings_beyond_squares_are_refused(update):
+def test_ratings_too_large_to_square_are_refused(update):
     with pytest.raises(WeightError, match=r"1 of 4 ratings are beyond 1e\+100; the first is 1e\+300: drop or scale"):
         dg.factorize(frame_of([*FEW[:3], ("u3", "i2", 1e300)]), update=update)
 
 
-def test_what_run_does_by_default_may_be_said():
+def test_default_options_may_be_passed_explicitly():
     for engine, device in (("auto", "cpu"), ("block_descent", "auto")):
         report = dg.factorize(frame_of(FEW), engine=engine, device=device, block_size="auto").report
         assert len(report) == 30
@@ -181,7 +181,7 @@ def test_constant_ratings_are_the_mean(update):
     assert result.report["held_out"].iloc[-1] < 1e-6
 
 
-def test_no_ratings_at_all():
+def test_a_graph_without_ratings_gets_zero_factors():
     graph = frame_of([], vertices=pd.DataFrame({"id": ["a", "b"]}))
     assert not np.stack(dg.factorize(graph, rank=2).compute()["factors"]).any()
 
@@ -224,7 +224,7 @@ def test_graphs_without_ratings_are_refused():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_steps_that_are_looked_for_end_where_least_squares_does(seed):
+def test_gradient_steps_reach_the_error_of_least_squares(seed):
     """Whatever is drawn: the noise, and what so few ratings cannot tell, are all that is left."""
     graph = dg.ratings(users=200, items=150, ratings=12_000, rank=4, noise=0.3, seed=seed, parts=1)
     options = {"rank": 4, "regularization": 0.3, "epochs": 30, "random_seed": seed}

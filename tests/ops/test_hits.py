@@ -57,7 +57,7 @@ def test_iterations_are_those_of_the_definition(drawn, way, iterations):
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0].get('parts', 1)}-{way[1]['engine']}")
 @pytest.mark.parametrize("name", ["email-Eu-core", "karate"])
-def test_scores_are_networkx_s(name, way):
+def test_scores_match_networkx(name, way):
     real = real_graph(name)
     graph = real.graph(**way[0])
     result = hits(graph, tol=1e-13, max_iter=2000, **way[1])
@@ -72,7 +72,7 @@ def test_scores_are_networkx_s(name, way):
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0].get('parts', 1)}-{way[1]['engine']}")
 @pytest.mark.parametrize("name", ["openflights", "jazz"])
-def test_weighted_scores_are_networkx_s(name, way):
+def test_weighted_scores_match_networkx(name, way):
     real = real_graph(name)
     frame = real.frame.drop_duplicates(["src", "dst"])  # NetworkX keeps one of several edges
     graph = dg.Graph.from_edges(frame, weight="weight", directed=real.directed, **way[0])
@@ -87,7 +87,7 @@ def test_weighted_scores_are_networkx_s(name, way):
 
 @pytest.mark.parametrize("operation", [hits, dg.katz])
 @pytest.mark.parametrize(("weight", "words"), [(-1.0, "the weight -1"), (np.inf, "the weight inf")])
-def test_weights_without_a_finite_sum(operation, weight, words):
+def test_weights_that_are_not_finite_and_non_negative_are_refused(operation, weight, words):
     frame = pd.DataFrame({"src": [0, 1], "dst": [1, 2], "weight": [1.0, weight]})
     with pytest.raises(errors.WeightError, match=words):
         operation(dg.Graph.from_edges(frame, weight="weight", parts=2), weighted=True)
@@ -96,7 +96,7 @@ def test_weights_without_a_finite_sum(operation, weight, words):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0].get('parts', 1)}-{way[1]['engine']}")
-def test_weights_whose_sums_no_float_holds(way):
+def test_weights_whose_sums_overflow_are_refused(way):
     """No score is 0 because it was divided by infinity."""
     frame = pd.DataFrame({"src": [0, 2, 1], "dst": [1, 1, 3], "weight": [1e160, 1e160, 1.0]})
     large = dg.Graph.from_edges(frame, weight="weight", **way[0])

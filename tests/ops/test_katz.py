@@ -51,7 +51,7 @@ def test_scores_solve_the_linear_system(drawn, way, normalized, beta):
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0].get('parts', 1)}-{way[1]['engine']}")
 @pytest.mark.parametrize("name", ["email-Eu-core", "jazz"])
-def test_scores_are_networkx_s(name, way):
+def test_scores_match_networkx(name, way):
     real = real_graph(name)
     graph = real.graph(**way[0])
     result = katz(graph, alpha=0.002, tol=1e-13, **way[1])
@@ -65,7 +65,7 @@ def test_scores_are_networkx_s(name, way):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0].get('parts', 1)}-{way[1]['engine']}")
-def test_weighted_scores_are_networkx_s(way):
+def test_weighted_scores_match_networkx(way):
     real = real_graph("jazz")
     graph = real.graph(**way[0])
     result = katz(graph, alpha=2e-4, tol=1e-13, weighted=True, **way[1])
@@ -78,7 +78,7 @@ def test_weighted_scores_are_networkx_s(way):
 
 
 @pytest.mark.parametrize("name", ["karate.csv", "dolphins.csv", "polbooks.csv", "netscience.csv.xz"])
-def test_the_first_ten_are_cugraph_s(name):
+def test_the_top_ten_match_cugraph(name):
     folder = DATA / "cugraph_small"
     if not folder.is_dir():
         pytest.skip(f"shared/data is not here: looked in {DATA}")

@@ -31,7 +31,7 @@ def undirected(edges, **options):
 
 @settings(max_examples=20)
 @given(small_graphs(weights=None), st.integers(1, 6), st.integers(1, 2), st.sampled_from([0, 1, -7, 2**62]))
-def test_the_solver_s_answer_is_the_program_s(drawn, max_iter, threads, random_seed):
+def test_the_solver_matches_the_reference(drawn, max_iter, threads, random_seed):
     frame, kwargs = drawn
     graph = dg.Graph.from_edges(frame, **kwargs)
     edges = Edges.of(graph)
@@ -51,7 +51,7 @@ WEIGHTS = st.sampled_from([0.0, 0.1, 1.0, 2.0, 3.0, 1e-13, 1e9])
 
 @settings(max_examples=20)
 @given(small_graphs(weights=WEIGHTS), st.integers(1, 6), st.integers(1, 2), st.integers(1, 3))
-def test_weighted_everywhere(drawn, max_iter, threads, parts):
+def test_weighted_solver_and_engines_match_the_reference(drawn, max_iter, threads, parts):
     frame, kwargs = drawn
     graph = dg.Graph.from_edges(frame, **kwargs)
     edges, options = Edges.of(graph), {"max_iter": max_iter, "random_seed": 3, "weighted": True}
@@ -98,7 +98,7 @@ FAMILIES = {
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("random_seed", [0, 1])
-def test_it_comes_to_an_end(family, random_seed):
+def test_label_propagation_terminates_on_every_family(family, random_seed):
     graph = undirected(FAMILIES[family])
     found = label_propagation(graph, random_seed=random_seed)
     assert found.rounds < 100
@@ -128,7 +128,7 @@ def test_solver_and_engines_agree(monkeypatch, directed, threads):
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-def test_on_a_cluster(client, parts):
+def test_labels_on_a_cluster_equal_those_in_process(client, parts):
     here, there = (dg.rmat(scale=7, edge_factor=4, parts=parts, client=one) for one in (None, client))
     labels = [label_propagation(graph, random_seed=3).by_number("label").tolist() for graph in (here, there)]
     assert labels[0] == labels[1]
@@ -153,7 +153,7 @@ def test_weights_are_votes():
 
 
 @pytest.mark.parametrize("weight", [-1.0, np.inf])
-def test_weights_that_are_no_votes(weight):
+def test_negative_infinite_and_missing_weights_are_refused(weight):
     with pytest.raises(errors.WeightError, match="weights >= 0"):
         label_propagation(undirected([(1, 2, weight)], weight="weight"), weighted=True)
     with pytest.raises(errors.ColumnError, match="weighted"):
@@ -174,14 +174,14 @@ def test_communities_are_found():
 
 
 @pytest.mark.parametrize("name", ["karate", "PGPgiantcompo", "wiki-Vote", "twitter"])
-def test_real_graphs(name):
+def test_label_propagation_converges_on_real_graphs(name):
     graph = real_graph(name).graph()
     found = label_propagation(graph)
     assert found.totals["restless"] == 0
     verify("label_propagation", graph, found)
 
 
-def test_a_skewed_graph_on_two_threads(monkeypatch):
+def test_a_skewed_graph_gives_the_same_labels_on_two_threads(monkeypatch):
     graph, found = dg.rmat(scale=17), []
     for threads in (1, 2):
         monkeypatch.setattr("dgraph.native.threads.cores", lambda threads=threads: threads)
@@ -207,5 +207,5 @@ def test_max_iter_is_checked(max_iter):
 
 @settings(max_examples=100)
 @given(keys=st.lists(st.integers(0, 10**6 - 1)))
-def test_orders_of_labels(keys):
+def test_drawn_labels_are_sorted(keys):
     assert sort_drawn(np.array(keys, np.int64), 10**6).tolist() == sorted(keys)

@@ -29,7 +29,7 @@ def by_definition(vertices, arcs: set) -> list[float]:
 
 @settings(max_examples=20)
 @given(small_graphs(weights=None), st.sampled_from(PLACES))
-def test_lcc_is_its_definition(drawn, place):
+def test_lcc_matches_its_definition(drawn, place):
     frame, kwargs = drawn
     table = lcc(dg.Graph.from_edges(frame, **kwargs, **place)).compute()
     arcs = {(u, v) for u, v in zip(frame["src"], frame["dst"], strict=True) if u != v}
@@ -38,7 +38,7 @@ def test_lcc_is_its_definition(drawn, place):
     np.testing.assert_allclose(table["lcc"], by_definition(list(table["vertex"]), arcs), rtol=1e-15)
 
 
-def test_an_undirected_one_is_networkx_s():
+def test_undirected_coefficients_match_networkx():
     peer = nx.gnp_random_graph(80, 0.15, seed=4)
     frame = nx.to_pandas_edgelist(peer, "src", "dst")
     for place in PLACES:
@@ -49,7 +49,7 @@ def test_an_undirected_one_is_networkx_s():
 
 @pytest.mark.parametrize("place", PLACES, ids=str)
 @pytest.mark.parametrize("directed", [True, False])
-def test_skewed_graphs(directed, place):
+def test_coefficients_of_skewed_graphs_are_verified(directed, place):
     """Where vertices get new numbers by degree."""
     graph = dg.rmat(scale=10, directed=directed, **place)
     verify("lcc", graph, lcc(graph))
@@ -61,7 +61,7 @@ def test_two_threads_find_all_coefficients():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_references(name):
+def test_coefficients_of_real_graphs_match_the_references(name):
     real = real_graph(name)
     found = lcc(real.graph(**PLACES[SMALL.index(name) % len(PLACES)])).compute()["lcc"]
     degree = real.expected["deg"].astype(float)
@@ -79,7 +79,7 @@ def test_references(name):
     ],
 )
 @pytest.mark.parametrize("place", PLACES[:3], ids=str)
-def test_graphalytics_outputs(data, name, output, place):
+def test_coefficients_match_the_graphalytics_outputs(data, name, output, place):
     with (lzma.open if output.endswith(".xz") else open)(data / output, "rt") as lines:
         expected = pd.read_csv(lines, sep=" ", names=["vertex", "lcc"]).sort_values("vertex")
     found = lcc(real_graph(name).graph(**place)).compute()
@@ -87,7 +87,7 @@ def test_graphalytics_outputs(data, name, output, place):
     np.testing.assert_allclose(found["lcc"], expected["lcc"], atol=1e-12)
 
 
-def test_on_a_cluster(client):
+def test_coefficients_on_a_cluster_equal_those_in_process(client):
     frame = pd.DataFrame(np.random.default_rng(1).integers(0, 40, (300, 2)), columns=["src", "dst"])
     expected = lcc(dg.Graph.from_edges(frame)).compute()
     for parts in (1, 4):

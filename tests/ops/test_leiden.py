@@ -27,7 +27,7 @@ SEARCHES = {"leiden": dg.leiden, "louvain": dg.louvain}
     st.sampled_from([("modularity", 1.0), ("modularity", 2.5), ("cpm", 0.3)]),
     st.booleans(),
 )
-def test_communities_are_named_connected_and_better_than_none(drawn, place, name, how, weighted):
+def test_communities_pass_verification_and_report_their_modularity(drawn, place, name, how, weighted):
     frame, kwargs = drawn
     graph, (objective, resolution) = dg.Graph.from_edges(frame, **kwargs, **place), how
     options = {"objective": objective, "resolution": resolution, "weighted": weighted and graph.weight is not None}
@@ -127,7 +127,7 @@ def test_deterministic_communities_do_not_depend_on_partitions_and_threads(weigh
         assert (found[0] != found[-1]).any(), name
 
 
-def test_the_options_of_a_search_are_told():
+def test_results_report_the_options_of_the_search():
     found = dg.leiden(dg.grid(rows=3, cols=3), random_seed=7)
     assert repr(found.options) == "engine='local', device='cpu', random_seed=7"
 
@@ -152,7 +152,7 @@ def test_quality_is_that_of_igraph():
         assert ours >= 0.995 * theirs, name
 
 
-def test_graphs_without_edges():
+def test_graphs_without_edges_have_one_community_per_vertex():
     for search in SEARCHES.values():
         alone = search(dg.Graph.from_edges({"src": np.zeros(0, int), "dst": np.zeros(0, int)}, vertices=4))
         assert (alone.by_number("community").tolist(), alone.totals) == ([0, 1, 2, 3], {"modularity": 0.0})
@@ -257,7 +257,7 @@ def test_a_lack_of_memory_is_a_room_error(monkeypatch):
         dg.leiden(dg.grid(rows=3, cols=3))
 
 
-def test_on_a_cluster(client):
+def test_communities_on_a_cluster_are_verified(client):
     graph = dg.rmat(scale=9, edge_factor=8, seed=1, client=client)
     for name, search in SEARCHES.items():
         result = search(graph)

@@ -40,7 +40,7 @@ def two_sided(draw):
 
 @settings(max_examples=20)
 @given(two_sided(), st.booleans(), st.integers(1, 2), st.sampled_from([0, 1, -7, 2**62]))
-def test_the_solver_s_answer_is_the_program_s(drawn, directed, threads, random_seed):
+def test_the_solver_matches_the_reference(drawn, directed, threads, random_seed):
     edges, n, left = drawn
     frame = pd.DataFrame(edges, columns=["src", "dst"], dtype="int64")
     graph = dg.Graph.from_edges(frame, directed=directed, vertices=n)
@@ -71,7 +71,7 @@ def test_solver_and_engines_agree(monkeypatch, directed, threads):
 
 @pytest.mark.parametrize("hubs", [1, 3])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_hubs_are_chosen_by_and_choose_the_same_as_in_rounds(monkeypatch, hubs, threads):
+def test_matchings_of_hubs_equal_those_found_in_rounds(monkeypatch, hubs, threads):
     """Most vertices have one edge, and draw nothing; nobody is asked once all hubs have a mate."""
     monkeypatch.setattr("dgraph.native.threads.cores", lambda: threads)
     leaves = np.arange(2000)
@@ -86,7 +86,7 @@ def test_hubs_are_chosen_by_and_choose_the_same_as_in_rounds(monkeypatch, hubs, 
             assert int((found.by_number("mate") >= 0).sum()) == 2 * hubs
 
 
-def test_ratings_of_gowalla():
+def test_a_matching_of_gowalla_has_at_least_half_the_maximum_size():
     """As many pairs as half of the most that there can be, at least."""
     if not DATA.is_dir():
         pytest.skip(f"shared/data is not here: looked in {DATA}")
@@ -100,7 +100,7 @@ def test_ratings_of_gowalla():
     verify("matching", graph, found)
 
 
-def test_a_large_graph_on_two_threads(monkeypatch):
+def test_a_large_graph_gives_the_same_matching_on_two_threads(monkeypatch):
     graph, mates = dg.bipartite(left=60_000, right=40_000, edges=1_000_000), []
     for threads in (1, 2):
         monkeypatch.setattr("dgraph.native.threads.cores", lambda threads=threads: threads)
@@ -113,7 +113,7 @@ FRAME = pd.DataFrame({"src": ["a", "c", "d"], "dst": ["b", "b", "c"]})  # b and 
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-def test_the_left_side_as_ids_or_as_a_column(parts):
+def test_the_left_side_may_be_ids_or_a_column(parts):
     table = pd.DataFrame({"id": list("abcde"), "is buyer": [True, False, True, False, None]})
     graph = dg.Graph.from_edges(FRAME, vertices=table, parts=parts)
     for left in (["a", "c"], "is buyer", {"b", "d"}):
@@ -153,7 +153,7 @@ def test_a_graph_must_have_two_sides(parts, left, error, words):
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-def test_on_a_cluster(client, parts):
+def test_matchings_on_a_cluster_equal_those_in_process(client, parts):
     frame = dg.bipartite(left=30, right=20, edges=60).edges.compute()
     names = {"source": "source", "destination": "destination", "vertices": 50}
     here, there = (dg.Graph.from_edges(frame, **names, parts=parts, client=one) for one in (None, client))
@@ -164,7 +164,7 @@ def test_on_a_cluster(client, parts):
         matching(there, left=[])
 
 
-def test_loops():
+def test_loops_are_refused_unless_dropped():
     """A vertex beside itself is on no side; but loops that are dropped do no harm."""
     frame = pd.DataFrame({"src": [1, 1], "dst": [1, 2]})
     with pytest.raises(errors.InputError, match="vertex 1"):
@@ -173,7 +173,7 @@ def test_loops():
     assert found.compute()["mate"].tolist() == [2, 1]
 
 
-def test_without_edges():
+def test_without_edges_no_vertex_has_a_mate():
     nobody = dg.Graph.from_edges(pd.DataFrame({"src": [], "dst": []}, dtype="int64"), vertices=3)
     assert matching(nobody).compute()["mate"].isna().all()
 

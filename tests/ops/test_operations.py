@@ -74,11 +74,11 @@ def test_programs_pass_the_trials_of_programs_that_users_write(program):
         try_fixed_point(program)
 
 
-def test_k_core_s_messages_add_up():
+def test_the_merge_of_k_core_obeys_the_laws():
     laws.check_merge(k_core.KCore(k=2).phases[0].messages[0].merge, 1, 2, 3, 0)
 
 
-def test_edges_of_length_zero_lead_home(graph):
+def test_predecessors_along_zero_length_edges_lead_to_the_source(graph):
     """Predecessors end at the source even where edges of length 0 form a cycle."""
     found = dg.sssp(graph, "a").compute().set_index("vertex")
     assert found["distance"].to_dict() == {
@@ -88,7 +88,7 @@ def test_edges_of_length_zero_lead_home(graph):
     assert before == {"b": "a", "c": "b", "d": "a", "e": "d"}
 
 
-def test_several_sources(graph):
+def test_several_sources_give_the_nearest_distance(graph):
     found = dg.sssp(graph, ["d", "x"]).compute().set_index("vertex")
     assert found["distance"].replace(np.inf, -1).to_dict() == {
         "a": -1, "alone": -1, "b": -1, "c": -1, "d": 0, "e": 0, "x": 0, "y": 1
@@ -156,7 +156,7 @@ def test_a_negative_cycle_is_refused():
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_pagerank_is_networkx_s(directed):
+def test_pagerank_matches_networkx(directed):
     rng = np.random.default_rng(3)
     edges = np.unique(rng.integers(0, 60, (150, 2)), axis=0)
     edges = edges[edges[:, 0] != edges[:, 1]] if directed else edges[edges[:, 0] < edges[:, 1]]
@@ -206,7 +206,7 @@ def test_options_are_checked(graph, call, words):
 
 
 @pytest.mark.parametrize("vertex", [True, 1.0, np.bool_(True)])
-def test_ids_are_whole_numbers(vertex):
+def test_values_that_are_not_vertex_ids_are_refused(vertex):
     graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1], "dst": [1, 2]}))
     for call in (dg.bfs, dg.sssp, partial(dg.bfs, source=0, target=vertex), partial(dg.sssp, source=0, target=vertex)):
         given = () if isinstance(call, partial) else (vertex,)

@@ -133,7 +133,7 @@ def test_many_personalizations_give_a_vector(way):
 
 @pytest.mark.parametrize("kind", ["directed", "undirected"])
 @pytest.mark.parametrize("parts", [1, 3])
-def test_fixed_rounds_are_ldbc_s(kind, parts):
+def test_a_fixed_number_of_rounds_matches_ldbc(kind, parts):
     folder = DATA / "ldbc_example"
     if not folder.is_dir():
         pytest.skip(f"shared/data is not here: looked in {DATA}")
@@ -213,7 +213,7 @@ def test_threads_change_no_bit(monkeypatch, options):
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-11), ("float32", 1e-4)])
-def test_a_large_graph_on_two_threads(monkeypatch, dtype, rtol):
+def test_a_large_graph_on_two_threads_matches_power_iteration(monkeypatch, dtype, rtol):
     monkeypatch.setattr("dgraph.native.threads.cores", lambda: 2)
     graph = dg.rmat(scale=18, edge_factor=16, seed=3)
     found = dg.pagerank(graph, max_iter=20, tol=0, dtype=dtype, engine="local")

@@ -18,13 +18,13 @@ def case(request):
     return real, real.graph(**place)
 
 
-def test_pagerank(case):
+def test_pagerank_matches_the_references(case):
     real, graph = case
     found = dg.pagerank(graph, tol=1e-14, max_iter=300).compute()["pagerank"]
     np.testing.assert_allclose(found, real.expected["pagerank"], atol=1e-9)
 
 
-def test_bfs(case):
+def test_bfs_matches_the_references(case):
     real, graph = case
     found = dg.bfs(graph, real.source).compute()
     level = np.where(np.isinf(found["distance"]), -1, found["distance"])
@@ -32,7 +32,7 @@ def test_bfs(case):
     check_predecessors(real, found)
 
 
-def test_sssp(case):
+def test_sssp_matches_the_references(case):
     real, graph = case
     found = dg.sssp(graph, real.source).compute()
     expected = real.expected["sssp"].astype(float)
@@ -48,18 +48,18 @@ def check_predecessors(real, found):
     assert (found["distance"].to_numpy()[before] < found["distance"].to_numpy()[has]).all()
 
 
-def test_wcc(case):
+def test_wcc_matches_the_references(case):
     real, graph = case
     assert real.numbers(dg.wcc(graph).compute()["component"]).tolist() == real.expected["wcc"].tolist()
 
 
-def test_scc(case):
+def test_scc_matches_the_references(case):
     real, graph = case
     expected = real.expected["scc" if real.directed else "wcc"]
     assert real.numbers(dg.scc(graph).compute()["component"]).tolist() == expected.tolist()
 
 
-def test_cdlp(case):
+def test_cdlp_matches_the_references(case):
     real, graph = case
     label = dg.cdlp(graph).compute()["label"]
     found = label if isinstance(real.ids[0], int) else real.numbers(label)
@@ -67,6 +67,6 @@ def test_cdlp(case):
 
 
 @pytest.mark.parametrize("k", [0, 2, 5])
-def test_k_core(case, k):
+def test_k_core_matches_the_references(case, k):
     real, graph = case
     assert dg.k_core(graph, k).compute()["in_core"].tolist() == (real.expected["core"] >= k).tolist()

@@ -146,7 +146,7 @@ def test_a_row_of_semantics_is_true(row):
     CHECKS[row]()
 
 
-def test_columns_of_vectors():
+def test_a_list_of_personalizations_gives_a_column_of_vectors():
     assert "a vector for a list" in cells()["pagerank", "columns"]
     found = dg.pagerank(whole(), personalization=[{0: 1}, {1: 1}]).compute()["pagerank"]
     assert np.stack(found).shape == (26, 2)
@@ -201,6 +201,6 @@ def test_weights_count_in_proportion_however_small_or_large(scale, dtype):
     assert np.allclose(*ranks, rtol=1e-9 if dtype == "float64" else 1e-5)
 
 
-def test_nullable_columns():
+def test_predecessors_are_a_nullable_column():
     assert "nullable column" in PAGE
     assert str(dg.bfs(whole(), 0).compute()["predecessor"].dtype) == "Int64"

@@ -28,7 +28,7 @@ def test_engines_agree(parts, drawn, policy):
 
 @settings(max_examples=25)
 @given(drawn=small_graphs(weights=None, max_vertices=9))
-def test_what_the_program_means(drawn):
+def test_the_program_finds_the_strong_components(drawn):
     frame, options = drawn
     graph = dg.Graph.from_edges(frame, **{**options, "directed": True})
     number = {vertex: i for i, vertex in enumerate(graph.vertices.compute()["id"].sort_values())}
@@ -46,7 +46,7 @@ def rings(count, length, seed):
 
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize(("count", "length"), [(1, 300), (300, 1), (20, 15), (2, 150)])
-def test_rings_in_a_row(count, length, parts):
+def test_each_ring_in_a_chain_is_one_component(count, length, parts):
     """One ring, a path, and what is between: all who reach each other, and no others."""
     graph = dg.Graph.from_edges(rings(count, length, seed=3), parts=parts, vertices=count * length)
     for engine in ("gas", "auto"):
@@ -55,7 +55,7 @@ def test_rings_in_a_row(count, length, parts):
         assert found.compute()["component"].nunique() == count
 
 
-def test_deep_and_large():
+def test_deep_and_large_graphs_are_verified():
     """A path of a million vertices has no room on a stack of calls; in the others most vertices are in one component,
     or in none of more than one."""
     path = {"src": np.arange(999_999, 0, -1), "dst": np.arange(999_998, -1, -1)}
@@ -77,7 +77,7 @@ def test_without_directions_it_is_wcc():
     assert found.compute().equals(dg.wcc(graph).compute())
 
 
-def test_parts_of_no_vertices_and_of_one():
+def test_graphs_may_have_no_vertices_or_one():
     for vertices in (0, 1):
         empty = pd.DataFrame({"src": np.empty(0, int), "dst": np.empty(0, int)})
         graph = dg.Graph.from_edges(empty, vertices=vertices)

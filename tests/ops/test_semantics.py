@@ -60,7 +60,7 @@ ROWS = ("reversed edges", "repeated edges", "self loop", "weights")
 
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("operation", dg.OPERATIONS)
-def test_input_that_semantics_ignores_or_refuses(operation, row):
+def test_input_has_the_effect_that_semantics_documents(operation, row):
     says = cells().get((operation, row))
     assert says, f"docs/semantics.md: no table has a column `{operation}` with a row {row!r}"
     if "error" in says:

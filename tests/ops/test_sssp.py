@@ -72,7 +72,7 @@ def check_tree(found, rows, sources, negative=False):
     st.sets(st.sampled_from(IDS), min_size=1),
 )
 @settings(max_examples=15)
-def test_nearest_source(frame, directed, sources):
+def test_several_sources_give_the_nearest_distance(frame, directed, sources):
     found, rows = answers(frame, sorted(sources), directed), arcs(frame, directed)
     assert found["distance"].tolist() == plain_distances(rows, sources)
     check_tree(found, rows, sources)
@@ -82,7 +82,7 @@ def test_nearest_source(frame, directed, sources):
 
 @given(edge_frames(ids=IDS[:7], min_edges=4, weights=st.integers(-3, 9)), st.booleans(), st.sampled_from(IDS[:7]))
 @settings(max_examples=15)
-def test_negative_weights(frame, directed, source):
+def test_negative_weights_give_shortest_paths_or_a_cycle_error(frame, directed, source):
     rows = arcs(frame, directed)
     expected = plain_distances(rows, {source})
     if expected is None:
@@ -109,7 +109,7 @@ def check_cycle(frame, directed, source, engine, parts):
 
 @given(edge_frames(ids=IDS[:7], weights=EXACT_WEIGHTS), st.booleans(), st.sampled_from(IDS), st.sampled_from(IDS))
 @settings(max_examples=15)
-def test_up_to_a_target(frame, directed, source, target):
+def test_a_target_leaves_farther_vertices_unreached(frame, directed, source, target):
     """As ever, but for those who are farther."""
     everything = answers(frame, source, directed, ways=WAYS[:1])
     bound = everything["distance"][target]
@@ -127,7 +127,7 @@ def test_up_to_a_target(frame, directed, source, target):
     st.lists(st.sampled_from(IDS), min_size=1, max_size=3),
 )
 @settings(max_examples=15)
-def test_a_distance_from_each_source(frame, directed, sources):
+def test_per_source_gives_a_distance_from_each_source(frame, directed, sources):
     found = answers(frame, sources, directed, per_source=True)
     rows = arcs(frame, directed)
     expected = np.array([plain_distances(rows, {one}) for one in sources]).T
@@ -135,7 +135,7 @@ def test_a_distance_from_each_source(frame, directed, sources):
     assert list(found) == ["vertex", "distance"]
 
 
-def test_sources_on_both_sides_of_the_largest_signed_id():
+def test_sources_may_lie_on_both_sides_of_the_largest_signed_id():
     """NumPy makes floats of such a list."""
     frame = pd.DataFrame({"src": np.array([1, 2], np.uint64), "dst": np.array([2, 2**63 + 5], np.uint64)})
     each = dg.sssp(dg.Graph.from_edges(frame), [2**63 + 5, 1], per_source=True).compute()["distance"]
@@ -156,7 +156,7 @@ def test_without_weights_an_edge_is_one_step(directed, options):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint64", "float32", "float64"])
-def test_weights_of_any_type(dtype):
+def test_weights_of_any_type_are_summed_as_float64(dtype):
     """Sums are those of float64, whatever the type that the weights are stored in."""
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(rng.integers(0, 9, (40, 2)), columns=["src", "dst"])
@@ -166,7 +166,7 @@ def test_weights_of_any_type(dtype):
     check_tree(found, rows, {0})
 
 
-def test_weights_of_very_different_size():
+def test_weights_of_very_different_sizes_give_exact_distances():
     """Paths that leave the window of slots many times over, and a weight that is infinite."""
     rng = np.random.default_rng(2)
     n = 500
@@ -180,7 +180,7 @@ def test_weights_of_very_different_size():
     pd.testing.assert_frame_equal(found, rounds)
 
 
-def test_paths_longer_than_the_largest_number():
+def test_paths_whose_length_overflows_are_unreachable():
     """They are none, and nothing warns."""
     frame = pd.DataFrame({"src": [0, 1, 2], "dst": [1, 2, 3], "weight": 1e308})
     for parts in (1, 2):
@@ -217,7 +217,7 @@ def test_options_are_checked(call, words):
         ({"engine": "asp"}, "engine='asp'"),
     ],
 )
-def test_negative_weights_drop_no_option(parts, options, words):
+def test_unsupported_options_are_refused_for_negative_weights(parts, options, words):
     graph = dg.Graph.from_edges(pd.DataFrame({"src": [0], "dst": [1], "w": [-1.0]}), weight="w", parts=parts)
     with pytest.raises(errors.OptionError, match=words):
         dg.sssp(graph, 0, **options)
@@ -234,7 +234,7 @@ def test_negative_weights_take_the_engine_that_was_asked_for():
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("far", "below"), [(1.0, -1e-17), (1e17, -1.0), (1.0, -1.0)])
-def test_edges_that_are_negative_cycles_by_themselves(way, far, below):
+def test_edges_that_form_negative_cycles_are_refused_if_reached(way, far, below):
     """Whatever rounding makes of their weights; but only if they are reached."""
     engine, parts = way
     loop = pd.DataFrame({"src": [0, 1, 2], "dst": [1, 1, 3], "w": [far, below, 1.0]})
@@ -261,7 +261,7 @@ def test_a_weight_that_is_no_number_is_refused():
         dg.sssp(dg.Graph.from_edges(frame, weight="weight"), 0)
 
 
-def test_negative_weights_at_size():
+def test_negative_weights_in_a_large_graph_give_exact_distances():
     """Potentials make weights negative, and change no shortest path."""
     rng = np.random.default_rng(4)
     n = 1 << 13
@@ -275,7 +275,7 @@ def test_negative_weights_at_size():
     assert (found["distance"] - (height - height[5])).tolist() == plain["distance"].tolist()
 
 
-def test_a_long_way_round_is_no_cycle():
+def test_a_long_negative_path_is_not_mistaken_for_a_cycle():
     """More rounds than between two looks for a cycle; then a cycle as long."""
     n = 60
     frame = pd.DataFrame({"src": np.arange(n), "dst": np.arange(1, n + 1), "weight": -1.0})

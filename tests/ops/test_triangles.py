@@ -34,7 +34,7 @@ def through_each(matrix: csr_array) -> np.ndarray:
 
 @settings(max_examples=20)
 @given(small_graphs(weights=None), st.sampled_from(PLACES))
-def test_triangles_are_networkx_s(drawn, place):
+def test_triangles_match_networkx(drawn, place):
     frame, kwargs = drawn
     found = triangles(dg.Graph.from_edges(frame, **kwargs, **place))
     peer = nx.Graph([(u, v) for u, v in zip(frame["src"], frame["dst"], strict=True) if u != v])
@@ -46,7 +46,7 @@ def test_triangles_are_networkx_s(drawn, place):
 
 @pytest.mark.parametrize("place", PLACES, ids=str)
 @pytest.mark.parametrize("directed", [True, False])
-def test_skewed_graphs(directed, place):
+def test_triangles_of_skewed_graphs_match_matrix_products(directed, place):
     """Where vertices get new numbers by degree."""
     graph = dg.rmat(scale=9, directed=directed, **place)
     edges = graph.edges.compute()
@@ -62,7 +62,7 @@ def test_two_threads_find_all_triangles():
     verify("triangles", graph, triangles(graph))
 
 
-def test_two_threads_on_short_rows():
+def test_two_threads_count_triangles_in_short_rows():
     """Triangles side by side in a strip, with repeats, loops and vertices in any order."""
     n = 200_000
     u = np.arange(n)
@@ -84,13 +84,13 @@ def test_two_threads_on_short_rows():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_references(name):
+def test_triangles_of_real_graphs_match_the_references(name):
     real = real_graph(name)
     result = triangles(real.graph(**PLACES[SMALL.index(name) % len(PLACES)]))
     assert result.compute()["triangles"].tolist() == real.expected["tri"].tolist()
 
 
-def test_on_a_cluster(client):
+def test_triangles_on_a_cluster_equal_those_in_process(client):
     frame = pd.DataFrame(np.random.default_rng(1).integers(0, 40, (300, 2)), columns=["src", "dst"])
     expected = triangles(dg.Graph.from_edges(frame)).compute()
     for parts in (1, 3):
@@ -99,7 +99,7 @@ def test_on_a_cluster(client):
         assert result.totals["triangles"] == expected["triangles"].sum() // 3
 
 
-def test_no_vertices_and_no_edges():
+def test_graphs_without_vertices_or_edges_have_no_triangles():
     empty = pd.DataFrame({"src": [], "dst": []}, dtype="int64")
     for place in PLACES:
         assert triangles(dg.Graph.from_edges(empty, **place)).totals == {"triangles": 0}

@@ -44,7 +44,7 @@ def expected(partition):
 @pytest.mark.parametrize("threads", [1, 3])
 @settings(max_examples=20)
 @given(drawn=small_graphs(weights=None, max_vertices=12), grain=st.integers(1, 3), long=st.sampled_from([0, 8]))
-def test_components_of_partitions(threads, drawn, grain, long):
+def test_components_within_each_partition_are_found(threads, drawn, grain, long):
     frame, options = drawn
     for parts, policy in ((1, "outgoing"), (2, "outgoing"), (3, "cartesian"), (2, "hybrid")):
         graph = dg.Graph.from_edges(frame, parts=parts, policy=policy, **options)
@@ -57,7 +57,7 @@ def test_components_of_partitions(threads, drawn, grain, long):
                 assert found.tolist() == expected(partition).tolist()
 
 
-def test_communities_whose_own_edges_are_listed_first():
+def test_most_edges_are_skipped_even_if_internal_edges_come_first():
     """The first edges of vertices join none of them, so edges from the ends of rows come next; the rest is not looked
     at."""
     rng = np.random.default_rng(1)
@@ -105,7 +105,7 @@ STEPS = {"engine": dg.Gas(local_rounds=1)}
 
 @pytest.mark.parametrize("parts", [2, 3])
 @pytest.mark.parametrize("ways", [({}, STEPS), (STEPS, {})])
-def test_a_checkpoint_is_of_labels(tmp_path, monkeypatch, ways, parts):
+def test_checkpoints_resume_between_single_steps_and_local_fixed_points(tmp_path, monkeypatch, ways, parts):
     """Who goes on from it by single steps, or from single steps, finds the same."""
     order = np.random.default_rng(1).permutation(40)
     graph = dg.Graph.from_edges(pd.DataFrame({"src": order[:-1], "dst": order[1:]}), parts=parts)
@@ -129,7 +129,7 @@ def test_a_checkpoint_is_of_labels(tmp_path, monkeypatch, ways, parts):
 
 @pytest.mark.parametrize("edge_factor", [1, 16])
 @pytest.mark.parametrize("directed", [True, False])
-def test_a_large_graph(directed, edge_factor):
+def test_components_of_a_large_graph_are_right_on_any_number_of_threads(directed, edge_factor):
     """Races hide in small ones; and with few edges there are many components."""
     graph = dg.rmat(scale=18 if directed else 17, edge_factor=edge_factor, directed=directed)
     (partition,) = graph.partitioned(("out", "incoming") if directed else ("out",)).held

@@ -41,7 +41,7 @@ def test_ranks_are_as_near_to_the_fixed_point_as_asked(directed, turn):
             assert found["vertex"].equals(exact["vertex"])
 
 
-def test_ranks_where_most_of_what_is_passed_on_is_lost():
+def test_ranks_of_a_leaky_graph_are_within_the_tolerance():
     """Few ranks remain of a star: what is owed counts for more than it seems, and vertices are asked again."""
     star = pd.DataFrame({"src": np.arange(1, 500), "dst": np.where(np.arange(1, 500) % 2, 0, np.arange(1, 500) - 1)})
     graph = dg.Graph.from_edges(star, parts=2)
@@ -50,7 +50,7 @@ def test_ranks_where_most_of_what_is_passed_on_is_lost():
         assert np.abs(dg.pagerank(graph, tol=tol, **FREELY).compute()["pagerank"] - exact).sum() <= tol
 
 
-def test_ranks_of_32_bits():
+def test_ranks_of_32_bits_are_within_the_tolerance():
     graph, _ = graph_of(parts=2)
     exact = dg.pagerank(graph, tol=0, max_iter=200, engine="bsp").compute()["pagerank"]
     found = dg.pagerank(graph, dtype="float32", tol=1e-5, **FREELY).compute()["pagerank"]
@@ -59,7 +59,7 @@ def test_ranks_of_32_bits():
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: f"{place.get('parts', 1)}")
-def test_katz_and_cores(place):
+def test_katz_and_k_core_match_networkx(place):
     graph, peer = graph_of(**place)
     found = dg.katz(graph, alpha=0.05, tol=1e-13, **FREELY).compute()
     expected = nx.katz_centrality(peer, alpha=0.05, tol=1e-13)
@@ -71,7 +71,7 @@ def test_katz_and_cores(place):
         assert set(result.compute().query("in_core")["vertex"]) == set(nx.k_core(peer, k))
 
 
-def test_katz_that_does_not_settle():
+def test_katz_that_does_not_converge_is_an_error():
     for alpha in (0.5, 1e200):
         with pytest.raises(OptionError, match="did not converge"):
             dg.katz(graph_of(parts=2)[0], alpha=alpha, max_iter=50, **FREELY)
@@ -102,14 +102,14 @@ def test_options_that_need_rounds_name_the_engines_that_have_them(call):
 
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_no_vertices_have_no_ranks(parts, weighted):
+def test_a_graph_without_vertices_has_no_ranks(parts, weighted):
     none = pd.DataFrame({"src": [], "dst": [], "weight": []}).astype({"src": int, "dst": int})
     graph = dg.Graph.from_edges(none, weight="weight", parts=parts)
     assert dg.pagerank(graph, weighted=weighted, **FREELY).compute()["pagerank"].tolist() == []
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_ranks_by_block_sum_to_what_they_must(asked):
+def test_ranks_by_block_are_near_the_fixed_point_and_sum_to_one(asked):
     """Newest values that are read at once lose what vertices without out-edges hold, unless it is made up for."""
     graph, _ = graph_of()
     exact = dg.pagerank(graph, tol=0, max_iter=1000, engine="local", **asked).compute()["pagerank"]
@@ -123,7 +123,7 @@ def test_ranks_by_block_sum_to_what_they_must(asked):
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_weighted_katz_by_block_gathers(parts):
+def test_weighted_katz_by_block_pulls_and_refuses_to_push(parts):
     graph, options = graph_of(parts=parts)[0], {"alpha": 0.05, "tol": 1e-12, "weighted": True}
     with pytest.raises(OptionError, match='operator="push" works only for unweighted scores'):
         dg.katz(graph, engine=dg.BlockDescent(operator="push"), **options)
@@ -131,6 +131,6 @@ def test_weighted_katz_by_block_gathers(parts):
     np.testing.assert_allclose(by_block, dg.katz(graph, engine="bsp", **options).compute()["katz"], rtol=1e-9)
 
 
-def test_blocks_cannot_follow_edges_for_ever():
+def test_block_descent_refuses_alpha_1():
     with pytest.raises(OptionError, match=r"with alpha=1 .* choose one of bsp, gas"):
         dg.pagerank(graph_of()[0], alpha=1, engine="block_descent")

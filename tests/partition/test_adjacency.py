@@ -49,7 +49,7 @@ def random_slice(draw, num_rows, size, *, skewed=False, dtypes=DTYPES, **options
     workers=st.integers(1, 3),
     seed=st.integers(0, 2**32),
 )
-def test_against_a_stable_sort(num_rows, sizes, skips, skewed, workers, seed):
+def test_the_build_matches_a_stable_sort(num_rows, sizes, skips, skewed, workers, seed):
     draw = np.random.default_rng(seed)
     slices = [
         random_slice(draw, num_rows, size, skewed=skewed, skip_loops=skip)
@@ -60,7 +60,7 @@ def test_against_a_stable_sort(num_rows, sizes, skips, skewed, workers, seed):
 
 @settings(max_examples=40)
 @given(size=st.integers(0, 60), rows=st.integers(1, 9), seed=st.integers(0, 2**32), weighted=st.booleans())
-def test_rows_in_order_of_the_neighbours_numbers(size, rows, seed, weighted):
+def test_rows_are_sorted_by_the_numbers_of_the_neighbours(size, rows, seed, weighted):
     """Whatever order the edges are listed in, and whatever their local ids are."""
     draw = np.random.default_rng(seed)
     numbers = draw.permutation(1000)[:rows]
@@ -76,7 +76,7 @@ def test_rows_in_order_of_the_neighbours_numbers(size, rows, seed, weighted):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("skewed", [False, True])
 @pytest.mark.parametrize("num_rows", [3, 700, 100_000])
-def test_edges_for_several_threads(num_rows, skewed, workers):
+def test_a_build_on_several_threads_matches_a_stable_sort(num_rows, skewed, workers):
     draw = np.random.default_rng(1)
     slices = [
         random_slice(draw, num_rows, size, skewed=skewed, dtypes=["float64", "bool"])
@@ -85,12 +85,12 @@ def test_edges_for_several_threads(num_rows, skewed, workers):
     check(slices, num_rows, workers)
 
 
-def test_so_many_rows_that_a_bucket_needs_more_than_sixteen_bits(monkeypatch):
+def test_buckets_may_hold_more_than_65536_rows(monkeypatch):
     monkeypatch.setattr(adjacency, "BUCKETS", 1)
     check([random_slice(np.random.default_rng(1), 2**17 + 1, 1000, dtypes=["bool"])], 2**17 + 1)
 
 
-def test_every_edge_in_one_row():
+def test_all_edges_may_be_in_one_row():
     draw = np.random.default_rng(2)
     one = random_slice(draw, 100_000, 3 * threads.FEWEST_ENTRIES)
     one.keys[:] = 99_999
@@ -110,14 +110,14 @@ def test_ids_are_read_through_ranks(dtype, workers):
     check([EdgeSlice(ids[0], ids[1], {}, offset)], offset.size, workers)
 
 
-def test_columns_of_slices_meet_in_a_type_that_holds_both():
+def test_columns_of_slices_get_a_common_type():
     ends = np.zeros(1, np.uint32)
     slices = [EdgeSlice(ends, ends, {"w": np.array([value])}) for value in (np.int32(7), np.float64(0.5))]
     assert build(slices, 1).columns["w"].tolist() == [7.0, 0.5]
 
 
 @pytest.mark.parametrize("num_rows", [0, 1, 10_000])
-def test_no_edges(num_rows):
+def test_a_build_without_edges_has_empty_rows(num_rows):
     for slices in ([], [EdgeSlice(np.empty(0, np.uint32), np.empty(0, np.uint32), {"w": np.empty(0)})]):
         found = build(slices, num_rows)
         assert found.indptr.tolist() == [0] * (num_rows + 1)
@@ -126,7 +126,7 @@ def test_no_edges(num_rows):
 
 @settings(max_examples=60)
 @given(num_rows=st.integers(1, 600), size=st.integers(0, 400), seed=st.integers(0, 2**32))
-def test_transposing(num_rows, size, seed):
+def test_transposing_sorts_the_rows_of_the_other_direction(num_rows, size, seed):
     """The other direction has the same edges, rows of ascending neighbours; twice is the stable sort by both ends."""
     one = build([random_slice(np.random.default_rng(seed), num_rows, size)], num_rows)
     other = one.transposed()
@@ -143,7 +143,7 @@ def test_transposing(num_rows, size, seed):
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_transposing_in_slices(workers):
+def test_transposing_in_slices_keeps_the_order_and_columns(workers):
     """A slice begins and ends within a row; most rows are empty, and one is long."""
     draw = np.random.default_rng(5)
     size, num_rows = 4 * threads.FEWEST_ENTRIES + 7, 60_000
@@ -162,7 +162,7 @@ def test_transposing_in_slices(workers):
 @pytest.mark.parametrize(
     ("num_rows", "sizes"), [(1, (0, 0)), (5, (9, 0)), (300, (2000, 700)), (200_000, (50_000, 90_000))]
 )
-def test_two_tables_joined_are_one_of_the_edges_of_both(num_rows, sizes, workers):
+def test_joining_two_tables_equals_building_from_both(num_rows, sizes, workers):
     draw = np.random.default_rng(8)
     edges = [random_slice(draw, num_rows, size, skewed=True, dtypes=["int64", "float64"]) for size in sizes]
     first, second = (build([one], num_rows) for one in edges)
@@ -174,7 +174,7 @@ def test_two_tables_joined_are_one_of_the_edges_of_both(num_rows, sizes, workers
     assert found.neighbours.dtype == expected.neighbours.dtype
 
 
-def test_work_of_a_thread_takes_no_other_of_the_few():
+def test_nested_parallel_maps_do_not_deadlock():
     """Else all would wait for one that is free."""
     nested = threads.parallel_map(
         lambda i: threads.parallel_map(lambda j: (i, j), range(3)), range(2 * threads.cores())

@@ -37,7 +37,7 @@ def team(request, monkeypatch):
 
 @settings(max_examples=40)
 @given(pieces=st.lists(st.lists(LONG | st.text(max_size=9), max_size=12), max_size=4), skip=st.integers(0, 3))
-def test_text_of_any_length_in_pieces(pieces, skip):
+def test_text_of_any_length_in_pieces_gets_the_right_codes(pieces, skip):
     """Both kinds of text that Arrow has, and slices of arrays, whose bytes do not begin at the first."""
     sides = [[pa.array(["other"] * skip + piece, kind)[skip:] for piece in pieces] for kind in TEXT]
     check(sides, pa.large_string())
@@ -51,12 +51,12 @@ def test_tables_grow(team):
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint64, np.int32])
-def test_integers(kind, team):
+def test_integers_of_every_type_get_the_right_codes(kind, team):
     draw = np.random.default_rng(3)
     ids = pa.array(draw.integers(0, np.iinfo(kind).max, 3000, kind)).take(pa.array(draw.integers(0, 3000, 9000)))
     check([[ids[5:], ids[:5]], []], ids.type)
 
 
-def test_bytes(team):
+def test_binary_ids_get_the_right_codes(team):
     ids = pa.array([bytes([k % 256] * 15 + [k % 7]) for k in range(4000)], pa.binary(16))
     check([[ids[3:]], [ids]], ids.type)

@@ -68,7 +68,7 @@ def plain(values):
 
 
 @pytest.mark.parametrize("name", INTEGERS)
-def test_integers(name):
+def test_integer_columns_keep_their_values_and_type(name):
     values = INTEGERS[name]
     id_type, kept = id_column(values, "id")
     assert id_type.kind == "integer"
@@ -78,7 +78,7 @@ def test_integers(name):
 
 
 @pytest.mark.parametrize("name", STRINGS)
-def test_strings(name):
+def test_string_columns_keep_their_values(name):
     id_type, kept = id_column(STRINGS[name], "id")
     assert id_type == IdType("string")
     assert kept.to_pylist() == TEXT
@@ -86,7 +86,7 @@ def test_strings(name):
 
 
 @pytest.mark.parametrize("name", UUIDS)
-def test_uuids(name):
+def test_uuid_columns_keep_their_values(name):
     id_type, kept = id_column(UUIDS[name], "id")
     assert id_type == IdType("uuid")
     assert list(id_type.restore(kept)) == [A, B]
@@ -129,7 +129,7 @@ def test_integers_come_back_in_the_type_they_had():
         (np.array([Decimal("1.0")], object), "decimal.*whole numbers"),
     ],
 )
-def test_refused(values, said):
+def test_invalid_ids_are_refused_with_the_column(values, said):
     with pytest.raises(IdError, match=said) as caught:
         id_column(values, "home")
     assert "'home'" in str(caught.value)
@@ -146,7 +146,7 @@ def test_kinds_do_not_mix():
 @pytest.mark.parametrize(
     "name", [name for name in STRINGS if name != "list" and str(getattr(STRINGS[name], "dtype", None)) != "object"]
 )
-def test_no_strings_are_still_strings(name):
+def test_an_empty_string_column_stays_a_string_column(name):
     """So that an empty result can be joined with a column of strings; objects could be anything."""
     id_type, kept = id_column(STRINGS[name][:0], "id")
     ids = id_type.join(IdType("none")).restore(kept)

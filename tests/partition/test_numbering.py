@@ -71,7 +71,7 @@ def check(known, ids):
 
 @pytest.mark.parametrize("pieces", [1, 3])
 @pytest.mark.parametrize("name", IDS)
-def test_ids_of_every_kind(name, pieces):
+def test_ids_of_every_kind_are_numbered_in_ascending_order(name, pieces):
     ids = IDS[name]
     draw = np.random.default_rng(0)
     order = draw.permutation(len(ids))
@@ -91,7 +91,7 @@ def test_dense_integers_need_no_table_of_ids():
         assert number([chunk(IDS[name], [0, 1], [-1, 2])])[0].ranks is None
 
 
-def test_a_find_names_the_value_and_an_example():
+def test_an_unknown_id_is_an_error_that_names_an_existing_one():
     known, _ = number([chunk(["alice", "bob"], [0], [1])])
     with pytest.raises(IdError, match="no vertex 'carol'; it has 2 vertices, the first is 'alice'"):
         known.find("carol")
@@ -109,7 +109,7 @@ def test_vertices_join_those_of_the_edges():
         number([chunk(["a"], [0], [0])], listed=range(4))
 
 
-def test_types_of_both_ends_meet():
+def test_source_and_destination_ids_get_a_common_type():
     frame = {"src": np.array([1, 2], np.int8), "dst": np.array([300, 1], np.uint16)}
     known, _ = number([chunk_of_edges(frame, "src", "dst")])
     assert known.id_type == IdType("integer", "int32")
@@ -137,7 +137,7 @@ def test_empty_chunks_go_with_any_kind():
     ],
     ids=["pandas", "Arrow", "Arrow, chunked"],
 )
-def test_a_category_that_no_edge_names_is_no_vertex(text):
+def test_unused_categories_are_not_vertices(text):
     known, _ = number([chunk_of_edges({"src": text, "dst": np.array(["a", "a"])}, "src", "dst")])
     assert list(known.id_type.restore(known.ids())) == ["a", "b"]
 
@@ -147,7 +147,7 @@ def test_a_category_that_no_edge_names_is_no_vertex(text):
 
 @settings(max_examples=80)
 @given(data=st.data(), kind=st.sampled_from([kind for kind in KINDS if kind != "dense"]), buckets=st.integers(1, 5))
-def test_buckets_are_the_one_table_cut(data, kind, buckets):
+def test_numbering_in_buckets_equals_numbering_in_one_table(data, kind, buckets):
     """Ids merged in buckets get the numbers that one bucket gives, for every choice of chunks and splitters."""
     ids = sorted(data.draw(vertex_ids(kind, data.draw(st.integers(1, 12)))))
     ends = st.lists(st.integers(0, len(ids) - 1), max_size=10)
@@ -168,7 +168,7 @@ def test_buckets_are_the_one_table_cut(data, kind, buckets):
         np.testing.assert_array_equal(numbered.sources, numbered.destinations[::-1])
 
 
-def test_chunks_wait_in_little_room():
+def test_waiting_chunks_are_stored_compactly():
     """What is read on workers is kept until the last was: text by code, integers in four bytes where they fit."""
     text, small, large = (
         chunk_of_edges({"src": ids, "dst": ids}, "src", "dst")
@@ -188,7 +188,7 @@ def test_chunks_wait_in_little_room():
 
 
 @pytest.mark.parametrize("pieces", [[], [0], [5], [2, 0, 3], [1, 1, 1, 1, 1]])
-def test_ids_that_come_in_pieces(pieces):
+def test_ids_in_chunked_arrow_arrays_are_encoded(pieces):
     """As Arrow's readers hand them out."""
     names = [f"name {k % 4}" for k in range(sum(pieces))]
     starts = np.cumsum([0, *pieces])

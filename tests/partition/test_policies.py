@@ -46,7 +46,7 @@ def test_the_grid_is_as_square_as_it_can_be(parts, columns):
     assert grid_columns(parts) == columns
 
 
-def test_names():
+def test_policies_are_chosen_by_name_and_others_are_refused():
     for name in policies.POLICY_NAMES:
         assert choose_policy(name, 4).name == name
     assert choose_policy("auto", policies.FEW_PARTS).name == "outgoing"
@@ -57,7 +57,7 @@ def test_names():
             choose_policy(wrong, 4)
 
 
-def test_functions():
+def test_functions_are_taken_as_policies_by_their_parameters():
     def by_hash(ids, parts):
         return ids % parts
 

@@ -29,7 +29,7 @@ def columns(edges):
 
 @settings(max_examples=150)
 @given(placed_edges())
-def test_groups(drawn):
+def test_proxies_are_grouped_by_owner_and_by_their_edges(drawn):
     """in-edges only, both, out-edges only; by position within each. So both slices of an owner are contiguous."""
     bounds, pieces_of = drawn
     for part, pieces in enumerate(pieces_of):

@@ -17,7 +17,7 @@ BASES = st.sampled_from([0, -7, 5, 1 << 40, -(1 << 63), (1 << 63) - 2000])
 @example(members=set(range(65)), base=-1)
 @example(members={0, 63, 64, 127, 128}, base=0)
 @example(members={1999}, base=0)
-def test_against_sets(members, base):
+def test_ranks_match_a_sorted_list(members, base):
     ids = np.array([base + member for member in members], np.int64)
     low, high = int(ids.min()), int(ids.max())
     ranks = Ranks.of_bitmap(low, bitmap([ids, ids[:3]], low, high))
@@ -31,20 +31,20 @@ def test_against_sets(members, base):
 
 @settings(max_examples=50)
 @given(st.lists(st.sets(st.integers(0, 300)), min_size=1, max_size=5))
-def test_union(sets):
+def test_the_union_of_bitmaps_is_the_union_of_sets(sets):
     bitmaps = [bitmap([np.array(sorted(one), np.int64)], 0, 300) for one in sets]
     both = set().union(*sets)
     assert Ranks.of_bitmap(0, union(bitmaps)).members().tolist() == sorted(both) or not both
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64", "uint64"])
-def test_integers_of_every_width(dtype):
+def test_integers_of_every_width_are_ranked(dtype):
     ids = np.array([100, 3, 3, 90, 64, 65], dtype)
     ranks = Ranks.of_bitmap(3, bitmap([ids], 3, 100))
     assert ranks.number(ids).tolist() == [4, 0, 0, 3, 1, 2]
 
 
-def test_more_ids_than_one_thread_takes():
+def test_many_ids_are_ranked_by_several_threads():
     draw = np.random.default_rng(0)
     ids = draw.integers(-(10**5), 10**5, 5 * threads.FEWEST_ENTRIES)
     ranks = Ranks.of_bitmap(int(ids.min()), bitmap([ids[::2], ids[1::2]], int(ids.min()), int(ids.max())))

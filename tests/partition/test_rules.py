@@ -26,7 +26,7 @@ def numbered(edges):
 @pytest.mark.parametrize("repeats", MERGE)
 @settings(max_examples=50)
 @given(edges=EDGES, directed=st.booleans(), skip_loops=st.booleans(), cuts=st.lists(st.integers(0, SIZE), max_size=2))
-def test_merging(repeats, edges, directed, skip_loops, cuts):
+def test_repeats_merged_by_ranges_match_a_dictionary(repeats, edges, directed, skip_loops, cuts):
     """Merged in ranges of the first end, as on several workers: the same as with all edges in one place."""
     bounds = [0, *sorted(cuts), SIZE]
     chunk = numbered(edges)
@@ -48,7 +48,7 @@ def test_merging(repeats, edges, directed, skip_loops, cuts):
 
 
 @given(EDGES)
-def test_reverses_of_reverses(edges):
+def test_reversing_twice_gives_the_edges_without_loops(edges):
     chunk = numbered(edges)
     once = rules.reverses(chunk)
     assert once.columns[rules.FLIPPED].all()
@@ -59,7 +59,7 @@ def test_reverses_of_reverses(edges):
     assert rules.count_loops(chunk) == len(edges) - len(kept)
 
 
-def test_ids_that_are_read_through_ranks():
+def test_ids_are_translated_by_their_ranks():
     chunk = NumberedChunk(np.array([7, 5]), np.array([6, 5]), {}, Ranks(5, 3))
     assert rules.reverses(chunk).sources.tolist() == [1]
     assert rules.piece_of(chunk).sources.tolist() == [2, 0]

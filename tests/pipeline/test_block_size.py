@@ -37,7 +37,7 @@ def test_the_chosen_number_of_blocks_is_the_best_for_random_costs():
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_the_published_coefficients(name):
+def test_the_best_number_of_blocks_for_published_costs_matches_the_formula(name):
     cost, edges = PUBLISHED[name]
     times = all_times(cost, edges)
     assert times[best_blocks(cost, edges) - 1] == times.min()

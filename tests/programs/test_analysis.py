@@ -30,7 +30,7 @@ def test_weights_are_kept_only_where_they_are_read():
     assert [column.name for column in found(programs.Factorize).edge_columns] == ["rating"]
 
 
-def test_one_word_travels_where_the_message_is_that_of_the_vertex():
+def test_the_broadcast_is_one_value_if_the_message_depends_only_on_the_vertex():
     assert found(programs.PageRank).phases[0].broadcast == ("sent_message",)
     assert found(programs.ShortestPaths).phases[0].broadcast == ("field_dist",)
     assert found(programs.Factorize).phases[0].target_broadcast == ("field_factors",)
@@ -54,7 +54,7 @@ def test_other_values_of_parameters_need_no_new_kernels():
     [p for p in vars(programs).values() if isinstance(p, type) and VertexProgram in p.__mro__[1:]],
     ids=lambda program: program.__name__,
 )
-def test_explain(program):
+def test_explain_prints_messages_and_valid_kernels(program):
     text = dg.explain(program, kernels=True)
     assert "messages" in text and "def pull(" in text.replace("pull_ask", "pull")
     compile(generate(program).text, "kernels", "exec")
@@ -204,7 +204,7 @@ class Helped(VertexProgram):
         return round == rounds
 
 
-def test_helpers_and_constants_stand_in_the_text():
+def test_generated_kernels_contain_helpers_and_constants():
     text = generate(Helped).text
     (name,) = re.findall(r"def (double_\w+)\(x\)", text)
     assert f"{name}(value) * 3.0" in text and "min(message, math.inf)" in text
@@ -214,7 +214,7 @@ def smaller_size(a, b):
     return a if (abs(a) <= abs(b) and a != b) or abs(a) < abs(b) else b
 
 
-def test_a_merge_of_ones_own():
+def test_a_user_defined_merge_is_compiled():
     class Closest(programs.LargestNearby):
         message = Message(int64, Monoid("CLOSEST", smaller_size, lambda dtype: 10**9, idempotent=True))
 
@@ -235,12 +235,12 @@ def test_a_merge_of_ones_own():
         ({"Step": type("Step", (Phase,), {"send": double, "apply": double})}, "several phases"),
     ],
 )
-def test_incomplete_programs(members, problem):
+def test_incomplete_programs_are_refused(members, problem):
     with pytest.raises(ProgramError, match=problem):
         spoiled(**members)
 
 
-def test_a_program_without_seed_or_send():
+def test_a_program_without_seed_or_send_is_refused():
     with pytest.raises(ProgramError, match="has no `seed`"):
 
         class Seedless(VertexProgram):
@@ -274,12 +274,12 @@ def test_a_program_without_seed_or_send():
         ({"source": 1, "alpha": 2}, "no parameter 'alpha'"),
     ],
 )
-def test_parameters(values, problem):
+def test_invalid_parameters_are_refused(values, problem):
     with pytest.raises(OptionError, match=problem):
         programs.ShortestPaths(**values)
 
 
-def test_types():
+def test_invalid_types_are_refused():
     with pytest.raises(ProgramError, match="'uint64' is not a type"):
         State("uint64")
     with pytest.raises(ProgramError, match="is not a type for EdgeColumn; choose one of bool"):

@@ -30,7 +30,7 @@ small = st.floats(0, 100, allow_subnormal=False)
 @pytest.mark.parametrize("merge", MONOIDS, ids=repr)
 @given(a=small, b=small, c=small)
 @settings(max_examples=50, deadline=None)
-def test_monoids(merge, a, b, c):
+def test_built_in_merges_obey_the_laws(merge, a, b, c):
     if merge.name in ("AND", "OR"):
         a, b, c = a > 50, b > 50, c > 50
         laws.check_merge(merge, a, b, c, merge.identity(bool))
@@ -54,14 +54,14 @@ def test_of_equal_messages_the_smallest_counts(merge, messages, expected):
 @pytest.mark.parametrize("merge", NEIGHBOURHOODS, ids=repr)
 @given(values=st.lists(st.integers(0, 5), min_size=3, max_size=3))
 @settings(max_examples=50, deadline=None)
-def test_neighbourhoods_do_not_see_the_order(merge, values):
+def test_neighbourhood_merges_ignore_the_order(merge, values):
     laws.check_merge(merge, *values)
 
 
 @pytest.mark.parametrize("program", ACCUMULATIVE, ids=lambda program: type(program).__name__)
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
-def test_programs(program, data):
+def test_accumulative_programs_obey_the_laws(program, data):
     (field,) = program.phases[0].messages
     value = st.integers(0, 6) if field.dtype.kind == "i" else small
     values = value if field.shape is None else st.tuples(*[value] * program.vector_length)
@@ -71,7 +71,7 @@ def test_programs(program, data):
     laws.check_grouping(program, history, first, second)
 
 
-def test_the_ready_made_check():
+def test_check_program_accepts_good_programs_within_the_tolerance():
     for program in [*ACCUMULATIVE, programs.PageRank(), programs.Matching(), programs.CommunityDetection()]:
         laws.check_program(program)
     with pytest.raises(ProgramError, match="both at once"):
@@ -367,6 +367,6 @@ def test_laws_are_tried_once(monkeypatch, tmp_path):
     assert len(tried) == 2
 
 
-def test_operations_do_not_take_the_option():
+def test_operations_do_not_accept_check_laws():
     with pytest.raises(OptionError, match="wcc has no such option"):
         dg.wcc(dg.Graph.from_edges({"src": [0], "dst": [1]}), check_laws=False)

@@ -59,7 +59,7 @@ class Numbers(VertexProgram):
         return round == 2
 
 
-def test_numbers():
+def test_arithmetic_in_kernels_matches_python():
     answer, oracle = OnePartition(Numbers(), **RING), reference.run(Numbers(), **RING)
     answer.run()
     for name, values in oracle.results().items():
@@ -86,7 +86,7 @@ class Angles(VertexProgram):
         return round == 1
 
 
-def test_angles():
+def test_angle_functions_match_python_and_are_translated_for_cuda():
     answer, oracle = OnePartition(Angles(), **RING), reference.run(Angles(), **RING)
     assert answer.run()["angle"].tolist() == pytest.approx(oracle.results()["angle"])
     text = generate(Angles, "cuda").text
@@ -170,7 +170,7 @@ class Shrinking(VertexProgram):
 
 
 @pytest.mark.parametrize("engine", ["bsp", "block_descent"])
-def test_rounds_end_where_nothing_is_a_number(engine):
+def test_a_run_ends_if_all_values_are_nan(engine):
     edges = [(0, 1), (1, 2), (0, 2)]
     found = dg.run(
         dg.Graph.from_edges(pd.DataFrame(edges, columns=["src", "dst"]), parts=2), Shrinking(), engine=engine
@@ -202,7 +202,7 @@ class AloneFromTheStart(Alone):
 
 
 @pytest.mark.parametrize("engine", ["bsp", "gas", "bulk_async", dg.BlockDescent(operator="push")], ids=str)
-def test_what_start_says_is_not_sent(engine):
+def test_a_program_that_sends_nothing_is_warned_of(engine):
     G = dg.Graph.from_edges(pd.DataFrame(RING["edges"], columns=["src", "dst"]), parts=2)
     for program in (StepReport(), Forgotten()):
         with pytest.warns(UnsentWarning, match=f"{type(program).__name__}: nothing was sent.*such as inf") as told:
@@ -223,7 +223,7 @@ class Lifted(Lowest):
         return height
 
 
-def test_a_column_that_nobody_has():
+def test_a_missing_vertex_column_is_an_error_that_names_similar_columns():
     G = dg.Graph.from_edges(
         pd.DataFrame(RING["edges"], columns=["src", "dst"]), vertices=pd.DataFrame({"id": [0], "hight": [2.0]})
     )
@@ -251,7 +251,7 @@ SENDS = {"km": send_km, "tons": send_tons, "lack": send_lack}
     ("column", "dtype", "value"),
     [("km", int, 2.5), ("km", bool, 2.5), ("tons", "int32", 2**40), ("tons", bool, 2**40), ("lack", int, "nan")],
 )
-def test_edge_columns_are_what_they_are_declared(column, dtype, value):
+def test_edge_column_values_that_the_declared_type_cannot_hold_are_refused(column, dtype, value):
     edges = pd.DataFrame({"src": [0, 1], "dst": [1, 0], "km": [1, 2.5], "tons": [2**40, 1], "lack": [0, math.nan]})
     G = dg.Graph.from_edges(edges, parts=1)
     with pytest.raises(ColumnError, match=rf"edge column '{column}' has the value {value}, which \w+ cannot represent"):
@@ -259,7 +259,7 @@ def test_edge_columns_are_what_they_are_declared(column, dtype, value):
 
 
 @pytest.mark.parametrize("dtype", [int, float, "float32"])
-def test_a_program_that_is_defined_again_with_another_type(dtype):
+def test_a_program_redefined_with_another_type_is_recompiled(dtype):
     """The text of its kernels is the same."""
 
     class Again(Constants):

@@ -21,7 +21,7 @@ ROLES += ("first", "old", "partial", "tile", "_by", "_told", "_in_field")  # wha
 
 
 @pytest.mark.parametrize("program", programs.EXAMPLES, ids=lambda program: type(program).__name__)
-def test_what_has_a_name_of_ours_begins_unlike_what_a_program_names(program):
+def test_generated_names_do_not_clash_with_names_of_a_program(program):
     fields = {"weight", *program.fields, *(message.name for phase in program.phases for message in phase.messages)}
     for target, operator in (("cpu", None), ("cpu", "push"), ("cpu", "pull"), ("cpu", "pull_push"), ("cuda", None)):
         for one in ast.parse(recipe_of(program, target, operator, ()).source.text).body:
@@ -118,7 +118,7 @@ class Named(VertexProgram):
         return round == 2
 
 
-def test_helpers_are_those_that_a_function_sees():
+def test_each_function_calls_the_helpers_in_its_own_scope():
     graph = {"edges": [(0, 1), (1, 2), (2, 0), (0, 2)], "vertices": 3, "random_seed": 5}
     answer = OnePartition(Named(), **graph)
     answer.run("pull")
@@ -134,7 +134,7 @@ def odd(n):
     return n != 0 and even(n - 1)
 
 
-def test_a_helper_that_calls_itself():
+def test_a_recursive_helper_is_refused():
     class Parity(programs.LargestNearby):
         def start(id):
             return even(id)
@@ -144,7 +144,7 @@ def test_a_helper_that_calls_itself():
 
 
 @pytest.mark.parametrize("names", [("CLOSEST", "closest"), ("MIN", "CLOSEST"), ("BY SIZE", "CLOSEST")])
-def test_names_of_merges(names):
+def test_duplicate_and_invalid_merge_names_are_refused(names):
     merges = [Monoid(name, min, lambda dtype: 10**9) for name in names]
     with pytest.raises(ProgramError, match=r"two merges are named|must be an identifier"):
 
@@ -154,7 +154,7 @@ def test_names_of_merges(names):
 
 
 @pytest.mark.parametrize("name", ["of", "solver", "kind", "title", "send", "__init__"])
-def test_names_of_the_class_are_no_fields(name):
+def test_fields_named_like_class_attributes_are_refused(name):
     with pytest.raises(ProgramError, match=f"{name!r} is an? (attribute|function) of every VertexProgram"):
         type("Named", (VertexProgram,), {name: State(int64), "merge": SUM})
 
@@ -170,7 +170,7 @@ def test_whole_numbers_have_no_infinity():
         State(int64, start=math.inf)
 
 
-def test_a_function_of_another_module():
+def test_an_unsupported_math_function_is_refused_with_those_available():
     class Drawn(programs.BreadthFirst):
         def send(level):
             return math.trunc(level)

@@ -34,12 +34,12 @@ def run(program, graph, order="bsp", **options):
     return {name: np.array(values) for name, values in outcome.results().items()}
 
 
-def test_breadth_first(graph, order):
+def test_breadth_first_matches_the_published_results(graph, order):
     level = run(programs.BreadthFirst(source=graph.source), graph, order)["level"]
     assert np.array_equal(np.where(level == UNREACHED, -1, level), graph.expected["bfs"])
 
 
-def test_shortest_paths(graph, order):
+def test_shortest_paths_match_the_published_results(graph, order):
     dist = run(programs.ShortestPaths(source=graph.source), graph, order)["dist"]
     expected = graph.expected["sssp"].astype(float)
     assert np.allclose(dist, np.where(expected < 0, np.inf, expected), atol=1e-12)
@@ -52,12 +52,12 @@ def test_many_sources_are_single_sources_side_by_side(graph):
         assert np.array_equal(dist[:, c], run(programs.ShortestPaths(source=source), graph)["dist"])
 
 
-def test_components(graph, order):
+def test_components_match_the_published_results(graph, order):
     assert np.array_equal(run(programs.Components(), graph, order)["component"], graph.expected["wcc"])
 
 
 @pytest.mark.parametrize("program", [programs.Residuals(least=1e-11), programs.PageRank()], ids=repr)
-def test_pagerank(graph, order, program):
+def test_pagerank_matches_the_published_results(graph, order, program):
     answer = run(program, graph, order)
     assert np.allclose(next(iter(answer.values())), graph.expected["pagerank"], atol=1e-8)
 
@@ -68,18 +68,18 @@ def test_personal_pagerank_with_uniform_restart_is_pagerank(graph):
     assert np.allclose(rank, graph.expected["pagerank"], atol=1e-9)
 
 
-def test_core_numbers(graph):
+def test_core_numbers_match_the_published_results(graph):
     core = run(programs.CoreNumber(), graph, edges=graph.simple, columns={}, directed=False)["core"]
     assert np.array_equal(core, graph.expected["core"])
 
 
 @pytest.mark.parametrize("k", [0, 1, 2, 3])
-def test_k_core(graph, order, k):
+def test_k_core_matches_the_published_results(graph, order, k):
     in_core = run(programs.KCore(k=k), graph, order, edges=graph.simple, columns={}, directed=False)["in_core"]
     assert np.array_equal(in_core, graph.expected["core"] >= k)
 
 
-def test_cdlp(graph, order):
+def test_cdlp_matches_the_published_results(graph, order):
     label = run(programs.CommunityDetection(max_iter=10), graph, order)["label"]
     assert np.array_equal(graph.ids[label], graph.expected["cdlp10"])
 
@@ -89,7 +89,7 @@ def test_label_propagation_ends_where_all_agree_with_their_neighbours(graph):
     assert np.array_equal(first, run(programs.LabelPropagation(max_iter=100), graph, "gas", random_seed=1)["label"])
 
 
-def test_katz(graph, order):
+def test_katz_solves_its_linear_system(graph, order):
     alpha = 0.5 / (1 + np.bincount(np.ravel(graph.edges)).max())
     katz = run(programs.Katz(alpha=alpha), graph, order)["katz"]
     matrix = np.zeros((graph.vertices, graph.vertices))
@@ -123,7 +123,7 @@ def test_factors_come_closer_to_the_ratings():
     assert all(later < earlier for earlier, later in pairwise(squares)) and squares[-1] < 1
 
 
-def test_no_edges_and_no_vertices():
+def test_graphs_may_have_no_edges_or_no_vertices():
     assert reference.run(programs.Components(), [], 3).results() == {"component": [0, 1, 2]}
     assert reference.run(programs.Components(), [], 0).results() == {"component": []}
     with pytest.raises(OptionError, match="sideways"):

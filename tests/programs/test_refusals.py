@@ -160,7 +160,7 @@ def test_errors_that_python_finds_only_at_run_time_are_refused(send, problem):
         generate(type("Levels", (programs.LargestNearby,), {"level": State(int64), "send": send}))
 
 
-def test_names_that_would_hide_something():
+def test_names_that_would_hide_others_are_refused():
     with pytest.raises(ProgramError, match="the column 'vertex' of the result"):
         type("Named", (programs.ShortestPaths,), {"vertex": State(float64)})
     with pytest.raises(ProgramError, match="'message' is both a message and a field"):
@@ -185,7 +185,7 @@ def test_a_field_has_one_name_and_vectors_a_length():
         type("Long", (programs.LargestNearby,), {"level": State(int64, shape=True)})()
 
 
-def test_a_program_with_an_init_of_its_own():
+def test_a_program_with_its_own_init_is_refused():
     class Begun(programs.LargestNearby):
         def __init__(self, hops):
             self.hops = hops
@@ -195,12 +195,12 @@ def test_a_program_with_an_init_of_its_own():
 
 
 @pytest.mark.parametrize("identity_of", [0, lambda dtype: "none", lambda dtype: 2.0**70])
-def test_a_merge_without_identity(identity_of):
+def test_a_merge_without_identity_is_refused(identity_of):
     with pytest.raises(ProgramError, match="SMALLER has no identity for int64"):
         Message(int64, Monoid("SMALLER", sum_of_two, identity_of))
 
 
-def test_a_merge_of_one_value():
+def test_a_merge_of_one_value_is_refused():
     class Strange(programs.LargestNearby):
         message = Message(int64, Monoid("STRANGE", attribute_free, lambda dtype: 0))
 
@@ -208,7 +208,7 @@ def test_a_merge_of_one_value():
         generate(Strange)
 
 
-def test_a_file_that_has_changed_since_it_was_imported(tmp_path, monkeypatch):
+def test_a_program_whose_file_changed_since_its_import_is_refused(tmp_path, monkeypatch):
     """Its functions stand elsewhere now: what is in their place must not be taken for them."""
     text = Path(programs.__file__).read_text()
     place = tmp_path / "programs_of_today.py"
@@ -267,19 +267,19 @@ def test_misspelt_functions_and_options_are_refused(base, name, value, meant):
         type("P", (base,), {name: value})
 
 
-def test_functions_and_constants_of_other_names_stay():
+def test_other_functions_and_constants_of_a_program_are_kept():
     program = type("P", (programs.ShortestPaths,), {"describe": lambda self: "text", "unit": "km", "_sned": len})
     assert program(source=0).describe() == "text"
 
 
-def test_a_global_without_its_function():
+def test_a_global_without_its_function_is_refused():
     with pytest.raises(
         ProgramError, match=r"P: total is computed by a function; write @Global\(\.\.\.\) above its def"
     ):
         type("P", (programs.ShortestPaths,), {"total": dg.Global(int, SUM)})
 
 
-def test_a_class_in_place_of_a_program():
+def test_a_class_in_place_of_a_program_instance_is_refused():
     with pytest.raises(OptionError, match=r"make an instance: ShortestPaths\(\.\.\.\)"):
         dg.run(dg.grid(rows=2, cols=2), programs.ShortestPaths)
 
@@ -342,7 +342,7 @@ def the_same(id):
 
 @pytest.mark.parametrize("send", [all_of, all_under_another_name, in_a_condition, the_same])
 @pytest.mark.parametrize("merge", [SUM, PRODUCT])
-def test_what_counts_twice_may_not_be_sent_again(merge, send):
+def test_programs_that_would_count_messages_twice_are_refused(merge, send):
     program = type("Bad", (CountsPaths,), {"merge": merge, "send": send})()
     with pytest.raises(ProgramError, match=r"(SUM|PRODUCT) would count it again.*new = Delta\(int\).*synchronous"):
         analyse(program)
@@ -357,7 +357,7 @@ def test_the_refusal_shows_messages_that_count_twice():
         analyse(program)
 
 
-def test_what_no_message_changes_may_be_sent_with_a_delta():
+def test_constant_fields_may_be_sent_with_a_delta():
     class Weighted(CountsPaths):
         factor = State(int64)
 
@@ -390,7 +390,7 @@ def test_what_no_message_changes_may_be_sent_with_a_delta():
         assert "bulk_async" in engines_for(analyse(program))
 
 
-def test_what_is_sent_again_is_counted_where_rounds_are_common():
+def test_programs_that_send_totals_again_run_only_in_rounds():
     class InRounds(CountsPaths):
         def send(paths, round):
             return paths

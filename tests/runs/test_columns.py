@@ -59,7 +59,7 @@ def test_an_array_gives_values_by_vertex_number(parts):
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_a_series_is_by_vertex(parts):
+def test_a_series_gives_values_by_vertex(parts):
     G = dg.Graph.from_edges(RING, parts=parts, policy=moved)
     assert shifted(G, pd.Series([1.0, 2, 4], index=[55, 13, 3])) == [1, 4, -1, -1, 2, -1, -1]
     with pytest.raises(OptionError, match="vertex 3 more than once"):
@@ -110,21 +110,21 @@ def test_values_of_an_earlier_result_that_the_declared_type_cannot_hold_are_refu
         dg.run(graph, WholeRange(), columns={"height": dg.bfs(graph, 3, depth_limit=2).column("distance")})
 
 
-def test_a_result_for_other_vertices():
+def test_a_column_of_a_result_for_other_vertices_is_refused():
     G, other = dg.Graph.from_edges(RING), dg.Graph.from_edges(RING + 1)
     with pytest.raises(ColumnError, match="for other vertices"):
         shifted(G, dg.degrees(other).column("degree"))
     assert shifted(G, dg.degrees(dg.Graph.from_edges(RING, parts=2)).column("degree")) == [2] * 7
 
 
-def test_values_of_the_graph():
+def test_vertex_attributes_of_the_graph_are_read_as_columns():
     vertices = pd.DataFrame({"id": IDS[::-1], "height": [7.0, np.nan, 5, 4, 3, 2, 1]})
     G = dg.Graph.from_edges(RING, vertices=vertices, parts=3, policy=moved)
     assert dg.run(G, Shifted()).compute()["value"].tolist() == [7, 1, 2, 3, 4, 5, -1]
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3])
-def test_values_of_an_earlier_result(parts, client):
+def test_values_of_an_earlier_result_are_read_as_columns(parts, client):
     for where in (None, client):
         G = dg.Graph.from_edges(RING, parts=parts, policy=moved, client=where)
         once = dg.run(G, Shifted(), columns={"height": np.arange(7.0)})
@@ -132,7 +132,7 @@ def test_values_of_an_earlier_result(parts, client):
         assert shifted(G, once.column("value")) == [5, 6, 0, 1, 2, 3, 4]
 
 
-def test_values_of_an_earlier_result_on_other_partitions():
+def test_values_of_a_result_on_other_partitions_are_moved():
     once = dg.run(dg.Graph.from_edges(RING), Shifted(), columns={"height": np.arange(7.0)})
     G = dg.Graph.from_edges(RING, parts=2, policy=moved)
     assert not once.column("value").is_beside(G)

@@ -114,7 +114,7 @@ def test_options_together_give_the_right_answer_or_are_refused(kind, engine, tmp
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_is_no_field_of_an_engine_cannot_be_written(engine):
+def test_engines_refuse_fields_that_only_other_engines_have(engine):
     """These are left out above: of every engine, the fields that only others have."""
     written = {*OF_ALL, *fields_of(engine)}
     absent = {

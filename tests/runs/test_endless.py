@@ -115,7 +115,7 @@ def test_endless_runs_end_with_an_error(cycle, program, engine, monkeypatch):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("program", [ShortTurning, BriefTurning])
-def test_rounds_that_stop_bounds_are_not_warned_of(cycle, program):
+def test_many_rounds_give_no_warning_if_stop_bounds_them(cycle, program):
     assert dg.run(cycle, program()).rounds == 2000
 
 
@@ -156,7 +156,7 @@ def test_many_rounds_are_warned_of_and_allowed(cycle):
 
 @pytest.mark.parametrize("engine", ["gas", "bsp"])
 @pytest.mark.parametrize("program", [LongestWalk(), Countdown(first=2000)])
-def test_what_improves_along_a_cycle_ends_after_a_round_more_than_vertices(cycle, program, engine):
+def test_endless_improvement_along_a_cycle_ends_with_an_error(cycle, program, engine):
     with pytest.raises(RunError, match=r"has not ended after 5 rounds on 3 vertices.*Pass max_rounds="):
         dg.run(cycle, program, engine=engine)
 

@@ -49,14 +49,14 @@ def held_by(given):
 @pytest.mark.parametrize(
     ("name", "value"), [("cache", "dg.Daemons"), ("memory", "dg.Cuda"), ("every", "dg.Checkpoint")]
 )
-def test_a_field_as_a_keyword_leads_to_its_value(graph, name, value):
+def test_a_field_passed_as_a_keyword_is_refused_with_the_value_that_has_it(graph, name, value):
     with pytest.raises(OptionError, match=f"^{name}=3: wcc has no such option; {value} has it$"):
         dg.wcc(graph, **{name: 3})
 
 
 @pytest.mark.parametrize("operation", ["pagerank", "wcc", "run"])
 @pytest.mark.parametrize("name", OLD)
-def test_a_keyword_of_before_is_refused_with_a_spelling_that_is_accepted(graph, name, operation):
+def test_an_old_keyword_is_refused_with_the_new_spelling(graph, name, operation):
     if operation == "run" and name == "max_rounds":
         return  # it still has that
     passed = OF_BEFORE.get(name, False)
@@ -98,7 +98,7 @@ def test_a_keyword_of_before_is_refused_with_a_spelling_that_is_accepted(graph, 
         ),
     ],
 )
-def test_keywords_of_before_become_one_call(graph, before, now):
+def test_several_old_keywords_are_refused_with_one_new_call(graph, before, now):
     with pytest.raises(OptionError) as refused:
         dg.wcc(graph, **before)
     assert spelled_in(refused) == now
@@ -110,12 +110,12 @@ def test_keywords_of_before_become_one_call(graph, before, now):
     "before",
     [{"direction": "auto"}, {"lazy_upload": True}, {"exchange": "workers"}, {"vertex_cache": "auto"}, {"order": None}],
 )
-def test_a_keyword_of_before_that_says_what_happens_anyway_is_to_be_left_out(graph, before):
+def test_an_old_keyword_with_the_default_value_is_to_be_left_out(graph, before):
     with pytest.raises(OptionError, match=r" is an option of 0\.9, with the value .* default: leave it out$"):
         dg.wcc(graph, **before)
 
 
-def test_operations_that_run_no_program_tell_their_options(graph):
+def test_operations_without_a_program_list_their_options_in_errors(graph):
     for operation in ("triangles", "lcc"):
         with pytest.raises(OptionError, match=f"{operation} has no such option; its options are engine, device$"):
             getattr(dg, operation)(graph, max_rounds=3)
@@ -152,7 +152,7 @@ def test_a_function_has_few_keywords_and_names_them_all(name):
 
 
 @pytest.mark.parametrize("name", [one for one in ("run", *dg.OPERATIONS) if one not in WITHOUT_PROGRAM])
-def test_the_five_about_how_to_run_are_the_same_everywhere(name):
+def test_the_five_run_options_are_the_same_in_every_operation(name):
     def said(function):
         parameters = inspect.signature(function).parameters
         return {one: (parameters[one].annotation, parameters[one].default, parameters[one].kind) for one in HOW}
@@ -163,7 +163,7 @@ def test_the_five_about_how_to_run_are_the_same_everywhere(name):
 
 
 @pytest.mark.parametrize("name", WITHOUT_PROGRAM)
-def test_operations_without_a_program_take_few_of_them(name):
+def test_operations_without_a_program_take_few_run_options(name):
     named = [one for one in inspect.signature(getattr(dg, name)).parameters if one in HOW]
     assert named == WITHOUT_PROGRAM[name]
 

@@ -23,7 +23,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "engine", "parts", "policy"), CASES)
-def test_the_answer_is_the_reference_s(client, name, engine, parts, policy):
+def test_runs_on_a_cluster_match_the_reference(client, name, engine, parts, policy):
     graph = graph_for(name, parts=parts, policy=policy, client=client)
     check(name, True, dg.run(graph, PROGRAMS[name], engine=engine, random_seed=11))
 
@@ -101,7 +101,7 @@ class Endless(dg.VertexProgram):
 
 
 @pytest.mark.parametrize("place", ["threads", "cluster"])
-def test_ctrl_c_stops(client, place):
+def test_ctrl_c_stops_a_run(client, place):
     graph = graph_for("PageRank", parts=2, client=client if place == "cluster" else None)
     dg.run(graph, Endless(), max_rounds=3)
     timer = threading.Timer(0.7, _thread.interrupt_main)
@@ -111,7 +111,7 @@ def test_ctrl_c_stops(client, place):
     check("PageRank", True, dg.run(graph, PROGRAMS["PageRank"]))
 
 
-def test_lazy_frame_lies_where_it_was_computed(client):
+def test_the_lazy_frame_of_a_result_equals_the_computed_frame(client):
     result = dg.run(graph_for("Components", parts=2, client=client), PROGRAMS["Components"])
     frame = result.frame
     assert frame.npartitions == 2 and list(frame.columns) == ["vertex", "component"]

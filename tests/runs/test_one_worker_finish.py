@@ -26,7 +26,7 @@ def path(**options) -> dg.Graph:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_path_anywhere_is_followed_on_one_worker(name):
+def test_a_long_path_is_finished_on_one_worker(name):
     graph, run = path(parts=3), getattr(dg, name)
     found = run(graph, **RUNS[name])
     verify(name, graph, found, **RUNS[name])
@@ -36,7 +36,7 @@ def test_a_path_anywhere_is_followed_on_one_worker(name):
 
 
 @pytest.mark.parametrize("name", ["bfs", "core_number", "k_core"])
-def test_vertices_without_edges_of_a_graph_that_was_saved(name, tmp_path):
+def test_a_gathered_saved_graph_keeps_vertices_without_edges(name, tmp_path):
     """No frame lists them: they were left out of graphs that are made of another, brought together or simple."""
     order = np.random.default_rng(3).permutation(N)
     frame = pd.DataFrame({"src": order[:-1], "dst": order[1:]})
@@ -97,7 +97,7 @@ def test_options_that_need_rounds_prevent_gathering():
         verify("k_core", graph, found, k=2)
 
 
-def test_on_a_cluster(client):
+def test_a_long_path_on_a_cluster_is_finished_on_one_worker(client):
     graph = path(client=client)
     found = dg.bfs(graph, 3)
     assert found.report.options["gathered"]

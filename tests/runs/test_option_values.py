@@ -53,7 +53,7 @@ def halves():
 # -- what every value can do -------------------------------------------------------------------------------------------
 
 
-def test_these_are_all_values():
+def test_every_option_value_is_public_and_tested():
     assert set(options.VALUES) == {*TYPES, *FORMATS}
     assert all(getattr(dg, made.__name__) is made for made in options.VALUES)
 
@@ -131,7 +131,7 @@ def test_numbers_of_numpy_and_sizes_in_words_become_plain_integers(found, expect
         assert type(getattr(found, one.name)) is type(getattr(expected, one.name))
 
 
-def test_a_daemon_of_ones_own_is_a_kind():
+def test_a_user_defined_daemon_is_accepted_as_a_kind():
     kind = StandIn(compute=1e-6)
     value = dg.Daemons([kind, "own process"])
     assert value == pickle.loads(pickle.dumps(value)) and hash(value) == hash(deepcopy(value))
@@ -205,13 +205,13 @@ def test_unknown_daemons_are_refused_with_the_kinds_that_exist(kinds):
 
 
 @pytest.mark.parametrize("worker", [-1, True, "0", 0.0, None])
-def test_daemons_of_what_is_no_worker_are_refused(worker):
+def test_daemons_with_keys_that_are_not_workers_are_refused(worker):
     with pytest.raises(OptionError, match=r"has the key .*, which is not a worker; workers are numbered from 0 up"):
         dg.Daemons({worker: "cuda"})
 
 
 @pytest.mark.parametrize("path", [3, "", True, b"x", Path])
-def test_what_is_no_path_is_refused(path):
+def test_a_checkpoint_path_of_the_wrong_type_is_refused(path):
     with pytest.raises(OptionError, match="is not a path: pass a folder or a URL"):
         dg.Checkpoint(path)
     assert dg.Checkpoint(Path("a")) == dg.Checkpoint("a")
@@ -247,7 +247,7 @@ def test_a_positional_argument_is_refused_with_the_names(made):
         made(*["in process"] * allowed, "pull")
 
 
-def test_a_gpu_as_a_daemon_that_is_not_there_is_refused_by_that_name(halves):
+def test_a_gpu_daemon_without_a_gpu_is_refused(halves):
     for kinds in ("cuda", "cuda own process", {1: ["in process", "cuda"]}):
         with pytest.raises(
             DeviceError, match=r"^daemons='cuda' is not available here: .* leave \"cuda\" out of daemons="
@@ -256,7 +256,7 @@ def test_a_gpu_as_a_daemon_that_is_not_there_is_refused_by_that_name(halves):
 
 
 @pytest.mark.parametrize("device", [["cuda", "cpu"], {0: "cuda"}])
-def test_devices_of_each_worker_lead_to_daemons(graph, device):
+def test_a_device_per_worker_is_refused_with_a_hint_to_daemons(graph, device):
     with pytest.raises(OptionError, match=r"^device=.* is not known; .*; what each worker uses is daemons=dg.Daemons"):
         dg.wcc(graph, device=device)
 
@@ -291,7 +291,7 @@ def test_the_asynchronous_engine_has_no_switches_of_common_rounds(name):
 
 @pytest.mark.parametrize("operation", ["wcc", "run"])
 @pytest.mark.parametrize("option", ["engine", "device", "daemons", "checkpoint"])
-def test_what_is_no_such_value_is_refused(graph, option, operation):
+def test_options_refuse_values_of_the_wrong_type(graph, option, operation):
     right = {"engine": (*ROUNDS, dg.BulkAsync, dg.BlockDescent), "device": (dg.Cuda,), "daemons": (dg.Daemons,)}
     right |= {"checkpoint": (dg.Checkpoint,)}
     first = (graph, None) if operation == "run" else (graph,)
@@ -302,7 +302,7 @@ def test_what_is_no_such_value_is_refused(graph, option, operation):
 
 
 @pytest.mark.parametrize("made", [*ROUNDS, dg.BulkAsync, dg.BlockDescent, dg.Cuda, dg.Daemons])
-def test_a_class_is_answered_with_how_a_value_is_made(graph, made):
+def test_a_class_in_place_of_a_value_is_refused_with_the_call_to_write(graph, made):
     option = {dg.Cuda: "device", dg.Daemons: "daemons"}.get(made, "engine")
     with pytest.raises(
         OptionError, match=rf"^{option}=dg\.{made.__name__} is a class; write dg\.{made.__name__}\(.*\) or '\w+"
@@ -320,7 +320,7 @@ def test_a_class_is_answered_with_how_a_value_is_made(graph, made):
         ("path", {"checkpoint": "a/folder", "made": lambda: dg.Checkpoint("a/folder")}),
     ],
 )
-def test_a_short_form_is_its_value(name, value):
+def test_a_short_form_equals_its_value(name, value):
     made = value.pop("made")
     ((option, _),) = value.items()
     assert RunOptions(**value) == RunOptions(**{option: made()})
@@ -328,7 +328,7 @@ def test_a_short_form_is_its_value(name, value):
 
 
 @pytest.mark.parametrize("word", ["auto", "in process"])
-def test_daemons_of_0_9_that_were_none_are_refused(graph, word):
+def test_words_that_meant_no_daemons_in_0_9_are_refused(graph, word):
     with pytest.raises(OptionError, match=rf"^daemons='{word}' meant no daemons before 0.10: leave it out"):
         dg.wcc(graph, daemons=word)
 
@@ -379,7 +379,7 @@ def test_pairs_that_exclude_each_other_are_refused_in_the_call_and_both_are_name
 
 
 @pytest.mark.parametrize("block", ["auto", None, 64])
-def test_blocks_of_daemons_and_blocks_of_vertices(block):
+def test_the_block_size_of_daemons_combines_with_block_descent(block):
     daemons = dg.Daemons("own process", block=block)
     assert RunOptions(engine=dg.BlockDescent(mode="bsp"), daemons=daemons).daemons == daemons
     if block != 64:

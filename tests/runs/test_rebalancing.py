@@ -34,7 +34,7 @@ def restless(monkeypatch):
 
 @pytest.mark.parametrize("engine", ["gas", "bsp"])
 @pytest.mark.parametrize("name", list(PROGRAMS))
-def test_every_program(name, engine, restless):
+def test_rebalancing_changes_no_answer_of_any_program(name, engine, restless):
     directed = engine == "gas" or name == "Matching"
     graph = graph_for(name, directed, parts=3)
     found = dg.run(graph, PROGRAMS[name], engine=ENGINE_VALUES[engine](rebalance=True), random_seed=SEED)
@@ -46,7 +46,7 @@ def test_every_program(name, engine, restless):
 
 
 @pytest.mark.parametrize("policy", ["incoming", "cartesian", "hybrid", "metis"])
-def test_policies_and_local_fixed_points(policy, restless):
+def test_rebalancing_works_with_every_policy_and_local_fixed_points(policy, restless):
     graph = dg.grid(rows=15, cols=15, parts=4, policy=policy)
     expected = dg.wcc(graph).compute()
     for how in ({}, {"local_rounds": 1}, {"optimizations": dg.Optimizations(active_only=False)}):
@@ -83,7 +83,7 @@ def test_nothing_moves_where_it_does_not_pay():
     assert dg.pagerank(graph, max_iter=5, tol=0, **UNEQUAL).report.options["rebalanced"] == "no"
 
 
-def test_on_a_cluster_with_checkpoints(client, tmp_path, monkeypatch):
+def test_rebalancing_works_on_a_cluster_with_checkpoints(client, tmp_path, monkeypatch):
     monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: 0.0)
     graph = dg.rmat(scale=9, edge_factor=8, seed=3, parts=4, client=client)
     expected = dg.pagerank(graph, max_iter=16, tol=0).compute()

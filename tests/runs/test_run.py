@@ -79,14 +79,14 @@ def test_a_vertex_without_a_value_is_missing():
 
 
 @pytest.mark.parametrize("parts", [1, 4])
-def test_graphs_with_next_to_nothing(parts):
+def test_graphs_without_edges_or_vertices_can_be_run(parts):
     none = pd.DataFrame({"src": np.zeros(0, np.int64), "dst": np.zeros(0, np.int64)})
     assert len(dg.run(dg.Graph.from_edges(none, parts=parts), programs.Components()).compute()) == 0
     alone = dg.run(dg.Graph.from_edges(none, vertices=3, parts=parts), programs.PageRank()).compute()
     assert alone["rank"].tolist() == [1 / 3] * 3
 
 
-def test_report():
+def test_the_report_has_a_row_for_each_round_and_partition():
     result = dg.run(graph_for("PageRank", parts=3), PROGRAMS["PageRank"])
     report = result.report
     assert len(report) == 3 * result.rounds
@@ -104,7 +104,7 @@ def test_repartitioning_is_reported():
     assert "incoming cut with every edge at both of its ends" in report.options["repartitioned"]
 
 
-def test_a_limit_of_rounds():
+def test_max_rounds_limits_the_rounds():
     assert dg.run(graph_for("PageRank", parts=2), PROGRAMS["PageRank"], max_rounds=4).rounds == 4
 
 
@@ -204,7 +204,7 @@ def test_an_operation_names_the_option_that_is_nearest(name):
         call(graph_for("PageRank"), xyz=1)
 
 
-def test_names_of_other_libraries_lead_to_ours():
+def test_names_of_other_libraries_suggest_names_of_dgraph():
     options = {
         name for one in (*dg.OPERATIONS, "from_edges") for name in inspect.signature(operation_of(one)).parameters
     }
@@ -223,7 +223,7 @@ def test_names_of_other_libraries_lead_to_ours():
 
 
 @pytest.mark.parametrize("name", [name for _, names, _ in ABSENT for name in names.split() if not hasattr(dg, name)])
-def test_an_operation_that_does_not_exist_leads_to_what_does(name):
+def test_a_missing_operation_is_an_error_that_names_a_replacement(name):
     words = rf"dgraph does not have {name}; .*use .*dgraph\.to_(networkx|igraph)\(G\)"
     with pytest.raises(AttributeError, match=words):
         getattr(dg, name)
@@ -235,7 +235,7 @@ def test_an_operation_that_does_not_exist_leads_to_what_does(name):
         graph_for("PageRank").estimate(name)
 
 
-def test_the_functions_that_replace_them_exist():
+def test_the_suggested_networkx_replacements_exist():
     for call, _, _ in ABSENT:
         if not call.startswith("igraph."):
             assert callable(attrgetter(call.partition("(")[0])(networkx))
@@ -248,7 +248,7 @@ def test_the_functions_that_replace_them_exist():
         *(("coreness", "core_number"), ("dijkstra", "sssp"), ("clustering", "lcc")),
     ],
 )
-def test_names_of_other_libraries_lead_to_operations_everywhere(word, ours):
+def test_foreign_names_suggest_operations_wherever_one_is_named(word, ours):
     with pytest.raises(AttributeError, match=rf"did you mean {ours}\?"):
         getattr(dg, word)
     with pytest.raises(errors.OptionError, match=rf"did you mean dgraph\.{ours}\(G\)\?"):
@@ -258,7 +258,7 @@ def test_names_of_other_libraries_lead_to_operations_everywhere(word, ours):
             call(word)
 
 
-def test_something_that_is_not_a_program_is_answered_with_what_to_write():
+def test_an_object_that_is_not_a_program_is_refused_with_what_to_write():
     with pytest.raises(errors.OptionError, match=r"did you mean dgraph\.wcc\(G\)\?"):
         dg.run(graph_for("PageRank"), dg.wcc)
     with pytest.raises(errors.OptionError, match=r"make an instance: BreadthFirst\(\.\.\.\)"):

@@ -48,7 +48,7 @@ LARGE = {
 
 
 @pytest.mark.parametrize("name", list(LARGE))
-def test_threads_widths_and_little_room_change_nothing(name):
+def test_threads_slot_widths_and_little_memory_change_no_distance(name):
     rows = rows_of(LARGE[name](), [5])
     expected = scipy_distances(rows)
     for threads, factor, room in ((1, 1, None), (2, 1, None), (3, 20, None), (2, 0.1, None), (2, 1, 0)):
@@ -93,7 +93,7 @@ def test_distances_are_right_with_and_without_packed_words(step):
     assert predecessors.tolist() == [-1, 0, 0, 2, 3 if step < np.inf else -1, -1]
 
 
-def test_weights_that_are_whole_are_known():
+def test_integer_weights_are_recognized():
     for dtype in (np.float64, np.float32, np.int64, np.int32):
         assert edge_relaxation.largest_whole(np.arange(10_000).astype(dtype), 2) == 9999
     for other in (0.5, -1, np.nan, np.inf, -np.inf, 2.0**32 - 1, 1e300):
@@ -120,7 +120,7 @@ def test_a_search_goes_on_from_what_is_known():
 
 
 @pytest.mark.parametrize("name", ["rmat", "grid", "path"])
-def test_a_search_that_pauses_and_hears_of_better_ways_ends_like_one_that_knew_all(name):
+def test_a_paused_search_that_learns_shorter_paths_ends_with_exact_distances(name):
     """As partitions do that look at so many edges in a round: what they hear is near, or nearer than all who wait."""
     rows, rng = rows_of(LARGE[name](), [5]), np.random.default_rng(1)
     start = int(np.diff(rows.indptr).argmax())
@@ -146,7 +146,7 @@ def test_a_search_that_pauses_and_hears_of_better_ways_ends_like_one_that_knew_a
         assert np.array_equal(one.dist, at_once.dist)
 
 
-def test_weights_of_all_sizes():
+def test_weights_of_all_sizes_give_exact_distances():
     """Most are tiny, and some are so large that slots of a tiny width would be too many to look at."""
     rng = np.random.default_rng(3)
     n = 3000
@@ -163,7 +163,7 @@ def test_weights_of_all_sizes():
 
 
 @pytest.mark.parametrize("name", ["path", "star"])
-def test_threads_seldom_meet_where_little_waits_in_many_windows(name, monkeypatch):
+def test_threads_synchronize_rarely_if_many_windows_hold_little_work(name, monkeypatch):
     """One of them works off what little all have, wherever it is."""
     rng, n, signals = np.random.default_rng(3), 4000, np.zeros(32, np.int64)
     monkeypatch.setattr(team, "signals_here", lambda: signals)

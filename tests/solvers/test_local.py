@@ -70,7 +70,7 @@ def frame_of(result):
 
 
 @pytest.mark.parametrize("options", [{}, {"engine": "local"}, {"engine": "auto", "device": "cpu"}])
-def test_a_solver_s_answer_is_the_program_s(options):
+def test_a_solver_gives_the_answer_of_its_program(options):
     G = dg.Graph.from_edges(EDGES, weight="weight")
     seen.clear()
     mine, rounds = (dg.run(G, Heaviest(whom="e"), **how) for how in (options, {"engine": "gas"}))
@@ -106,7 +106,7 @@ def test_options_that_need_rounds_are_run_in_rounds(asked):
         ({"device": "cuda"}, r"device=dg.Cuda\(\)"),
     ],
 )
-def test_what_one_call_of_a_solver_excludes_is_refused(asked, said):
+def test_options_that_exclude_a_local_solver_are_refused(asked, said):
     G = dg.Graph.from_edges(EDGES, weight="weight")
     with pytest.raises(OptionError, match=f"engine='local' and {said} are mutually exclusive: .*Leave one out"):
         dg.run(G, Heaviest(whom="a"), engine="local", **asked)

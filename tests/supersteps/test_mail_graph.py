@@ -30,7 +30,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "engine", "parts", "policy", "directed"), CASES)
-def test_the_answer_is_the_reference_s(client, name, engine, parts, policy, directed):
+def test_the_graph_exchange_matches_the_reference(client, name, engine, parts, policy, directed):
     graph = graph_for(name, directed, parts=parts, policy=policy, client=client)
     how = ENGINE_VALUES[engine](optimizations=dg.Optimizations(direct_exchange=False))
     result = dg.run(graph, PROGRAMS[name], engine=how, random_seed=SEED)

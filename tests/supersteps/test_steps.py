@@ -33,7 +33,7 @@ def results(outcome):
 
 
 @pytest.mark.parametrize("last", [0, 9, 10, 12])  # around the ends of chunks
-def test_right_answer(where, last):
+def test_steps_give_the_right_answer_on_threads_and_clusters(where, last):
     seen = []
     outcome = run_steps(mixing(last), start(PARTS), after_chunk=lambda rounds, tokens: seen.append(rounds), **where)
     check(results(outcome), PARTS, last)
@@ -63,7 +63,7 @@ def test_the_scheduler_prints_nothing_of_a_run_that_failed(client):
     assert seen.empty(), seen.get().getMessage()
 
 
-def test_an_error_before_the_first_step(where):
+def test_an_error_in_setup_is_the_error_of_the_run(where):
     def setup(exchange, partitions):
         raise KeyError("no such column")
 
@@ -72,7 +72,7 @@ def test_an_error_before_the_first_step(where):
 
 
 @pytest.mark.parametrize("chunk", [1, 4])
-def test_chunks_of_other_sizes(where, chunk):
+def test_chunks_of_any_size_give_the_right_answer(where, chunk):
     check(results(run_steps(mixing(5), start(PARTS), chunk=chunk, **where)), PARTS, 5)
 
 
@@ -85,7 +85,7 @@ def test_options_are_checked():
         run_steps(mixing(), start(2), exchange="graph")
 
 
-def test_ctrl_c_on_threads(monkeypatch):
+def test_ctrl_c_stops_all_threads(monkeypatch):
     import _thread
 
     before = threading.active_count()
@@ -108,7 +108,7 @@ def test_tasks_grow_with_workers_alone():
 
 
 @pytest.mark.parametrize("parts", [2, 16])
-def test_tasks_that_the_scheduler_gets(cluster, client, parts):
+def test_the_scheduler_gets_one_task_per_worker_and_superstep(cluster, client, parts):
     counts = []
     update = cluster.scheduler._create_taskstate_from_graph
     cluster.scheduler._create_taskstate_from_graph = lambda **kw: (counts.append(len(kw["dsk"])), update(**kw))[1]

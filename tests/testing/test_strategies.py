@@ -47,7 +47,7 @@ def test_frames_keep_their_limits(frame):
 
 @quick
 @given(frame=edge_frames(loops=False, repeats=False, min_edges=1))
-def test_frames_without_loops_and_repeats(frame):
+def test_frames_can_exclude_loops_and_repeats(frame):
     assert len(frame) >= 1
     assert not is_loop(frame).any()
     assert not frame.duplicated(["src", "dst"]).any()
@@ -69,7 +69,7 @@ def test_small_graphs_are_arguments_for_a_graph(drawn):
 
 @quick
 @given(drawn=small_graphs(kinds=["uuid"], directed=False, weights=None, loops=False))
-def test_small_graphs_as_asked(drawn):
+def test_small_graphs_respect_the_requested_options(drawn):
     frame, kwargs = drawn
     assert not kwargs["directed"]
     assert kwargs["weight"] is None

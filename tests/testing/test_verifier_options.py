@@ -15,7 +15,7 @@ def graph():
     return dg.Graph.from_edges(pd.DataFrame(ends, columns=["src", "dst"]).assign(w=0.5), weight="w")
 
 
-def test_the_main_core(graph):
+def test_the_verifier_checks_the_main_core_by_default(graph):
     main = dg.k_core(graph)
     verify("k_core", graph, main)
     for k in (1, 9):  # a core that is too low, and an empty one
@@ -29,7 +29,7 @@ def test_the_main_core(graph):
         verify("k_core", graph, main, k=-1)
 
 
-def test_ranks_by_ids(graph):
+def test_options_of_ranks_take_the_users_ids(graph):
     first, second = graph.numbering.ids()[:2].tolist()
     for options in (
         {"personalization": {first: 1}},
@@ -51,7 +51,7 @@ def test_ranks_by_ids(graph):
 
 
 @pytest.mark.parametrize("operation", ["bfs", "sssp"])
-def test_searches_that_end_early(graph, operation):
+def test_searches_with_a_target_or_limit_are_verified(graph, operation):
     source = 100
     find = getattr(dg, operation)
     whole = find(graph, source)
@@ -76,7 +76,7 @@ def test_searches_that_end_early(graph, operation):
             verify(operation, graph, whole, **wrong)
 
 
-def test_options_too_many_or_too_few(graph):
+def test_missing_and_unknown_options_are_refused(graph):
     found = dg.bfs(graph, 100)
     with pytest.raises(OptionError, match="source= is missing"):
         verify("bfs", graph, found)
@@ -90,7 +90,7 @@ def test_options_too_many_or_too_few(graph):
         verify("bfs", Edges(np.array([0]), np.array([1]), 2), {"distance": np.zeros(2)}, source=2)
 
 
-def test_a_number_of_rounds(graph):
+def test_a_fixed_number_of_rounds_is_verified_for_pagerank_only(graph):
     """What `tol=None` asks for: ranks are as near to the fixed point as these lead, others may be anywhere."""
     verify("pagerank", graph, dg.pagerank(graph, tol=None, max_iter=9), tol=None, max_iter=9)
     for operation, options in ((dg.hits, {}), (dg.katz, {"alpha": 0.01})):

@@ -213,7 +213,7 @@ def tied(case, answer, v, other):
         ("triangles", {"total": 1}, "no column"),
     ],
 )
-def test_whole_answers_that_are_wrong(operation, wrong, words):
+def test_wrong_answers_are_refused_with_the_reason(operation, wrong, words):
     """A path of three vertices and one of two."""
     edges = Edges(np.array([0, 1, 3]), np.array([1, 2, 4]), 5)
     options = {"source": 0} if operation == "bfs" else {}
@@ -234,7 +234,7 @@ def test_cycles_of_length_zero_do_not_prove_a_distance():
         verify("sssp", reached, circle, source=0)
 
 
-def test_rounds_sources_precision_and_samples(case):
+def test_verifiers_support_the_options_of_benchmarks(case):
     """What benchmarks ask for: PageRank of fixed rounds, several sources, float32, totals, names of any kind."""
     edges, graph = case.edges, case.counted()
     rank = np.full(N, 1 / N)

@@ -109,7 +109,7 @@ def test_programs_with_an_order_are_bounded(program):
 
 
 @pytest.mark.parametrize("name", ["ShortestPaths", "Katz"])
-def test_messages_made_at_an_edge_and_sums_are_not(name):
+def test_messages_made_at_an_edge_and_sums_are_not_bounded(name):
     (phase,) = analyse(PROGRAMS[name]).phases
     assert not is_bounded(phase)
 

@@ -53,7 +53,7 @@ def test_hops_lead_to_the_nearest_vertex_with_a_proxy(parts):
     st.booleans(),
     st.sampled_from([dg.Gas, dg.Bsp]),
 )
-def test_only_exchanges_are_fewer(edges, parts, directed, engine):
+def test_skipping_exchanges_changes_nothing_else(edges, parts, directed, engine):
     frame = pd.DataFrame(edges, columns=["src", "dst"])
     graph = dg.Graph.from_edges(frame, vertices=30, parts=parts, directed=directed)
     before, rounds.PATIENCE = rounds.PATIENCE, 1
@@ -71,7 +71,7 @@ def test_only_exchanges_are_fewer(edges, parts, directed, engine):
 
 
 @pytest.mark.parametrize("name", [name for name, program in PROGRAMS.items() if program.kind == "accumulative"])
-def test_every_accumulative_program(name, at_once):
+def test_skipping_exchanges_matches_the_reference_for_every_program(name, at_once):
     graph = graph_for(name, parts=3, policy="cartesian")
     check(name, True, dg.run(graph, PROGRAMS[name], random_seed=SEED, engine=STEPS))
 
@@ -88,7 +88,7 @@ def test_a_path_exchanges_where_it_crosses_partitions(at_once):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 20, 29, 30, 31, 32, 50])
-def test_limits_are_kept(limit, at_once):
+def test_skipping_exchanges_respects_max_rounds(limit, at_once):
     path = pd.DataFrame({"src": np.arange(30), "dst": np.arange(1, 31)})
     graph = dg.Graph.from_edges(path, vertices=60, parts=2)
     program = PROGRAMS["Components"]
@@ -98,7 +98,7 @@ def test_limits_are_kept(limit, at_once):
     assert some.compute().equals(all_of_them.compute()) and some.rounds == all_of_them.rounds
 
 
-def test_on_a_cluster(client, at_once):
+def test_skipping_exchanges_on_a_cluster_changes_no_answer(client, at_once):
     graph = dg.grid(rows=40, cols=40, parts=3, client=client)
     some, all_of_them = (dg.bfs(graph, 0, engine=replace(STEPS, optimizations=how)) for how in SKIPPING)
     assert some.compute().equals(all_of_them.compute()) and some.rounds == all_of_them.rounds
