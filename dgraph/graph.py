@@ -273,7 +273,7 @@ class Graph(PartitionedGraph):
 
     @known_options()
     def validate(self) -> Validation:
-        """Count unexpected features, and say how each operation treats them.
+        """Count unusual edges, vertices and weights, and say how each operation treats them.
 
         Counts self loops, repeated edges, isolated and dangling vertices, and missing or negative weights. Also
         verifies every block of a graph that was opened from disk.

@@ -125,7 +125,7 @@ class Gas(CommonRounds):
     max_rounds : int, optional
         Stop after this many rounds.
     local_rounds : 1, optional
-        With 1, every round is a single step, without the operation's own algorithm for a partition.
+        With 1, every round is a single step, and the operation's own algorithm for a partition is not used.
     direction : {"auto", "push", "pull"}, default "auto"
         Push messages along the edges of active vertices, or pull them along all edges. ``"auto"`` chooses the faster in
         each round.
@@ -161,7 +161,7 @@ class Bsp(CommonRounds):
     max_rounds : int, optional
         Stop after this many rounds.
     local_rounds : 1, optional
-        With 1, every round is a single step, without the operation's own algorithm for a partition.
+        With 1, every round is a single step, and the operation's own algorithm for a partition is not used.
     direction : {"auto", "push", "pull"}, default "auto"
         Push messages along the edges of active vertices, or pull them along all edges. ``"auto"`` chooses the faster in
         each round.
@@ -323,7 +323,7 @@ class Daemons:
         share one queue of blocks on each worker. In a mapping, workers are numbered from 0 in the order of their first
         partitions; workers that it leaves out have no daemons.
     block : int, "auto" or None, default "auto"
-        Edges in a block. ``"auto"`` follows the measured costs; with None, all edges are one block, without a pipeline.
+        Edges in a block. ``"auto"`` adapts to measured costs; with None, all edges are one block, without a pipeline.
     cache : int or str, default 64 MiB
         Bytes of vertex values that a daemon keeps between blocks and rounds; 0 for none.
 

@@ -37,7 +37,8 @@ class SearchCheckpoints:
     @staticmethod
     def kernels() -> str:
         """A digest of the search, for the identity of a run: another version would go on in another way."""
-        files = sorted(Path(search.__file__).parent.glob("*.py"))
+        here = Path(__file__).parent
+        files = [*sorted(Path(search.__file__).parent.glob("*.py")), here / "spread_search.py", here / "turns.py"]
         return xxhash.xxh3_64_hexdigest(b"".join(file.read_bytes() for file in files))
 
     @property

@@ -246,8 +246,8 @@ def detect(
 def _found_once(graph: PartitionedGraph) -> RunResult:
     """Instead of values that were lost with a worker: another search would find other communities."""
     raise RunError(
-        "the communities were lost with a worker, and a second search may find others: run again, or pass "
-        "deterministic=True, with which they are found again"
+        "the communities were lost with a worker, and a second search may find different ones: run again, or pass "
+        "deterministic=True, so that a second search finds the same"
     )
 
 
@@ -314,8 +314,8 @@ def _checkpoints(
     previous: PreviousDivision | None,
     option: Checkpoint | None,
 ) -> SearchCheckpoints | None:
-    """The checkpoints under the option's path. Without a path there is nothing to keep: what was lost with a worker,
-    Dask computes again."""
+    """The checkpoints under the option's path. Without a path, nothing is kept: after the loss of a worker, the search
+    begins again."""
     if option is None or option.path is None:
         return None
     begun = {} if previous is None else {"previous": as_text(previous.begun), "names": as_text(previous.labels)}

@@ -114,7 +114,8 @@ class SpreadSearch(CommunitySearch):
     ) -> SpreadLevel:
         workers = self.workers
         (sent,) = workers.send([null])
-        how = loops, sent, weight, self.threads_each(len(homes))
+        cores = workers.kernel_threads(len(homes)) or workers.threads  # a worker's shares move one after the other
+        how = loops, sent, weight, cores
         seconds = ties[1] if len(ties) > 1 else [NO_TIES] * len(homes)
         all_ties = zip(ties[0], seconds, pairwise(bounds.tolist()), strict=True)
         shares = workers.each(_share, [(first, second, *how, *of) for first, second, of in all_ties], homes)

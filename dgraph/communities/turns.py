@@ -1,5 +1,5 @@
 """The turns in which all workers move vertices at the same time, as the steps of a run: moves go from worker to worker
-as mail, and this process waits only for the end."""
+as mail, and this process does not see them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ class ShareResults(NamedTuple):
 
 @dataclass(frozen=True)
 class Turns:
-    """What the workers do: sweeps of some turns, until one gains no more than `least`."""
+    """What the workers do: sweeps of some turns, until one gains at most `least`, or little beside those before."""
 
     least: float
     of_sweep: int = TURNS
     most_sweeps: int = MOST_SWEEPS
 
     def take(self, workers: Workers, shares: Sequence[object], homes: Sequence[str | None]) -> list[ShareResults]:
-        """Take turns with held `Mover`s or `Refiner`s. Returns what each worker has found."""
+        """Take turns with held `Mover`s or `Refiner`s. Returns what each worker has found. The first task of a worker
+        holds its thread until all others have begun, so what they begin with has to be there."""
+        shares = workers.wait(list(shares))
         ends = None if workers.client is None else [str(home) for home in homes]
         steps = Steps(self.setup, AtWorker.step, AtWorker.finish)
         outcome = run_steps(steps, shares, client=workers.client, homes=ends, threads=threads.cores())
@@ -72,8 +74,9 @@ class AtWorker:
         for place, share in self.shares.items():
             moves, gained, more = share.turn(number)
             gain, read = gain + gained, read + more
+            buffer = _packed(moves)
             for receiver in self.first_shares:
-                self.exchange.send(number, place, receiver, _packed(moves))
+                self.exchange.send(number, place, receiver, buffer)
         return {"gain": gain, "read": read}
 
     def _hear(self, number: int) -> None:
@@ -93,7 +96,7 @@ class AtWorker:
 
 
 def _packed(moves: Moves) -> np.ndarray:
-    return np.concatenate([[len(moves.vertices)], *moves]).astype(np.uint32)
+    return np.concatenate([np.array([len(moves.vertices)], np.uint32), *moves])
 
 
 def _opened(buffer: Any) -> Moves:

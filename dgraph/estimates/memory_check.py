@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import dask
-from dask.sizeof import sizeof
 from dask.utils import format_bytes
 
 from dgraph.errors import RoomError
 from dgraph.estimates.estimate import estimate_policy
 from dgraph.estimates.footprints import Footprint
 from dgraph.estimates.sample import sample
-from dgraph.frames.any_frame import count_rows
+from dgraph.frames.any_frame import count_rows, least_bytes
 from dgraph.native.free_memory import refuse_beyond_memory
 from dgraph.partition import policies
 from dgraph.partition.partition import report_row
@@ -41,10 +40,10 @@ SAFE_FACTOR = 16  # no estimate is made if the bound is less than 1/16 of the li
 
 def check_frame_memory(client: Any, frame: Any, what: str) -> None:
     """Refuse to send a frame to the workers if one cannot hold its slice and the numbers made of it: a slice arrives as
-    a whole, and Dask could not move it to disk while it is read."""
+    a whole, and Dask could not move it to disk while it is read. Strings may need more than is known here."""
     limit, workers = _limit(client)
     if limit is not None:
-        need = (sizeof(frame) + NUMBER_BYTES * count_rows(frame)) / workers
+        need = (least_bytes(frame) + NUMBER_BYTES * count_rows(frame)) / workers
         remedy = "or pass a Dask DataFrame, such as dd.read_parquet gives: the workers read it piece by piece"
         _refuse(f"sending the {what} to the workers", need, limit, workers, remedy)
 

@@ -50,6 +50,17 @@ def count_rows(frame: Any) -> int:
     return len(next(iter(frame.values()), ())) if isinstance(frame, dict) else len(frame)
 
 
+def least_bytes(frame: Any) -> int:
+    """The least that a frame in memory takes: an object counts as 8 bytes, because many rows may share it."""
+    if isinstance(frame, pa.Table):
+        return int(frame.nbytes)
+    if isinstance(frame, pd.DataFrame):
+        columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    else:
+        columns = [frame[name] for name in (frame if isinstance(frame, dict) else frame.columns)]
+    return sum(int(getattr(column, "nbytes", 8 * count_rows(frame))) for column in columns)
+
+
 def split_frame(frame: Any, pieces: int) -> list[Any]:
     """Slices of a frame in memory, which share its memory."""
     size = count_rows(frame)
@@ -194,7 +205,7 @@ def _as_numbers(column: Any, array: np.ndarray, name: str, error: type[ColumnErr
         raise error(f"column {name!r}, row {text}: {array[text]!r} is text, not a number; convert the column first")
     try:
         if array.dtype.kind in "mM":
-            raise TypeError("use .astype('int64') to turn times into numbers")
+            raise TypeError("it holds times, which .astype('int64') turns into numbers")
         return array.astype(np.float64)
     except (TypeError, ValueError) as cause:
         kind = getattr(column, "dtype", array.dtype)

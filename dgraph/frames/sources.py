@@ -118,7 +118,7 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | NoWeigh
             raise ColumnError(f"the edges have no column {name!r}; they have {present}. {remedy}")
         _refuse_repeated("the edges have", columns, name)
     if source == destination:
-        raise ColumnError(f"source and destination are both column {source!r}")
+        raise ColumnError(f"source and destination are both column {source!r}; name two columns")
     if weight is not None and weight in (source, destination):
         raise ColumnError(f"weight={weight!r} is a column of ids; give a copy of it another name")
     lengths = {name: len(frame[name]) for name in columns} if isinstance(frame, dict | DeviceFrame) else {}

@@ -79,7 +79,7 @@ def choose_columns(
     free = iter(name for name in known if name not in named.values())
     start, end = (named[what] if what in named else next(free) for what in ends)
     if start == end:
-        raise OptionError(f"{path}: source and destination are both column {start!r}")
+        raise OptionError(f"{path}: source and destination are both column {start!r}; name two columns")
     auto = is_default(weight, AUTO)
     if auto:
         weight = WEIGHT if WEIGHT in known and WEIGHT not in (start, end) else None

@@ -21,7 +21,9 @@ from dgraph.native.free_memory import explain_lack_of_memory, free_memory
 
 BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the same time
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a cluster; the smallest block in bytes
-BLOCK_SHARE = 32  # a thread may read a block of 1 / BLOCK_SHARE of its part of a worker's memory; it takes 4 times that
+BLOCK_SHARE = (
+    32  # a thread may read a block of 1 / BLOCK_SHARE of its part of a worker's memory; reading needs 4 blocks
+)
 MEMORY_SHARE = 8  # a file larger than this fraction of the free memory is read block by block
 
 
@@ -86,7 +88,8 @@ def read_edges(
     InputError
         If columns, ids, weights or options are invalid (`ColumnError`, `IdError`, `WeightError`, `OptionError`).
     RoomError
-        If the contents of the file, or the sizes that it declares, need more memory than this process has.
+        If the contents of the file, or the sizes that it declares, need more memory than this process has, or if the
+        workers cannot hold the edges.
 
     Examples
     --------

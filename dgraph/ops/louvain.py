@@ -27,34 +27,35 @@ def louvain(
     checkpoint: CheckpointLike = None,
     progress: ProgressLike = None,
 ) -> CommunityResult:
-    """Louvain communities, which have many more edges inside than chance would put there.
+    """Louvain communities: groups of vertices with many more edges inside than expected by chance.
 
     Vertices move to the community that raises the quality most; the communities then become the vertices of the next
-    level. Iterations go on from what the last one found, while they raise the quality by 1 %. `dgraph.leiden` takes
-    about twice as long, finds better communities, and each of them is connected.
+    level. Each iteration starts from the communities that the last one found; the search ends when an iteration raises
+    the quality by no more than 1 %. `dgraph.leiden` takes about twice as long and finds better communities, each of
+    which is connected.
 
     Parameters
     ----------
     graph : Graph
-        The graph. Repeated edges add up. Directions count for modularity (Leicht and Newman).
+        The graph. Repeated edges add up. Modularity takes directions into account (Leicht and Newman).
     resolution : float, default 1.0
-        The larger, the more and the smaller communities.
+        Resolution of the division: a larger value gives more and smaller communities.
     objective : {"modularity", "cpm"}, default "modularity"
         The quality to raise: modularity, or that of the constant Potts model (CPM), for which `resolution` is the
         density that the edges of a community must exceed.
     weighted : bool, default False
-        Use the graph's weights, which must be finite and >= 0. An edge of weight 0 is no tie.
+        Use the graph's weights, which must be finite and >= 0. An edge of weight 0 does not connect.
     max_levels : int, default 20
-        The most levels of an iteration.
+        Maximum number of levels per iteration.
     tol : float, default 1e-4
         Convergence tolerance: stop moving the vertices of a level once a pass over them raises the quality by less than
         this.
     random_seed : int, default 0
         Seed of the random number generator. It determines the order in which vertices move.
     previous : RunResult, str, mapping, Series, frame or array, optional
-        An earlier division to go on from, perhaps of a graph with other vertices, whose communities are named by the
-        ids of vertices. A community keeps the name of the earlier one with which it shares most vertices, and each name
-        is used once.
+        An earlier division to start from, perhaps of a graph with other vertices. Its communities are named by vertex
+        ids. A community keeps the name of the earlier one with which it shares the most vertices, and each name is used
+        once.
     deterministic : bool, default False
         Find the same communities for the same seed on any number of threads, partitions and workers. The search then
         uses one thread of one worker, which gathers all edges. Otherwise, two runs may find different communities of
@@ -64,8 +65,9 @@ def louvain(
     device : {"auto", "cpu"}, default "auto"
         The kernels run only on the CPU.
     checkpoint : path, URL or Checkpoint, optional
-        Where to save what has been found after each level, so that the same call resumes from there. With `every` None,
-        only after levels that end `seconds` after the last checkpoint. Without a path, nothing is saved.
+        Where to save the state of the search after each level, so that the same call resumes from there. With
+        ``every=None``, it is saved only after a level that ends at least `seconds` after the last checkpoint. Without a
+        path, nothing is saved.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts after a level (a superstep). The levels
         that one worker of a cluster finds by itself are not shown. By default progress is shown on a terminal and in
@@ -74,9 +76,9 @@ def louvain(
     Returns
     -------
     CommunityResult
-        One row per vertex: ``vertex``, ``community``, the smallest vertex of its community, or the name that
-        it keeps from `previous`. The quality is
-        ``totals["modularity"]`` or ``totals["cpm"]``, and ``levels`` has the communities of each level.
+        One row per vertex: ``vertex`` and ``community``. A community is named by its smallest vertex, unless it keeps a
+        name from `previous`. The quality is ``totals["modularity"]`` or ``totals["cpm"]``, and ``levels`` has the
+        communities of each level.
 
     Raises
     ------

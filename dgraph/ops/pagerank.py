@@ -94,8 +94,8 @@ def pagerank(
     max_iter : int, default 100
         Maximum number of iterations. If the ranks have not converged by then, a warning is issued.
     tol : float, default 1e-6
-        Convergence tolerance: stop when the ranks are estimated, from how much they still change, to be within this L1
-        distance of the fixed point (see docs/semantics.md). With ``tol=0`` or None, run exactly `max_iter` iterations.
+        Convergence tolerance: stop when the ranks are within this L1 distance of the fixed point, as estimated from how
+        much they still change (see docs/semantics.md). With ``tol=0`` or None, run exactly `max_iter` iterations.
     personalization : mapping, Series, DataFrame or list of these, optional
         Where the surfer jumps to: ``{vertex: weight}``, a Series of weights by vertex, or a frame of vertices and
         weights; uniform by default. A list computes one rank vector per entry, in a single run (in one run per entry

@@ -237,7 +237,9 @@ def checked_places(returned: Any, size: int, parts: int, what: str) -> np.ndarra
         raise OptionError(f"the policy function returned {places.dtype} values; partitions must be whole numbers")
     if size and (places.min() < 0 or places.max() >= parts):
         wrong = places[(places < 0) | (places >= parts)][0]
-        raise OptionError(f"the policy function placed some {what} on partition {wrong}; there are {parts}")
+        raise OptionError(
+            f"the policy function placed some {what} on partition {wrong}; there are {parts}, numbered from 0"
+        )
     return places.astype(np.uint16)
 
 

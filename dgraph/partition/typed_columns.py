@@ -121,7 +121,7 @@ def _of_objects(values: np.ndarray, name: str) -> dict[str, Any]:
     if not is_text:
         for before, after in zip(values, array.to_pylist(), strict=True):
             if after is not None and (type(before) is not type(after) or before != after):
-                raise TypeError(f"it mixes {before!r:.60} with other types")
+                raise TypeError(f"it mixes {before!r:.60} with values of other types")
     if all(values[row] is None for row in absent):
         return {name: array}
     codes = np.zeros(len(values), np.uint8)

@@ -1,5 +1,7 @@
 """Frames of every kind go in, and the user's own ids and columns come back."""
 
+import random
+
 import dask
 import dask.dataframe as dd
 import numpy as np
@@ -10,6 +12,7 @@ from oracle import check_graph, listed
 
 import dgraph as dg
 from dgraph.errors import IdError
+from dgraph.frames.any_frame import least_bytes
 from dgraph.partition.policies import POLICY_NAMES
 from dgraph.phrases.phrases import format_count
 
@@ -298,3 +301,17 @@ def test_big_endian_arrays_are_accepted():
         graph = dg.Graph.from_edges(given, parts=2, vertices={"id": np.array([0, 1]), "age": np.array([7, 8], ">i4")})
         assert sorted(graph.edges.compute()["weight"]) == [1.0, 2.0]
         assert graph.vertices.compute()["age"].tolist()[:2] == [7, 8]
+
+
+def test_the_least_bytes_of_a_frame_are_those_of_its_own_rows():
+    """Slices of Arrow share buffers, and no random numbers are drawn, which a user may have seeded."""
+    ids = np.arange(100_000)
+    table = pa.table({"src": ids, "dst": ids[::-1]})
+    chunked = pa.Table.from_batches(table.to_batches(max_chunksize=100))
+    assert least_bytes(table) == least_bytes(chunked) == least_bytes({"src": ids, "dst": ids}) == 1_600_000
+    assert least_bytes(table.slice(5, 10)) == least_bytes(table.to_pandas()[5:15]) == 160
+    before = random.getstate()
+    twins = pd.DataFrame([["a", 1, "b"]] * 1000, columns=["src", "src", "dst"]).astype({"dst": object})
+    assert least_bytes(twins) >= 24_000
+    assert least_bytes({f"column {number}": ids for number in range(20)}) == 16_000_000
+    assert random.getstate() == before

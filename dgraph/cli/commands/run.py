@@ -52,8 +52,8 @@ RENAMED = {  # because in other commands --source is a column, and --left a numb
 }
 HELP = {  # replaces docstrings that describe values which cannot be typed, or the opposite of the option
     "left": "A vertex on the left. By default, the sources of the edges as listed.",
-    "previous": "An earlier division to go on from: a file of vertices and communities, as -o writes it, perhaps of a "
-    "graph with other vertices. A community keeps the name of the earlier one with which it shares most vertices.",
+    "previous": "An earlier division to start from: a file of vertices and communities, as -o writes it, perhaps of a "
+    "graph with other vertices. A community keeps the name of the earlier one with which it shares the most vertices.",
     "predecessors": "Do not find predecessors, which saves time. With negative weights they are always found.",
     "normalized": "Do not divide the scores by the square root of the sum of their squares.",
     "personalization": "Where the surfer jumps to, and with what weight; uniform by default.",

@@ -153,7 +153,8 @@ def _doubtful_rows(path: str, dialect: Dialect, sound: re.Pattern[str] | None) -
             problem = f"byte {error.object[error.start : error.start + 1]!r} after line {line} is not UTF-8"
             raise FileError(problem, path=path, remedy="save the file as UTF-8") from error
         except csv.Error as error:
-            raise FileError(f"invalid quotes or a field that is too long: {error}", path=path, line=line + 1) from error
+            problem = f"invalid quotes or a field that is too long: {error}"
+            raise FileError(problem, path=path, line=line + 1, remedy="correct the quotes or the field") from error
 
 
 def _examined(lines: Iterable[str], growth: Any) -> Iterator[str]:

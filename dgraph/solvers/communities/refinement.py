@@ -43,7 +43,7 @@ def refine(
     level: Level, labels: np.ndarray, order: VisitingOrder, parts: Parts | None = None
 ) -> tuple[np.ndarray, int]:
     """Let each vertex that is a part of its own, and does not wait, join one; changes `parts`. Returns the root of each
-    vertex in the trees, which is the smallest of its part, and the number of edges read."""
+    vertex in the trees that this makes, which is the smallest vertex of a tree, and the number of edges read."""
     null, parts = level.null, parts or Parts.begin(level.null)
     tally, scratch = np.zeros(64, np.int64), level.tables()
     team(_refine, level.threads, *level.ties, null, sums_of(null, labels), parts, *scratch, order, tally)

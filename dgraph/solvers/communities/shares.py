@@ -19,7 +19,7 @@ from dgraph.solvers.communities.search import NO_NUMBERS
 from dgraph.solvers.communities.ties import Level, VisitingOrder, connected
 
 TURNS, REFINING_TURNS = 8, 4  # in which each vertex has one
-GRAIN = 32  # vertices that have the same turn
+GRAIN, FEWEST_GRAINS = 32, 64  # vertices that have the same turn, fewer in a small graph
 Forest = tuple[np.ndarray, np.ndarray]  # vertices, and the root of each
 
 
@@ -141,7 +141,8 @@ class Refiner:
 
 def _turns(turns: int, vertices: int, draw: np.random.Generator) -> np.ndarray:
     """A turn for each vertex: the same for neighbours by number, which is faster to read."""
-    return np.repeat(draw.integers(0, turns, -(-vertices // GRAIN), np.uint8), GRAIN)[:vertices]
+    grain = max(1, min(GRAIN, vertices // FEWEST_GRAINS))
+    return np.repeat(draw.integers(0, turns, -(-vertices // grain), np.uint8), grain)[:vertices]
 
 
 def _tree(above: np.ndarray) -> Forest:

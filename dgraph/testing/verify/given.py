@@ -14,6 +14,7 @@ from dgraph.phrases.phrases import format_count
 from dgraph.testing.verify.edges import Edges
 
 SHARES = {"personalization", "dangling"}  # probabilities of vertices
+HINT = "; pass the value with which it ran"
 HINTS = {  # where a user finds options that depend on the run
     "mean": """; the result has it as totals["mean"], and `dgraph run factorize --json` prints it""",
     "rmse": "; it is the largest error that you accept, over all ratings",
@@ -31,7 +32,7 @@ def by_number(
             raise OptionError(f"{name}= is not an option of the verifier of {operation}; {choices}")
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in options:
-            raise OptionError(f"{name}= is missing: the answer of {operation} depends on it{HINTS.get(name, '')}")
+            raise OptionError(f"{name}= is missing: the answer of {operation} depends on it{HINTS.get(name, HINT)}")
     values = dict(options)
     if "source" in values:
         values["source"] = _numbers(edges, vertex_list("source", values["source"]))
