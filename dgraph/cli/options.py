@@ -24,6 +24,9 @@ def completion(words: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[.
     return complete
 
 
+EXPERIMENTAL = ("cugraph", "cuda")
+
+
 def choice_option(option: str, words: Sequence[str], about: str) -> Any:
     """An option that takes one of some words, which its help lists and the shell completes.
 
@@ -36,6 +39,7 @@ def choice_option(option: str, words: Sequence[str], about: str) -> Any:
         return value
 
     text = f"{about}: {', '.join(words[:-1])} or {words[-1]}."
+    text += "".join(f" ({word} is experimental.)" for word in words if word in EXPERIMENTAL)
     return click.option(option, default="auto", help=text, callback=known, shell_complete=completion(words))
 
 
@@ -90,7 +94,7 @@ def output_option(what: str, *, metavar: str = "FILE", folder: bool = False, req
 
 ENGINES = ("auto", "local", "bsp", "gas", "bulk_async", "block_descent", "cugraph")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON, one object per line.")
-engine = choice_option("--engine", ENGINES, "Engine (cugraph is experimental)")
+engine = choice_option("--engine", ENGINES, "Engine")
 on_workers = click.option("--on-workers", type=WholeRange(1), help="Number of workers.  [default: those that run now]")
 UNDIRECTED = click.option("--undirected", is_flag=True, help="Each listed edge stands for both directions.")
 VERTICES = click.option(

@@ -100,3 +100,19 @@ def test_shell_completion_offers_commands_arguments_and_files(run):
         asked |= {"COMP_WORDS": f"dgraph {begun} my", "COMP_CWORD": str(len(begun.split()) + 1)}
         assert run("", env=asked).output.split() == ["file,my"]
     assert "_dgraph_completion" in run("", env={"_DGRAPH_COMPLETE": "bash_source"}).output
+
+
+@pytest.mark.parametrize(
+    ("name", "engines", "rounds"),
+    [
+        ("leiden", "auto or local", False),
+        ("factorize", "auto or block_descent", False),
+        ("triangles", "auto, local or cugraph", False),
+        ("wcc", "auto, local, gas, bsp, bulk_async, block_descent or cugraph", True),
+    ],
+)
+def test_an_operation_offers_only_the_engines_and_options_that_it_takes(run, name, engines, rounds):
+    text = " ".join(run(f"run {name} --help").output.split())
+    assert f"Engine: {engines}." in text
+    assert ("--max-rounds" in text) == rounds
+    assert ("cuda" in text.partition("--device")[2].partition("[default")[0]) == (name in ("triangles", "wcc"))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import click
 
 import dgraph as dg
 from dgraph.cli.command import Command, Group, print_outcome
 from dgraph.cli.graph_argument import GraphArguments, graph_options
-from dgraph.cli.options import OutputPath, as_json, choice_option, engine, output_option
+from dgraph.cli.options import OutputPath, as_json, choice_option, output_option
 from dgraph.cli.place import add_options
 from dgraph.cli.results import read_values, write_frames, write_result, writer_of
 from dgraph.cli.signatures import (
@@ -28,16 +28,15 @@ from dgraph.cli.status_line import show_status
 from dgraph.errors import OptionError
 from dgraph.phrases.phrases import format_count
 
-RUN_OPTIONS = (
-    engine,
-    choice_option("--device", ("auto", "cpu", "cuda"), "Where kernels run (cuda is experimental)"),
-    click.option("--max-rounds", type=int, help="Stop after this many rounds."),
-    click.option(
-        "--checkpoint",
-        type=click.Path(file_okay=False),
-        metavar="FOLDER",
-        help="Folder or URL in which to save the run every 10 rounds, and from which to resume it.",
-    ),
+HOW = ("engine", "device", "max_rounds", "checkpoint")  # an operation has some of these options
+MAX_ROUNDS = click.option("--max-rounds", type=int, help="Stop after this many rounds.")
+CHECKPOINT = click.option(
+    "--checkpoint",
+    type=click.Path(file_okay=False),
+    metavar="FOLDER",
+    help="Folder or URL in which to save the run every 10 rounds (communities: each level), and to resume it from.",
+)
+OUTPUTS = (
     output_option("the values, as .csv, .parquet or .arrow; - is CSV on standard output.", metavar="OUT"),
     click.option(
         "--report",
@@ -83,10 +82,10 @@ class Operations(Group):
 
 
 def _command_for(name: str, operation: Callable) -> click.Command:
-    """The command that calls an operation, with an option for each of its parameters, and those in RUN_OPTIONS."""
+    """The command that calls an operation, with an option for each of its parameters, and those in OUTPUTS."""
 
     def run(edges: GraphArguments, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
-        options = {option: given.pop(option) for option in ("engine", "device", "max_rounds", "checkpoint")}
+        options = {option: given.pop(option) for option in HOW if option in given}
         vectors = name == "factorize" or bool(given.get(f"{PARAMETER_PREFIX}per_source"))
         for path in filter(None, (output, report)):
             writer_of(path, vectors and path is output)
@@ -100,7 +99,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             with show_status("numbering vertices"):  # this reads files that are read in blocks
                 kind = graph.numbering.id_type.kind
             loaded = time.perf_counter()
-            if (limit := options.pop("max_rounds")) is not None:
+            if (limit := options.pop("max_rounds", None)) is not None:
                 options["engine"] = _limited(options["engine"], limit)
             options = {option: value for option, value in options.items() if not (value is None or value == "auto")}
             with show_status(f"running {name}"):  # engines that run in rounds show their own progress
@@ -137,9 +136,28 @@ def _command_for(name: str, operation: Callable) -> click.Command:
     edges_of = EXAMPLE_GRAPHS.get(name, "rmat --scale 10 --weights 1 9")
     example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"
     run.__doc__ = f"{split_docstring(operation)[0]}\n\n\b\nExample:\n{example}"
-    command = click.command(name.replace("_", "-"), cls=Command)(add_options(as_json(graph_options(run)), RUN_OPTIONS))
+    options = (*_how(operation), *OUTPUTS)
+    command = click.command(name.replace("_", "-"), cls=Command)(add_options(as_json(graph_options(run)), options))
     command.params[:0] = options_of(operation, RENAMED, HELP)
     return command
+
+
+def _how(operation: Callable) -> Iterator[Any]:
+    """The options in HOW that an operation takes, with the engines and devices that it takes."""
+    hints = get_type_hints(operation)
+    engines = _words(hints["engine"])
+    yield choice_option("--engine", engines, "Engine")
+    yield choice_option("--device", _words(hints["device"]), "Where kernels run")
+    if "gas" in engines:
+        yield MAX_ROUNDS
+    if "checkpoint" in hints:
+        yield CHECKPOINT
+
+
+def _words(hint: Any) -> tuple[str, ...]:
+    """The words of a Literal, or of the Literal in a union."""
+    found = get_args(hint)
+    return found if isinstance(found[0], str) else _words(found[0])
 
 
 def _limited(engine: str, max_rounds: int) -> Any:
