@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from functools import wraps
 from pathlib import Path
 
 import pandas as pd
@@ -225,6 +226,7 @@ def test_invalid_options_are_refused_at_once(run, tmp_path, line, message):
 
 
 def test_an_error_of_the_run_is_not_taken_for_one_of_the_cluster(run, client, monkeypatch):
+    @wraps(dg.wcc)
     def late(graph, **options):
         raise TimeoutError("a lock was not had in time")
 
