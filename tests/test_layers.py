@@ -70,7 +70,6 @@ MAY_IMPORT_DASK = {
     "dgraph.bench.local_cluster",  # those of benchmarks
     "dgraph.testing",  # clusters for tests
     "dgraph.exchange.dask",
-    "dgraph.cluster.scheduler_calls",
     "dgraph.exchange.run_registry",  # the half of that transport on the scheduler
     "dgraph.cluster",
     "dgraph.estimates",
@@ -86,13 +85,6 @@ DEFERRED = {
     ("dgraph", "dgraph.phrases.suggestions"),
     ("dgraph", "dgraph.native.garbage"),
     # distributed: a quarter of a second where there is no cluster
-    ("dgraph.building.partition_set", "dgraph.cluster.scheduler_calls"),
-    ("dgraph.cluster.retry", "dgraph.cluster.scheduler_calls"),
-    ("dgraph.cluster.waits", "dgraph.cluster.scheduler_calls"),
-    ("dgraph.cluster.workers", "dgraph.cluster.homes"),
-    ("dgraph.cluster.workers", "dgraph.cluster.scheduler_calls"),
-    ("dgraph.estimates.memory_check", "dgraph.cluster.scheduler_calls"),
-    ("dgraph.supersteps.run_steps", "dgraph.cluster.scheduler_calls"),
     ("dgraph.supersteps.run_steps", "dgraph.supersteps.mail_graph"),
     ("dgraph.supersteps.run_steps", "dgraph.supersteps.step_graph"),
     ("dgraph.testing", "dgraph.testing.clusters"),

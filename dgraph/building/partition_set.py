@@ -10,6 +10,7 @@ from typing import Any, overload
 
 from dgraph.building.build_report import PartitionReport
 from dgraph.cluster.pickling_refusal import NotPicklable
+from dgraph.cluster.scheduler import places_of
 from dgraph.cluster.workers import Workers, any_lost
 from dgraph.partition.partition import Partition, report_row
 from dgraph.phrases.phrases import format_count
@@ -110,11 +111,7 @@ class Partitions(NotPicklable, Sequence):
     @property
     def all_present(self) -> bool:
         """Whether every partition is on some worker now."""
-        if self.workers.client is None:
-            return True
-        from dgraph.cluster.scheduler_calls import places_of
-
-        return all(places_of(self.workers.client, self.held))
+        return self.workers.client is None or all(places_of(self.workers.client, self.held))
 
     def _client(self) -> Any:
         return self.workers.client

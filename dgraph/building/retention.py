@@ -21,7 +21,8 @@ from dask._task_spec import Alias, GraphNode, Task, TaskRef
 from dask.delayed import Delayed
 
 from dgraph.cluster.current_client import current_client
-from dgraph.cluster.waits import external_keys, gather_results, is_closed
+from dgraph.cluster.scheduler import gather_results, is_closed
+from dgraph.cluster.tasks import external_keys
 from dgraph.errors import InputError
 
 # The name of the threads in which schedulers turn frames into tasks. If Dask renames them, schedulers in this process

@@ -13,7 +13,7 @@ from dgraph.agents.agent import agent_of
 from dgraph.agents.daemon_settings import DaemonSettings, settings
 from dgraph.arguments import check_integer, known_options
 from dgraph.cluster.retry import retry
-from dgraph.cluster.waits import run_on_each
+from dgraph.cluster.scheduler import run_on_each
 from dgraph.cluster.workers import Workers, threads_of_worker
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.probe import CUDA, default_device

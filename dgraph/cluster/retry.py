@@ -13,6 +13,7 @@ from functools import wraps
 from itertools import count, pairwise
 from typing import Any, TypeVar
 
+from dgraph.cluster.scheduler import lost_scheduler, not_connected, workers_of
 from dgraph.cluster.tasks import copy_here
 from dgraph.cluster.workers import Workers
 from dgraph.errors import DgraphError, LostError, OptionError, RunError
@@ -29,8 +30,6 @@ def retry(client: Any, work: Callable[[], T], forget_lost: Callable[[], None]) -
     """The result of `work`. After each loss, `forget_lost` drops what was lost, and the work is done again."""
     if client is None:
         return work()
-    from dgraph.cluster.scheduler_calls import lost_scheduler, not_connected, workers_of
-
     seen: list[set[str]] = []  # the workers after each loss
     for losses in count(1):
         try:
@@ -112,8 +111,6 @@ def is_loss(error: BaseException) -> bool:
 def await_workers(client: Any, loss: BaseException) -> set[str]:
     """Wait until there is a worker, and return all workers. Remaining workers continue at once; a nanny needs seconds
     to start a replacement."""
-    from dgraph.cluster.scheduler_calls import workers_of
-
     begun = time.monotonic()
     time.sleep(PAUSE)
     while not (workers := workers_of(client)):

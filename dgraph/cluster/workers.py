@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from itertools import cycle
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from dask.delayed import Delayed
 
-from dgraph.cluster.abilities import Capabilities, require_dgraph
 from dgraph.cluster.current_client import current_client, secede_from_task
 from dgraph.cluster.pickling_refusal import NotPicklable, refuse_pickling
-from dgraph.cluster.tasks import copy_here, key_for, pick, task
-from dgraph.cluster.waits import compute_here, gather_results, is_closed, translate_cancellations, wait_for
+from dgraph.cluster.scheduler import (
+    ask_all,
+    gather_results,
+    is_closed,
+    not_connected,
+    places_of,
+    run_coroutine,
+    translate_cancellations,
+    wait_for,
+    worker_infos,
+    workers_of,
+)
+from dgraph.cluster.tasks import compute_here, copy_here, key_for, pick, task
 from dgraph.devices import probe
-from dgraph.errors import LostError, OptionError
+from dgraph.errors import LostError, OptionError, RunError
 from dgraph.frames.any_frame import LazyPieces, is_cudf, is_lazy, split_frame, to_main_memory
 from dgraph.frames.device_frame import DeviceFrame
 from dgraph.native import threads
@@ -90,11 +103,7 @@ class Workers(NotPicklable):
 
     def _infos(self, *, fresh: bool = True) -> dict[str, dict[str, Any]]:
         """The scheduler's information on each worker; it may be slightly outdated unless `fresh`."""
-        if self.client is None:
-            return {}
-        from dgraph.cluster.scheduler_calls import worker_infos  # importing this takes a quarter of a second
-
-        return worker_infos(self.client, fresh=fresh)
+        return {} if self.client is None else worker_infos(self.client, fresh=fresh)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -138,11 +147,7 @@ class Workers(NotPicklable):
 
     def where(self, held: Sequence[Any]) -> list[str] | None:
         """The worker of each held result; None in this process."""
-        if self.client is None:
-            return None
-        from dgraph.cluster.homes import homes_of
-
-        return homes_of(self.client, held)
+        return None if self.client is None else homes_of(self.client, held)
 
     def item(self, held: Any, place: Any) -> Any:
         """An item of a held result; in this process, no task is needed."""
@@ -153,8 +158,6 @@ class Workers(NotPicklable):
         if self.client is None:
             return compute_here(tasks)
         if is_closed(self.client):
-            from dgraph.cluster.scheduler_calls import not_connected
-
             raise not_connected(self.client)
         return list(self.client.compute(list(tasks)))
 
@@ -268,3 +271,85 @@ def any_lost(held: Sequence[Any]) -> bool:
     """Whether a result was lost with its worker (Dask may have failed to compute it again)."""
     futures = (one for one in held if hasattr(type(one), "status"))  # others are tasks, or values in this process
     return any(future.status in ("lost", "cancelled", "error") for future in futures)
+
+
+# -- where partitions are ----------------------------------------------------------------------------------------------
+
+
+def homes_of(client: Any, partitions: Sequence[Any]) -> list[str]:
+    """The worker of each partition: the one that holds its future, or else all workers in equal shares."""
+    from distributed import Future
+
+    if all(isinstance(partition, Future) for partition in partitions):
+        wait_for(client, partitions)
+        places = places_of(client, partitions)
+        if all(places):
+            return _evenly(places)
+    workers = workers_of(client)
+    if not workers:
+        raise OptionError(f"{client!r} has no workers; start some, or pass client=None to run in this process")
+    return [workers[partition * len(workers) // len(partitions)] for partition in range(len(partitions))]
+
+
+def _evenly(places: Sequence[list[str]]) -> list[str]:
+    """One of the workers that hold each result, chosen so that workers get equal shares. (A worker that has read
+    another worker's result holds a copy.)"""
+    homes, held = [""] * len(places), Counter[str]()
+    for one in sorted(range(len(places)), key=lambda one: len(places[one])):
+        homes[one] = min(sorted(places[one]), key=held.__getitem__)
+        held[homes[one]] += 1
+    return homes
+
+
+# -- what workers are capable of ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """The capabilities of some workers. Each worker is asked once, and its answers are kept as long as the client
+    lives."""
+
+    workers: Workers
+
+    @property
+    def with_cuda(self) -> list[str]:
+        """The workers (or this process) that can run kernels on a GPU."""
+        return [where for where, missing in self.lacking(probe.KERNEL_PACKAGES).items() if not missing]
+
+    def lacking(self, packages: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        """For each worker (or this process): which of a GPU and some packages are missing."""
+        if self.workers.client is None:
+            return {"this process": probe.missing_requirements(packages)}
+        known, addresses = self.answers(tuple(packages)), self.workers.addresses_known(fresh=False)
+        if not known.keys() >= set(addresses):  # ask all, since one in `addresses` may have left
+            known |= ask_all(self.workers.client, probe.missing_requirements, dict(packages))
+        return {address: known[address] for address in addresses if address in known}  # a new worker may be missing
+
+    def that_have(self, what: str, packages: Mapping[str, str], remedy: str) -> list[str | None]:
+        """The workers with a GPU and some packages (None stands for this process). Raises an error if there are
+        none."""
+        missing_at = self.lacking(packages)
+        if all(missing_at.values()):
+            probe.require(what, missing_at, remedy)
+        return [None if self.workers.client is None else where for where, missing in missing_at.items() if not missing]
+
+    def answers(self, what: Any) -> dict[str, Any]:
+        """The workers' answers to a question so far, kept as long as the client lives."""
+        return _answers.setdefault(self.workers.client, {}).setdefault(what, {})
+
+
+def require_dgraph(client: Any) -> None:
+    """Raise a RunError if a worker cannot import dgraph. Dask loses such a worker at its first task, and does not say
+    why."""
+    if client in _complete:
+        return
+    answers = dict(run_coroutine(client, client.run(find_spec, "dgraph", on_error="return", asynchronous=True)))
+    if lacking := [one for one, found in answers.items() if found is None or isinstance(found, ImportError)]:
+        places = f"worker{'s' * (len(lacking) > 1)} {', '.join(sorted(lacking))}"
+        raise RunError(f"dgraph is not installed on {places}: install dask-dgraph in the environment of every worker")
+    if answers:
+        _complete.add(client)
+
+
+_complete: WeakSet[Any] = WeakSet()  # clients whose workers have dgraph
+_answers: WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = WeakKeyDictionary()

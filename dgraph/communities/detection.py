@@ -13,7 +13,7 @@ import numpy as np
 from dgraph.arguments import AUTO, check_choice, check_flag, check_integer, check_positive, is_default, is_number
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.building.weights import check_weights
-from dgraph.cluster.waits import hearing_of_silence
+from dgraph.cluster.scheduler import hearing_of_silence
 from dgraph.communities.checkpoints import Journal, SearchCheckpoints
 from dgraph.communities.labels import PreviousDivision, read_previous
 from dgraph.communities.spread_search import SpreadSearch

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from dgraph.cluster.waits import run_on_each_held
+from dgraph.cluster.scheduler import run_on_each_held
 from dgraph.cluster.workers import Workers
 from dgraph.cugraph.calls import PACKAGES, Arcs, CugraphCall, GpuAnswer, call_gpu
 from dgraph.partition.policies import grid_columns

@@ -1,8 +1,8 @@
 """Check before the work begins that the workers of a cluster have enough memory.
 
 A bound that costs nothing comes first, then an estimate if the bound is near the limit. A worker over its limit takes
-no more tasks, or is killed by its nanny: a run would hang until `cluster/waits.py` ends it, or lose one worker after
-another.
+no more tasks, or is killed by its nanny: a run would hang until `cluster/scheduler.py` ends it, or lose one worker
+after another.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import dask
 from dask.utils import format_bytes
 
+from dgraph.cluster.scheduler import worker_infos
 from dgraph.errors import RoomError
 from dgraph.estimates.estimate import estimate_policy
 from dgraph.estimates.footprints import Footprint
@@ -91,8 +92,6 @@ def _limit(client: Any) -> tuple[float | None, int]:
     """Bytes per worker that a graph may use before the worker pauses (None: no limit), and the number of workers."""
     if client is None or not dask.config.get(SETTING, True):
         return None, 1
-    from dgraph.cluster.scheduler_calls import worker_infos  # takes 0.25 s to import, which only clusters need
-
     share = dask.config.get("distributed.worker.memory.pause", None) or 1
     known = worker_infos(client, fresh=False)
     least = _least.setdefault(client, {})

@@ -2,5 +2,5 @@
 
 `exchange.py` defines how a step uses the exchange, `mail.py` how buffers travel, and `encoding.py` what they contain.
 `local.py` and `dask.py` are the transports; only `dask.py` and `run_registry.py` need distributed. The calls of a
-client to the scheduler are in `cluster/scheduler_calls.py`.
+client to the scheduler are in `cluster/scheduler.py`.
 """

@@ -1,7 +1,7 @@
 """The exchange between workers of a Dask cluster, as a pair of plugins like those of `distributed.shuffle`.
 
 This module has the worker's plugin and the functions that tasks call. `run_registry.py` has the scheduler's plugin, and
-`cluster/scheduler_calls.py` calls it. Mail goes from worker to worker without passing the scheduler.
+`cluster/scheduler.py` calls it. Mail goes from worker to worker without passing the scheduler.
 `tests/exchange/test_exchange_hooks.py` names every non-public hook of distributed that this module uses.
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dgraph.arguments import check_flag, known_options
 from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.cluster.waits import hearing_of_silence
+from dgraph.cluster.scheduler import hearing_of_silence
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import OPERATIONS

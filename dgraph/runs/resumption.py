@@ -21,7 +21,7 @@ from dgraph.checkpoint.folder import FOLDER_REMEDY, CheckpointFolder
 from dgraph.checkpoint.keeper import CheckpointPlan
 from dgraph.checkpoint.memory_store import MemoryStore, last_complete, stored_pieces
 from dgraph.checkpoint.memory_store import forget as forget_here
-from dgraph.cluster.waits import ask_all, run_on_each
+from dgraph.cluster.scheduler import ask_all, run_on_each
 from dgraph.codegen.recipe import Recipe
 from dgraph.errors import OptionError, StorageError
 from dgraph.options import Checkpoint

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.cluster.waits import hearing_of_silence
+from dgraph.cluster.scheduler import hearing_of_silence
 from dgraph.codegen.recipe import Recipe, recipe_of
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError, SumError

@@ -15,8 +15,7 @@ from typing import Any
 from distributed import Future
 from distributed.protocol.pickle import dumps, loads
 
-from dgraph.cluster.scheduler_calls import workers_of
-from dgraph.cluster.waits import gather_results, wait_for
+from dgraph.cluster.scheduler import gather_results, wait_for, workers_of
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import START_STEP, Packet, Route, Token

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from dgraph.cluster.scheduler import install
 from dgraph.errors import OptionError, RunError
 from dgraph.exchange.exchange import PATIENCE
 from dgraph.exchange.mail import Route, Token
@@ -102,7 +103,6 @@ def _chain(steps: Steps, partitions: Sequence[Any], client: Any, homes: Any, thr
     if client is None:
         workers = min(len(partitions), threads or os.cpu_count() or 1)
         return LocalChain(steps, partitions, workers, PATIENCE)
-    from dgraph.cluster.scheduler_calls import install
     from dgraph.supersteps.mail_graph import MailChain
     from dgraph.supersteps.step_graph import DaskChain
 

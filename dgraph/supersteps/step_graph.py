@@ -15,9 +15,8 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from distributed import Client, Future
 from distributed.protocol.pickle import dumps, loads
 
-from dgraph.cluster import scheduler_calls as registry
-from dgraph.cluster.homes import homes_of
-from dgraph.cluster.waits import run_coroutine
+from dgraph.cluster import scheduler
+from dgraph.cluster.workers import homes_of
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.dask import DaskExchange, taking_part
 from dgraph.exchange.mail import START_STEP, Token
@@ -174,13 +173,13 @@ class DaskChain:
         shares = [[one if isinstance(one, Future) else quote(one) for one in share] for share in shares]
         steps = dumps(self.steps)  # bytes, so that the scheduler does not unpickle them or keep objects in its logs
         opening = OpeningChunk(self.route.run, self.route.workers, count, steps, shares)
-        registry.begin_run(self.client, self.route, run_coroutine, self.patience, self._needs_all(opening))
+        scheduler.begin_run(self.client, self.route, self.patience, self._needs_all(opening))
         return self._run(opening)
 
     def advance(self, first: int, count: int, fuse: bool) -> list[Token]:
         chunk = StepChunk(self.route.run, self.route.workers, first, count, fuse)
         if self._needs_all(chunk):
-            registry.yield_workers(self.client, self.route, run_coroutine)
+            scheduler.yield_workers(self.client, self.route)
         return self._run(chunk)
 
     def finish(self) -> list[Future]:
@@ -201,7 +200,7 @@ class DaskChain:
         return chunk.graph() if Expr is None else chunk.expression()
 
     def _tokens(self) -> list[Token]:
-        tokens = run_coroutine(self.client, registry.tokens_of(self.client, self.route), self._look)
+        tokens = scheduler.run_coroutine(self.client, scheduler.tokens_of(self.client, self.route), self._look)
         self.over = is_done(tokens)
         return tokens
 
@@ -219,7 +218,7 @@ class DaskChain:
         if self.over:
             return
         try:
-            reason, cause = registry.end_run(self.client, self.route, stop=STOPPED)
+            reason, cause = scheduler.end_run(self.client, self.route, stop=STOPPED)
         except Exception as lost:
             raise RunError(
                 f"the scheduler of {self.client!r} cannot be reached; check that the cluster is running"

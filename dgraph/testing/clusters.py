@@ -13,7 +13,7 @@ import dask
 from distributed import Client, Nanny, Scheduler, SpecCluster
 
 from dgraph.arguments import check_integer
-from dgraph.cluster.scheduler_calls import worker_infos
+from dgraph.cluster.scheduler import worker_infos
 from dgraph.devices.probe import SIMULATOR, gpus, missing_requirements
 
 CONTEXT = "DASK_DISTRIBUTED_UCXX__CREATE_CUDA_CONTEXT"  # if True, a worker creates a context before UCX looks for one

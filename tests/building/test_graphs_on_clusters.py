@@ -13,7 +13,7 @@ from distributed import Client, Future, get_client
 from oracle import check_graph, collect, edges_of, frame_with_ids, listed
 
 import dgraph as dg
-from dgraph.cluster.scheduler_calls import worker_infos
+from dgraph.cluster.scheduler import worker_infos
 from dgraph.cluster.workers import Workers
 from dgraph.errors import IdError, OptionError
 from dgraph.partition.ids import survey

@@ -19,7 +19,7 @@ from distributed.utils import get_mp_context
 
 import dgraph as dg
 from dgraph.cluster import calibration, retry, waits
-from dgraph.cluster.waits import wait_for
+from dgraph.cluster.scheduler import wait_for
 from dgraph.cluster.workers import any_lost
 from dgraph.errors import DgraphError, SilentWorkerWarning
 from dgraph.options import ENGINE_VALUES

@@ -18,8 +18,8 @@ FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 100, (500, 2)), column
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    monkeypatch.setattr("dgraph.cluster.waits.WORKERS_INTERVAL", 0.3)
-    monkeypatch.setattr("dgraph.cluster.waits.STALL_TIMEOUT", 1.5)
+    monkeypatch.setattr("dgraph.cluster.scheduler.WORKERS_INTERVAL", 0.3)
+    monkeypatch.setattr("dgraph.cluster.scheduler.STALL_TIMEOUT", 1.5)
 
 
 def test_workers_without_memory_for_the_graph_give_an_error():

@@ -14,7 +14,7 @@ from oracle import check_graph, listed
 
 import dgraph as dg
 from dgraph.cluster import retry
-from dgraph.cluster.waits import gather_results
+from dgraph.cluster.scheduler import gather_results
 
 FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 50, (400, 2)), columns=["src", "dst"])
 

@@ -8,7 +8,7 @@ from distributed.comm.registry import backends
 from one_thread import OneThreadOfAGpu
 
 import dgraph as dg
-from dgraph.cluster.abilities import Capabilities
+from dgraph.cluster.workers import Capabilities
 from dgraph.devices import device_vertex_arrays
 from dgraph.devices.gpu_memory import GpuMemory
 

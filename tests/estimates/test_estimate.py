@@ -10,7 +10,7 @@ import pytest
 
 import dgraph as dg
 from dgraph.cli.signatures import needed
-from dgraph.cluster.scheduler_calls import worker_infos
+from dgraph.cluster.scheduler import worker_infos
 from dgraph.errors import OptionError, RoomError
 from dgraph.estimates.estimate import POLICIES
 from dgraph.estimates.footprints import FOOTPRINTS
@@ -67,7 +67,7 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
         """Let each worker have so many bytes beside what its process takes."""
         memory = {"memory_limit": (room + PROCESS_BYTES) / 0.8, "metrics": {"memory": PROCESS_BYTES}}
         known = {address: {**info, **memory} for address, info in workers.items()}
-        small.setattr("dgraph.cluster.scheduler_calls.worker_infos", lambda client, **_: known)
+        small.setattr("dgraph.estimates.memory_check.worker_infos", lambda client, **_: known)
 
     with monkeypatch.context() as small:
         leave(490_000)

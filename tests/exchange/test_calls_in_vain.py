@@ -8,8 +8,7 @@ from mixing import registry, wait_until
 
 import dgraph as dg
 from dgraph.checkpoint.piece import PieceLabel
-from dgraph.cluster import scheduler_calls as questions
-from dgraph.cluster.waits import run_coroutine
+from dgraph.cluster import scheduler
 from dgraph.devices.probe import CUDF_PACKAGES
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.mail import Route
@@ -38,7 +37,7 @@ def left(monkeypatch):
 
 def test_a_stale_list_of_workers_makes_no_calls_to_a_worker_that_left(left, monkeypatch):
     client, leave, called = left
-    monkeypatch.setattr(questions, "LONGEST_CACHED", 600.0)
+    monkeypatch.setattr(scheduler, "LONGEST_CACHED", 600.0)
     graph = dg.Graph.from_edges(FRAME, client=client, parts=2)
     assert len(graph.workers.capabilities.lacking({})) == 2
     gone = leave()
@@ -48,20 +47,20 @@ def test_a_stale_list_of_workers_makes_no_calls_to_a_worker_that_left(left, monk
 
 def test_a_starting_run_makes_no_calls_to_a_worker_that_left(left):
     client, leave, called = left
-    questions.install(client)
-    everybody = tuple(questions.workers_of(client))
+    scheduler.install(client)
+    everybody = tuple(scheduler.workers_of(client))
     gone = leave()
     with pytest.raises(LostError, match=rf"{gone} cannot take part \('not in the cluster'\)"):
-        questions.begin_run(client, Route("a run", everybody, (0, 1)), run_coroutine)
+        scheduler.begin_run(client, Route("a run", everybody, (0, 1)))
     assert gone not in called and not registry(client.cluster).runs
 
 
 def test_a_finished_run_makes_no_calls_to_a_worker_that_left(left):
     """Its thread would be missing for what comes next."""
     client, leave, _ = left
-    questions.install(client)
-    everybody = tuple(questions.workers_of(client))
-    questions.begin_run(client, Route("a run", everybody, (0, 1)), run_coroutine)
+    scheduler.install(client)
+    everybody = tuple(scheduler.workers_of(client))
+    scheduler.begin_run(client, Route("a run", everybody, (0, 1)))
     ends = {one.address: one.plugins[PLUGIN_NAME].ends["a run"] for one in client.cluster.workers.values()}
     gone = leave()
     (end,) = (end for address, end in ends.items() if address != gone)

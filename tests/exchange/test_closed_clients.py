@@ -10,14 +10,13 @@ import pytest
 from distributed import Client, Future
 
 import dgraph as dg
-from dgraph.cluster.scheduler_calls import workers_of
-from dgraph.cluster.waits import gather_results, wait_for
+from dgraph.cluster.scheduler import gather_results, wait_for, workers_of
 from dgraph.errors import InputError, RunError
 
 
 def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
     """What is submitted while the client closes never ends: nobody may wait for it."""
-    monkeypatch.setattr("dgraph.cluster.waits.CLIENT_INTERVAL", 0.05)
+    monkeypatch.setattr("dgraph.cluster.scheduler.CLIENT_INTERVAL", 0.05)
     gone = Client(cluster, set_as_default=False)
     never = Future("never", gone)
     closing = threading.Timer(0.2, gone.close)
@@ -34,14 +33,14 @@ def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):
     """When all has been waited for and is to be brought, its thread may have ended."""
     gone = Client(cluster.scheduler_address, set_as_default=False)
     done = gone.submit(int, pure=False)
-    monkeypatch.setattr("dgraph.cluster.waits.wait_for", lambda client, *_: client.close())
+    monkeypatch.setattr("dgraph.cluster.scheduler.wait_for", lambda client, *_: client.close())
     with pytest.raises(RunError, match="closed during the run"):
         gather_results(gone, [done])
 
 
 def test_a_client_that_has_lost_its_scheduler_is_an_error_soon(cluster, monkeypatch):
     """Calls would wait half a minute for it."""
-    monkeypatch.setattr("dgraph.cluster.scheduler_calls.RECONNECT_TIMEOUT", 0.2)
+    monkeypatch.setattr("dgraph.cluster.scheduler.RECONNECT_TIMEOUT", 0.2)
     with Client(cluster.scheduler_address, set_as_default=False) as client:
         client.status = "connecting"
         with pytest.raises(RunError, match=r"connection to the scheduler of .* was lost; check that"):

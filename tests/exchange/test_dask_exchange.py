@@ -9,8 +9,8 @@ import pytest
 from distributed import Client, Future
 from mixing import busy, check, ends_on_workers, mixing, registry, results, start, wait_until
 
-from dgraph.cluster.homes import homes_of
-from dgraph.cluster.scheduler_calls import install, workers_of
+from dgraph.cluster.scheduler import install, workers_of
+from dgraph.cluster.workers import homes_of
 from dgraph.errors import RunError
 from dgraph.exchange.run_registry import PLUGIN_NAME
 from dgraph.supersteps.run_steps import run_steps

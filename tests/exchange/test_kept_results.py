@@ -2,7 +2,7 @@
 
 from distributed import Event
 
-from dgraph.cluster.scheduler_calls import install
+from dgraph.cluster.scheduler import install
 from dgraph.exchange.run_registry import PLUGIN_NAME
 
 

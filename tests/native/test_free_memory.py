@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.cluster.tasks import task
-from dgraph.cluster.waits import compute_here
+from dgraph.cluster.tasks import compute_here, task
 from dgraph.errors import OptionError, RoomError
 from dgraph.io import graphs
 from dgraph.native import free_memory as memory

@@ -1,8 +1,10 @@
-"""Waits for results. In this process, it waits for threads; on a cluster, until results are ready, the client is
-closed, no worker is left, or none has the memory to continue.
+"""What this process asks the scheduler of a Dask cluster, about workers and about runs (`exchange/run_registry.py`
+answers), and how it waits for results: until they are ready, the client is closed, no worker is left, or none has the
+memory to continue.
 
 Dask pauses a worker that exceeds its memory limit: it gets no tasks until it uses less. If that never happens, or there
-are no workers, Dask itself waits forever.
+are no workers, Dask itself waits forever. Without a cluster, `distributed` is not imported: that takes a quarter of a
+second.
 """
 
 from __future__ import annotations
@@ -10,30 +12,175 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future as ThreadFuture
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
-from dask import threaded
-from dask._task_spec import GraphNode
-from dask.delayed import Delayed
-from dask.highlevelgraph import HighLevelGraph
-from dask.optimization import cull
 from dask.utils import format_bytes
 
 from dgraph.cluster.tasks import key_for
-from dgraph.errors import InputError, LostError, RoomError, RunError, SilentWorkerWarning
-from dgraph.native.free_memory import explain_lack_of_memory
+from dgraph.errors import LostError, OptionError, RoomError, RunError, SilentWorkerWarning
+from dgraph.exchange.exchange import PATIENCE
+from dgraph.exchange.mail import Route, Token
 from dgraph.phrases.phrases import warn
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 CLIENT_INTERVAL = 1.0  # seconds between checks that the client is still open
 WORKERS_INTERVAL = 1.0  # seconds between checks of the workers
 SILENT = 20.0  # seconds without a heartbeat (workers send two per second) after which a worker is reported as silent
 STALL_TIMEOUT = 8.0  # seconds during which a worker is paused, none works, and no data move
 DONE = ("finished", "error")
+END_TIMEOUT = 5.0  # seconds within which the scheduler must answer when a run is over; it may be gone
+LONGEST_CACHED = 1.0  # seconds: workers report their memory no more often
+RECONNECT_TIMEOUT = 5.0  # seconds for a client that has lost the scheduler to reconnect; a call would wait for thirty
 
+
+@dataclass
+class ClientRecord:
+    """What is known about one client's cluster."""
+
+    installed: bool = False  # whether the scheduler has the plugins
+    workers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    asked: float = float("-inf")  # when `workers` was last updated
+
+
+_known: WeakKeyDictionary[Client, ClientRecord] = WeakKeyDictionary()
 _listeners: ContextVar[tuple[Callable[[str], Any], ...]] = ContextVar("told of workers that do not answer", default=())
+
+
+# -- about workers -----------------------------------------------------------------------------------------------------
+
+
+def worker_infos(client: Client, *, fresh: bool = True) -> dict[str, dict[str, Any]]:
+    """What the scheduler knows about each worker; unless `fresh`, the answer may be a second old.
+
+    `client.scheduler_info` cannot be used instead, because the client's own thread replaces its cache every two seconds
+    with one without workers.
+    """
+    known, now = _known.setdefault(client, ClientRecord()), time.monotonic()
+    if fresh or now - known.asked > LONGEST_CACHED:
+        known.workers, known.asked = dict(_call(client, "identity", n_workers=-1)["workers"]), now
+    return known.workers
+
+
+def workers_of(client: Client) -> list[str]:
+    """The addresses of all workers."""
+    return sorted(worker_infos(client))
+
+
+def places_of(client: Client, futures: Sequence[Future]) -> list[list[str]]:
+    """The workers that hold each result now; an empty list if the result was lost with them."""
+    holders = _call(client, "who_has", keys=[future.key for future in futures])
+    return [list(holders.get(future.key) or ()) for future in futures]
+
+
+# -- about runs --------------------------------------------------------------------------------------------------------
+
+
+def install(client: Client) -> None:
+    """Register the plugins, unless this client has already done so."""
+    known = _known.setdefault(client, ClientRecord())
+    if known.installed and client.status == "running":
+        return
+    from dgraph.exchange.dask import ExchangeOnWorker
+    from dgraph.exchange.run_registry import ExchangeOnScheduler
+
+    try:
+        client.register_plugin(ExchangeOnScheduler(ExchangeOnWorker()))
+    except Exception as cause:
+        if client.status != "running":
+            raise not_connected(client) from cause
+        raise RunError(
+            f"cannot install plugins on {client!r} ({cause}); try dg.Optimizations(direct_exchange=False)"
+        ) from cause
+    known.installed = True
+
+
+def begin_run(client: Client, route: Route, patience: float = PATIENCE, lend: bool = False) -> None:
+    """Have all workers join a run; `lend` waits until the run has exclusive use of them."""
+    place = {"run": route.run, "workers": list(route.workers), "homes": list(route.homes)}
+    arguments = {**place, "patience": patience, "client": client.id, "lend": lend}
+    known = run_coroutine(client, _request(client, "dgraph_begin", **arguments))
+    if not known:  # the scheduler was restarted, and has no such handler
+        _known.pop(client, None)
+        install(client)
+        run_coroutine(client, _request(client, "dgraph_begin", **arguments))
+
+
+def yield_workers(client: Client, route: Route) -> None:
+    """Give up the run's exclusive use of its workers, and wait for it again."""
+    run_coroutine(client, _request(client, "dgraph_lend", run=route.run))
+
+
+async def tokens_of(client: Client, route: Route) -> list[Token]:
+    """The tokens of all workers at the end of a chunk. If they say that the run is over, the scheduler ends it."""
+    from distributed.protocol.pickle import loads
+
+    scheduler: Any = client.scheduler
+    answer = await scheduler.dgraph_tokens(run=route.run)
+    if isinstance(answer, str):
+        raise RunError(answer)
+    return [loads(token) for token in answer]
+
+
+def end_run(client: Client, route: Route, stop: str | None = None) -> tuple[str | None, BaseException | None]:
+    """End a run, and delete its state on the workers. If it failed, returns the reason as a line, and the exception."""
+    from distributed.protocol.pickle import loads
+
+    reason, error = _call(client, "dgraph_end", run=route.run, stop=stop, callback_timeout=END_TIMEOUT)
+    try:
+        return reason, None if error is None else loads(error)
+    except Exception:  # this process cannot import the exception's class, so only the line is returned
+        return reason, None
+
+
+def _call(client: Client, handler: str, /, **arguments: Any) -> Any:
+    """Call a handler of the scheduler. Raises RunError if the client is closed, or closes during the call."""
+    _check_connection(client)
+    try:
+        return client.sync(getattr(client.scheduler, handler), **arguments)
+    except Exception as cause:
+        if client.status == "running":
+            raise
+        raise not_connected(client) from cause
+
+
+def _request(client: Client, handler: str, /, **arguments: Any) -> Coroutine[Any, Any, Any]:
+    """Like `_call`, but returns a coroutine, for calls that wait for workers."""
+    _check_connection(client)
+    handle: Callable[..., Coroutine[Any, Any, Any]] = getattr(client.scheduler, handler)
+    return handle(**arguments)
+
+
+def _check_connection(client: Client) -> None:
+    if client.asynchronous:
+        raise OptionError(
+            f"{client!r} runs in this event loop, which would deadlock; call dgraph through asyncio.to_thread"
+        )
+    until = time.monotonic() + RECONNECT_TIMEOUT
+    while client.status == "connecting":
+        if time.monotonic() > until:
+            raise lost_scheduler(client)
+        time.sleep(0.02)
+
+
+def lost_scheduler(client: Client) -> RunError:
+    return RunError(f"the connection to the scheduler of {client!r} was lost; check that the cluster is running")
+
+
+def not_connected(client: Client) -> RunError:
+    return RunError(
+        f"{client!r} is not connected, perhaps because it was closed. A graph belongs to one client: make the graph "
+        "again with a new client"
+    )
+
+
+# -- waiting -----------------------------------------------------------------------------------------------------------
 
 
 def wait_for(client: Any, futures: Sequence[Any], look: Callable[[], None] = lambda: None) -> None:
@@ -116,7 +263,6 @@ def _submit_to_each(
 ) -> tuple[list[Any], Callable[[], None]]:
     """A task for each worker, and a function to call while waiting for them. It raises an error if a worker has left,
     because a task that is pinned to it would wait forever."""
-    from dgraph.cluster.scheduler_calls import workers_of
 
     def look() -> None:
         if missing := set(workers) - set(workers_of(client)):
@@ -128,7 +274,7 @@ def _submit_to_each(
     return tasks, look
 
 
-def _submit(client: Any, question: Coroutine[Any, Any, Any]) -> Future[Any]:
+def _submit(client: Any, question: Coroutine[Any, Any, Any]) -> ThreadFuture[Any]:
     """Pass a coroutine to the client's thread, which may just have ended."""
     try:
         return asyncio.run_coroutine_threadsafe(question, client.loop.asyncio_loop)
@@ -185,8 +331,6 @@ class WorkerWatch:
         self.silent: set[str] = set()  # silent workers that have already been reported
 
     def look(self) -> None:
-        from dgraph.cluster.scheduler_calls import worker_infos
-
         now = time.monotonic()
         if now < self.next:
             return
@@ -237,28 +381,3 @@ def _stall_counts(workers: Mapping[str, Any]) -> Any:
         return None
     disk = [worker["metrics"].get("spilled_bytes", {}) for worker in workers.values()]
     return [dict(count) for count in counts], disk
-
-
-def external_keys(graph: Mapping[Any, Any]) -> set[Any]:
-    """The keys that a Dask graph's tasks read but that are not in the graph: their values are on a cluster."""
-    nodes = [node for node in graph.values() if isinstance(node, GraphNode)]
-    return set().union(*(node.dependencies for node in nodes)) - graph.keys()
-
-
-def compute_here(tasks: Sequence[Any]) -> list[Any]:
-    """The results of tasks, computed by threads of this process; other values are returned unchanged. This is
-    `dask.compute` without its optimizers, which take half a millisecond."""
-    keys = [one.key for one in tasks if isinstance(one, Delayed)]
-    graphs = (one.dask for one in tasks if isinstance(one, Delayed))
-    graph, _ = cull(HighLevelGraph.merge(*graphs).to_dict(), keys)
-    try:
-        with explain_lack_of_memory("a graph in this process", "build it or to run on it"):
-            results = dict(zip(keys, threaded.get(graph, keys), strict=True))
-    except ValueError as error:
-        if not (missing := external_keys(graph)):
-            raise
-        raise InputError(
-            f"a lazy frame reads data on a cluster ({min(map(str, missing))}), but the graph is in this process: pass "
-            "client=; if that client was closed, make the frame again, or pass frame.compute()"
-        ) from error
-    return [results[one.key] if isinstance(one, Delayed) else one for one in tasks]
