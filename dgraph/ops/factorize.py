@@ -14,8 +14,9 @@ import numpy as np
 from dgraph.arguments import check_choice, check_integer, is_default, is_number
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
+from dgraph.runs.execution import recoverable_result
 from dgraph.runs.operation import operation
-from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.factors import DESCEND, SEARCH, SOLVE, RatingRows, balance, objective, orient_by_side, rmse

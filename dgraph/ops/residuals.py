@@ -22,8 +22,8 @@ from dgraph.graph import Graph
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
 from dgraph.runs.choice import local_method_for
-from dgraph.runs.execution import execute
-from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.execution import execute, recoverable_result
+from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 
 HELD_BACK_SHARE = 0.4  # share of the tolerance that all vertices together may hold back; tuned so that few runs repeat

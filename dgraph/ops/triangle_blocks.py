@@ -26,7 +26,8 @@ from dgraph.native.threads import cores
 from dgraph.options import DeviceLike, EngineLike
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
-from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.execution import recoverable_result
+from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.subgraphs.higher_ends import ANY, FROM_HIGHER, FROM_LOWER, by_higher_end

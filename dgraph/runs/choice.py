@@ -18,7 +18,6 @@ from dgraph.phrases.phrases import format_count
 from dgraph.plan import ASYNCHRONOUS, CUGRAPH, ENGINES, LOCAL, TASK_GRAPH, Plan
 from dgraph.programs.analysis import Analysis, analyse, engines_for, obstacle
 from dgraph.programs.program import VertexProgram
-from dgraph.runs import edge_moves
 from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.solver import LocalMethod
 from dgraph.vertex_state.switches import RoundOptions
@@ -41,7 +40,7 @@ def choose(graph: PartitionedGraph, program: VertexProgram, options: RunOptions)
         rebalance=rounds.rebalance and graph.num_parts > 1,
     )
     if plan.rebalance:
-        edge_moves.check_rebalance(plan, graph)
+        _check_rebalance(plan, graph)
     if plan.engine == LOCAL:
         return plan
     if plan.device == CUDA:
@@ -150,6 +149,19 @@ def _complete_for(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     return replace(
         plan, blocks=blocks if plan.settings.without_daemons else blocks.beside(plan.settings.daemons, analysis)
     )
+
+
+def _check_rebalance(plan: Plan, graph: PartitionedGraph) -> None:
+    """Reject `rebalance=True` if edges cannot move: without rounds, or if the user's function places them."""
+    if not plan.has_rounds:
+        raise OptionError(
+            f"rebalance=True is not available with engine={plan.engine!r}: edges can be moved only between rounds that "
+            "all workers run in step; choose gas or bsp"
+        )
+    if callable(graph.cut.owners):
+        raise OptionError(
+            "rebalance=True and a function as the policy are mutually exclusive: the function decides who owns a vertex"
+        )
 
 
 def _local_method(graph: PartitionedGraph, plan: Plan, program: VertexProgram) -> LocalMethod | None:

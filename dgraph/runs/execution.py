@@ -10,6 +10,7 @@ from typing import Any
 
 from dgraph.arguments import check_flag, known_options
 from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.cluster.retry import retry
 from dgraph.cluster.scheduler import hearing_of_silence
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError
@@ -22,7 +23,8 @@ from dgraph.runs.choice import choose, uses_solver
 from dgraph.runs.early_end_warnings import warn_unsent
 from dgraph.runs.law_checks import try_once
 from dgraph.runs.old_keywords import old_keywords
-from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.result import RunResult
+from dgraph.runs.result_column import ResultColumn
 from dgraph.runs.resumption import forget_on_failure
 from dgraph.runs.run_in_rounds import in_rounds
 from dgraph.runs.run_options import RunOptions, engine_with_limit
@@ -168,6 +170,29 @@ def execute(
         result = recoverable_result(graph, first, columns, again)
     result.options = options.decided(plan.engine, plan.device)
     warn_unsent(program, result)
+    return result
+
+
+def recoverable_result(
+    graph: PartitionedGraph,
+    work: Callable[[PartitionedGraph], RunResult],
+    columns: Mapping[str, Any] | None = None,
+    later: Callable[[PartitionedGraph], RunResult] | None = None,
+) -> RunResult:
+    """The result of `work` on a graph. `work` is retried if a worker is lost meanwhile; if values of the result are
+    lost later, `later` (by default `work`) recomputes them. Both first recompute lost values of earlier results whose
+    columns are in `columns`. No long chain of results, each made from columns of the one before, is kept for this."""
+    before = [column.result for column in (columns or {}).values() if isinstance(column, ResultColumn)]
+
+    def after_those(work: Callable[[PartitionedGraph], RunResult], graph: PartitionedGraph) -> RunResult:
+        for result in before:
+            result._available()
+        return work(graph)
+
+    result = retry(graph.client, partial(after_those, work, graph), graph.forget_lost)
+    result._follows = bool(before)
+    if not any(one._follows and one._work is not None for one in before):  # or the chain would only grow
+        result._work = partial(after_those, later or work)
     return result
 
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from operator import methodcaller
 from typing import Any
 
+import numpy as np
+
 from dgraph.agents.agent import agent_of
 from dgraph.arguments import AUTO
-from dgraph.checkpoint.keeper import CheckpointKeeper, CheckpointPlan
+from dgraph.checkpoint.keeper import CheckpointKeeper, CheckpointPlan, arrays_of, globals_of, restore_arrays
+from dgraph.checkpoint.piece import NUMBERS, CheckpointPiece, rows_for
 from dgraph.cluster.workers import threads_of_worker
 from dgraph.codegen.recipe import Recipe
 from dgraph.devices.probe import CUDA, default_device
@@ -20,10 +23,8 @@ from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import StepReport
 from dgraph.exchange.proxy_post import ProxyMail
+from dgraph.partition.partition import Partition
 from dgraph.plan import Plan
-from dgraph.runs import edge_moves
-from dgraph.runs.edge_moves import ResumePoint
-from dgraph.runs.vertex_columns import unpack
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex
 from dgraph.supersteps.steps import Steps
 from dgraph.tables.edge_tables import EdgeTables
@@ -89,7 +90,7 @@ class WorkerJob:
         """A function that restores the states after edges have moved, or from a checkpoint; None if the run starts
         from the beginning."""
         if carried:
-            return edge_moves.resume_after_move(carried, self.round)
+            return resume_after_move(carried, self.round)
         return keeper.restore if keeper is not None and keeper.plan.round else None
 
     def _state(self, end: Exchange, device: str, share: Any) -> PartitionState:
@@ -127,7 +128,7 @@ class WorkerJob:
         rounds = running.rounds
         if rounds.keeper is not None:
             rounds.keeper.close()
-        result = edge_moves.paused(rounds) if rounds.shares else self._result(rounds)
+        result = paused(rounds) if rounds.shares else self._result(rounds)
         for state in rounds.states:
             state.agent.disconnect()
         return result
@@ -148,3 +149,49 @@ class WorkerRun:
 
     rounds: Rounds
     engine: Superstep
+
+
+def unpack(share: Any) -> tuple[Partition, dict[str, np.ndarray]]:
+    """The partition and its vertex columns, from an item of what `attach_columns` returns."""
+    return share if isinstance(share, tuple) else (share, {})
+
+
+# -- edges that move between two rounds --------------------------------------------------------------------------------
+
+
+class ResumePoint:
+    """What a partition continues from after a move. This is a plain class because Dask searches tuples for tasks."""
+
+    def __init__(self, share: Any, rows: dict[str, Any]):
+        self.share, self.rows = share, rows  # the partition with its columns, and the arrays of its vertices
+
+
+def paused(rounds: Rounds) -> WorkerResult:
+    """The state of this worker's partitions at a pause."""
+    pieces = {state.partition.index: arrays_of(state) for state in rounds.states}
+    parts = {part: VertexValues(arrays.pop(NUMBERS), arrays) for part, arrays in pieces.items()}
+    rows, totals = rounds.log.rows, rounds.globals.values
+    return WorkerResult(parts, set(), rows, rounds.round, totals, shares=rounds.shares)
+
+
+def move_partition(share: Any, *results: WorkerResult) -> ResumePoint:
+    """A new partition with the state of its vertices, taken from the results of all workers."""
+    partition, _ = unpack(share)
+    pieces = {
+        part: CheckpointPiece({}, one.rounds, part, 0, {NUMBERS: numbers, **arrays})
+        for one in results
+        for part, (numbers, arrays) in one.parts.items()
+    }
+    rows = rows_for(pieces, partition.numbers[: partition.num_owned], "a run whose edges move")
+    return ResumePoint(share, rows | globals_of(results[0].totals))
+
+
+def resume_after_move(carried: dict[int, ResumePoint], round: int) -> Callable[[Rounds], None]:
+    """A function that puts the arrays of `move_partition` into new states, which continue after a round."""
+
+    def resume(rounds: Rounds) -> None:
+        restore_arrays(rounds, round, [carried[state.partition.index].rows for state in rounds.states])
+        if rounds.keeper is not None:
+            rounds.keeper.last = round
+
+    return resume

@@ -22,8 +22,6 @@ from dgraph.cluster.workers import any_lost
 from dgraph.partition import policies
 from dgraph.partition.partition import Partition
 from dgraph.partition.policies import Policy
-from dgraph.plan import Plan
-from dgraph.programs.analysis import Analysis
 from dgraph.tables.edge_tables import cached_on
 from dgraph.vertex_state.partition_state import FOLD_BLOCK
 from dgraph.vertex_state.switches import RoundOptions
@@ -32,38 +30,6 @@ _built: WeakKeyDictionary[PartitionedGraph, dict[tuple, list[Any]]] = WeakKeyDic
 
 INCOMING = policies.POLICIES["incoming"]
 REVERSED = {"out": "incoming", "incoming": "out"}
-
-
-def partitions_for(
-    graph: PartitionedGraph, analysis: Analysis, plan: Plan
-) -> tuple[Sequence[Any], dict[str, tuple[str, str]], Plan]:
-    """Partitions with the columns that the program reads. They are rebuilt if it merges whole neighbourhoods."""
-    columns = graph.columns_for(analysis)
-    kept = tuple(name for name, _ in columns.values())
-    if not plan.drop_weights and graph.weight is not None:
-        kept = tuple(dict.fromkeys([*kept, graph.weight]))
-    orders = plan.orders(analysis, graph.directed)
-    anew, twice = needs_neighbourhoods(graph, analysis, gathers=plan.blocks is not None and plan.blocks.gathers)
-    in_order = plan.round_options.deterministic
-    if not anew and not in_order:
-        return graph.partitioned(orders, kept).held, columns, plan
-    cut = "to an incoming cut" + (" with every edge at both of its ends" if twice else "")
-    cut = "" if can_reverse(graph, in_order=in_order) else cut
-    held = neighbourhood_partitions(graph, kept, orders, twice=twice, in_order=in_order)
-    return (
-        held,
-        columns,
-        replace(plan, round_options=replace(plan.round_options, whole=True, twice=twice), repartitioned=cut),
-    )
-
-
-def needs_neighbourhoods(graph: PartitionedGraph, analysis: Analysis, *, gathers: bool) -> tuple[bool, bool]:
-    """Whether a program cannot run on the graph's own partitions, and whether it needs each edge at both ends. With
-    `gathers`, every vertex gathers over all its edges, whatever the merge."""
-    alongs = {phase.along if graph.directed else "out" for phase in analysis.phases}
-    gathers |= not all(phase.combines for phase in analysis.phases)
-    twice = alongs != {"out"}
-    return gathers and graph.num_parts > 1 and (twice or not graph.cut.gathers_at_masters), twice
 
 
 def can_reverse(graph: PartitionedGraph, *, in_order: bool) -> bool:

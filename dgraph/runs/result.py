@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
 from operator import itemgetter
@@ -428,29 +428,6 @@ class RunResult(NotPicklable):
             took = self._options["milliseconds to find the end"]
             rounds = f"{self.report.options['local rounds taken']} local rounds, end detected in {took:g} ms"
         return f"<result of {rounds}: {names} of {format_count(self._numbering.size, 'vertex')}>"
-
-
-def recoverable_result(
-    graph: PartitionedGraph,
-    work: Callable[[PartitionedGraph], RunResult],
-    columns: Mapping[str, Any] | None = None,
-    later: Callable[[PartitionedGraph], RunResult] | None = None,
-) -> RunResult:
-    """The result of `work` on a graph. `work` is retried if a worker is lost meanwhile; if values of the result are
-    lost later, `later` (by default `work`) recomputes them. Both first recompute lost values of earlier results whose
-    columns are in `columns`. No long chain of results, each made from columns of the one before, is kept for this."""
-    before = [column.result for column in (columns or {}).values() if isinstance(column, ResultColumn)]
-
-    def after_those(work: Callable[[PartitionedGraph], RunResult], graph: PartitionedGraph) -> RunResult:
-        for result in before:
-            result._available()
-        return work(graph)
-
-    result = retry(graph.client, partial(after_those, work, graph), graph.forget_lost)
-    result._follows = bool(before)
-    if not any(one._follows and one._work is not None for one in before):  # or the chain would only grow
-        result._work = partial(after_those, later or work)
-    return result
 
 
 def _changed(change: Callable[..., Any], part: int, result: WorkerResult, *others: WorkerResult) -> WorkerResult:

@@ -17,7 +17,8 @@ from dgraph.building.saved_graph import SavedGraph
 from dgraph.errors import ColumnError, OptionError
 from dgraph.partition import store
 from dgraph.partition.manifest import is_count, is_flag, is_number_type, is_text, list_of, require
-from dgraph.runs.result import RunResult, recoverable_result
+from dgraph.runs.execution import recoverable_result
+from dgraph.runs.result import RunResult
 from dgraph.runs.result_column import has_vertices_of
 from dgraph.runs.worker_results import VertexValues, WorkerResult
 

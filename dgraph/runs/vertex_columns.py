@@ -93,11 +93,6 @@ def attach_columns(
     return workers.each(_share_of, shares, homes)
 
 
-def unpack(share: Any) -> tuple[Partition, dict[str, np.ndarray]]:
-    """The partition and its vertex columns, from an item of what `attach_columns` returns."""
-    return share if isinstance(share, tuple) else (share, {})
-
-
 def _by_number(graph: PartitionedGraph, column: VertexColumn, width: int, values: Any) -> SparseColumn | FullColumn:
     each = () if column.shape is None else (width,)
     if isinstance(values, ResultColumn):

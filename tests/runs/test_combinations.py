@@ -94,7 +94,7 @@ def options_of(engine, asked, folder):
 def test_options_together_give_the_right_answer_or_are_refused(kind, engine, tmp_path, monkeypatch):
     for name, value in {"WARMUP_ROUNDS": 0, "MIN_SAVING": -9.0}.items():  # edges move whatever that costs
         monkeypatch.setattr(rebalance_decision, name, value)
-    monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: -1e9)
+    monkeypatch.setattr("dgraph.runs.run_in_rounds.move_cost", lambda graph: -1e9)
     program, graph = PROGRAMS[kind], graph_for("any", parts=1 if engine == "local" else 3)
     expected = {rounds: meant(program, rounds) for rounds in (None, ROUNDS)}
     for number, asked in enumerate(combinations(engine)):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.runs import one_worker_finish
+from dgraph.runs import run_in_rounds
 from dgraph.testing.verify import verify
 
 N = 1000
@@ -50,29 +50,29 @@ def test_a_gathered_saved_graph_keeps_vertices_without_edges(name, tmp_path):
 
 
 def test_a_run_that_reads_edges_many_times_is_gathered(monkeypatch):
-    monkeypatch.setattr(one_worker_finish, "FEWEST_STEPS", 10**6)
+    monkeypatch.setattr(run_in_rounds, "FEWEST_STEPS", 10**6)
     graph = path(parts=3)
     assert "gathered" not in dg.bfs(graph, 3).report.options  # looks at every edge once
-    monkeypatch.setattr(one_worker_finish, "MOST_LOOKS", 1 / 4)
+    monkeypatch.setattr(run_in_rounds, "MOST_LOOKS", 1 / 4)
     found = dg.core_number(graph)
     assert found.report.options["gathered"]
     verify("core_number", graph, found)
 
 
 def test_a_graph_that_was_gathered_before_is_gathered_sooner(monkeypatch):
-    asked, look = [], one_worker_finish.OneWorkerFinish.look
+    asked, look = [], run_in_rounds.OneWorkerFinish.look
 
     def noted(self, steps, tokens):
         asked.append(steps)
         return look(self, steps, tokens)
 
-    monkeypatch.setattr(one_worker_finish.OneWorkerFinish, "look", noted)
+    monkeypatch.setattr(run_in_rounds.OneWorkerFinish, "look", noted)
     graph = path(parts=3)
     dg.bfs(graph, 3)
-    assert (asked[0], asked[-1]) == (10, one_worker_finish.FEWEST_STEPS)  # a slow machine may look in between
+    assert (asked[0], asked[-1]) == (10, run_in_rounds.FEWEST_STEPS)  # a slow machine may look in between
     asked.clear()
     found = dg.sssp(graph, 3)
-    assert asked[-1] == one_worker_finish.FEWEST_STEPS // one_worker_finish.FEWER_ONCE_DONE
+    assert asked[-1] == run_in_rounds.FEWEST_STEPS // run_in_rounds.FEWER_ONCE_DONE
     asked.clear()
     verify("sssp", graph, found, source=3)
     found = dg.bfs(graph, 4)
@@ -81,9 +81,9 @@ def test_a_graph_that_was_gathered_before_is_gathered_sooner(monkeypatch):
     verify("bfs", graph, found, source=4)
 
 
-@pytest.mark.parametrize("small", [0, one_worker_finish.SMALL_GRAPH])
+@pytest.mark.parametrize("small", [0, run_in_rounds.SMALL_GRAPH])
 def test_a_large_graph_is_never_gathered(small, monkeypatch):
-    monkeypatch.setattr(one_worker_finish, "SMALL_GRAPH", small)
+    monkeypatch.setattr(run_in_rounds, "SMALL_GRAPH", small)
     found, expected = (dg.hits(path(parts=parts), max_iter=60, tol=None) for parts in (3, 1))
     assert ("gathered" in found.report.options) == (small > 0)
     np.testing.assert_allclose(found.compute()["hub"], expected.compute()["hub"], atol=1e-9)
@@ -93,7 +93,7 @@ def test_options_that_need_rounds_prevent_gathering():
     graph = path(parts=3)
     for asked in ({"engine": "gas"}, {"engine": dg.Gas(local_rounds=1)}):
         found = dg.k_core(graph, k=2, **asked)
-        assert found.rounds > one_worker_finish.FEWEST_STEPS
+        assert found.rounds > run_in_rounds.FEWEST_STEPS
         verify("k_core", graph, found, k=2)
 
 
@@ -108,7 +108,7 @@ def test_a_graph_too_large_for_one_worker_is_not_gathered(monkeypatch):
     def refuse(*_):
         raise dg.errors.RoomError("too large")
 
-    monkeypatch.setattr(one_worker_finish, "check_build_memory", refuse)
+    monkeypatch.setattr(run_in_rounds, "check_build_memory", refuse)
     graph = path(parts=3)
     found = dg.k_core(graph, k=2)
     assert "gathered" not in found.report.options

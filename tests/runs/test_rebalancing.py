@@ -29,7 +29,7 @@ def restless(monkeypatch):
     """Edges move as soon as they can, whatever that costs."""
     for name, value in {"WARMUP_ROUNDS": 0, "MIN_MEASURED_ROUNDS": 3, "MIN_SAVING": -9.0}.items():
         monkeypatch.setattr(rebalance_decision, name, value)
-    monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: -1e9)
+    monkeypatch.setattr("dgraph.runs.run_in_rounds.move_cost", lambda graph: -1e9)
 
 
 @pytest.mark.parametrize("engine", ["gas", "bsp"])
@@ -63,7 +63,7 @@ def unequal(monkeypatch):
         return load._replace(seconds=load.edges * (1e-6 if worker.states[0].partition.index else 3e-6))
 
     monkeypatch.setattr(rebalance_decision.RebalanceDecision, "tell", by_that_clock)
-    monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: 0.0)
+    monkeypatch.setattr("dgraph.runs.run_in_rounds.move_cost", lambda graph: 0.0)
 
 
 def test_two_unequal_workers_end_in_the_best_split(unequal):
@@ -84,7 +84,7 @@ def test_nothing_moves_where_it_does_not_pay():
 
 
 def test_rebalancing_works_on_a_cluster_with_checkpoints(client, tmp_path, monkeypatch):
-    monkeypatch.setattr("dgraph.runs.edge_moves.move_cost", lambda graph: 0.0)
+    monkeypatch.setattr("dgraph.runs.run_in_rounds.move_cost", lambda graph: 0.0)
     graph = dg.rmat(scale=9, edge_factor=8, seed=3, parts=4, client=client)
     expected = dg.pagerank(graph, max_iter=16, tol=0).compute()
     slow = {"daemons": {0: [StandIn(compute=2e-5)], 1: [StandIn(compute=2e-6)]}}
