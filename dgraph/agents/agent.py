@@ -33,11 +33,21 @@ MOST_COSTS = 1024  # the most pairs of a program and a daemon to measure, since 
 
 
 class Connection(Protocol):
-    """How a PartitionState runs kernels over arrays, both by name. The agent sees the same arrays, so it notices when
-    they change."""
+    """How a PartitionState runs kernels over arrays, both by name. A device of the worker's own is one, whose kernels
+    run over the tables themselves; daemons get blocks of them. The agent sees the same arrays, so it notices when they
+    change."""
 
-    arrays: VertexArrays  # operations on arrays where kernels run
-    one_thread: bool  # whether kernels run over the tables on a single thread
+    @property
+    def arrays(self) -> VertexArrays:
+        """Operations on arrays where kernels run."""
+
+    @property
+    def lanes(self) -> Sequence[Lane]:
+        """The daemons."""
+
+    @property
+    def one_thread(self) -> bool:
+        """Whether kernels run over the tables on a single thread."""
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Run a kernel over rows 0 to `count` in one call, for kernels that need one thread per partition."""
@@ -53,22 +63,6 @@ class Connection(Protocol):
 
     def disconnect(self) -> None:
         """Release what the daemons hold for this connection; they keep running."""
-
-
-class DirectConnection:
-    """A connection without daemons: kernels of the worker's own device run over the tables themselves."""
-
-    lanes: Sequence[Lane] = ()
-
-    def __init__(self, device: Cpu | CudaDevice):
-        self.device, self.once, self.rows, self.arrays = device, device.once, device.rows, device.arrays
-        self.one_thread = isinstance(device, Cpu) and device.num_threads == 1
-
-    def counted(self) -> dict[str, Any]:
-        return {"device": self.device.name, **self.device.counted()}
-
-    def disconnect(self) -> None:
-        self.device.close()
 
 
 DaemonKey = tuple[DaemonKind, int, int]  # the kind, the number of daemons of this kind before it, and its threads
@@ -98,11 +92,9 @@ class Agent:
         kinds = settings.kinds_of_worker(worker)
         if device == "cuda":
             require_cuda()
-            return DirectConnection(
-                CudaDevice(recipe.source, folded(recipe.analysis), settings.memory_budget, settings.pipeline_block)
-            )
+            return CudaDevice(recipe.source, folded(recipe.analysis), settings.memory_budget, settings.pipeline_block)
         if not kinds:
-            return DirectConnection(Cpu(recipe.kernels, threads))
+            return Cpu(recipe.kernels, threads)
         with self.lock:
             while len(self.costs) > MOST_COSTS:
                 self.costs.pop(next(iter(self.costs)))

@@ -23,15 +23,21 @@ class Cpu:
 
     name = "cpu"
     arrays = IN_PROCESS
+    lanes: Sequence[Any] = ()  # of daemons
 
     def __init__(self, kernels: Kernels, num_threads: int = 1):
         self.kernels, self.num_threads = kernels, num_threads
 
-    def counted(self) -> dict[str, Any]:
-        """Columns of the report; the CPU has none."""
-        return {}
+    @property
+    def one_thread(self) -> bool:
+        """Whether kernels run on a single thread."""
+        return self.num_threads == 1
 
-    def close(self) -> None:
+    def counted(self) -> dict[str, Any]:
+        """Columns of the report."""
+        return {"device": self.name}
+
+    def disconnect(self) -> None:
         """Nothing to release."""
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:

@@ -8,7 +8,7 @@ blocks share the rest of a long row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +39,8 @@ class CudaDevice:
     """The kernels of one program over one partition, by name."""
 
     name = "cuda"
+    lanes: Sequence[Any] = ()  # of daemons
+    one_thread = False
 
     def __init__(
         self, source: Source, folds: Mapping[str, Folded] | None = None, budget: int | None = None, block: Any = "auto"
@@ -122,9 +124,10 @@ class CudaDevice:
         devices."""
         streamed, self.blocks.streamed = self.blocks.streamed, 0
         direct, self.arrays.direct = self.arrays.direct, 0
-        return {"streamed": streamed, "block_size": self.blocks.size if streamed else 0, "direct": direct}
+        size = self.blocks.size if streamed else 0
+        return {"device": self.name, "streamed": streamed, "block_size": size, "direct": direct}
 
-    def close(self) -> None:
+    def disconnect(self) -> None:
         """Break the reference cycle with the arrays, so that their memory is freed with their last user."""
         del self.arrays
 

@@ -55,7 +55,6 @@ class Exchange(ABC):
         self.route, self.worker, self.patience = route, worker, patience
         self.partitions = route.partitions_of(worker)
         self.mailbox = Mailbox(worker)
-        self.free = FreeMail(self)  # used by asynchronous engines
         self.cause: BaseException | None = None  # the error that stopped the run, if it was raised here
         self.steps_and_state: Any = None  # set by the first step, for the following ones
         self.result: Any = None  # what the last step returned
@@ -65,6 +64,7 @@ class Exchange(ABC):
             self.mailbox.announce(token)
         self._turn, self._lock = threading.Lock(), threading.Lock()
         self._outboxes: dict[int, Outbox] = {}  # by step
+        self._free: FreeMail | None = None
 
     # -- implemented by transports -------------------------------------------------------------------------------------
 
@@ -107,6 +107,14 @@ class Exchange(ABC):
         """End the run here. The state refers back to this object, so release it now rather than wait for Python's
         garbage collector."""
         self.steps_and_state = self.result = None
+
+    @property
+    def free(self) -> FreeMail:
+        """The mail of asynchronous engines, made when it is first used, here or by the transport's thread."""
+        if self._free is None:
+            with self._lock:
+                self._free = self._free or FreeMail(self)
+        return self._free
 
     # -- sending -------------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ def choose(graph: PartitionedGraph, program: VertexProgram, options: RunOptions)
         settings=settings(options.daemons, options.device, graph.num_parts),
         exchange=AUTO if optimizations.direct_exchange else TASK_GRAPH,
         blocks=_blocks(options),
-        checkpoints=CheckpointSeries.for_run(options.checkpoint, options.part, graph.client),
+        checkpoints=options.checkpoint and CheckpointSeries.for_run(options.checkpoint, options.part, graph.client),
         rebalance=rounds.rebalance and graph.num_parts > 1,
     )
     if plan.rebalance:

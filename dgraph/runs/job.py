@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.agent import agent_of
+from dgraph.agents.agent import Connection, agent_of
 from dgraph.arguments import AUTO
 from dgraph.checkpoint.keeper import CheckpointKeeper, CheckpointPlan, arrays_of, globals_of, restore_arrays
 from dgraph.checkpoint.piece import NUMBERS, CheckpointPiece, rows_for
 from dgraph.cluster.workers import threads_of_worker
 from dgraph.codegen.recipe import Recipe
-from dgraph.devices.probe import CUDA, default_device
+from dgraph.devices.cpu import Cpu
+from dgraph.devices.probe import CPU, CUDA, default_device
 from dgraph.engines.local_methods.local_rounds import LocalRounds
 from dgraph.engines.rebalance_decision import RebalanceDecision
 from dgraph.engines.round_limits import Patience
@@ -29,7 +30,7 @@ from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_v
 from dgraph.supersteps.steps import Steps
 from dgraph.tables.edge_tables import EdgeTables
 from dgraph.vertex_state.partition_state import PartitionState
-from dgraph.vertex_state.recount import RecountState, can_recount
+from dgraph.vertex_state.recount import KERNEL, RecountState
 from dgraph.vertex_state.synchronous_state import SynchronousState
 
 
@@ -98,9 +99,12 @@ class WorkerJob:
         worker, threads = end.route.workers[end.worker], self.threads or threads_of_worker()
         recipe, switches = self.recipes[device], self.plan.round_options
         settings, lazy = self.plan.settings, switches.lazy_upload
-        connection = agent_of(worker).connect(
-            recipe, partition.num_local, settings, device=device, worker=end.worker, threads=threads, lazy=lazy
-        )
+        if device == CPU and not settings.daemons:
+            connection: Connection = Cpu(recipe.kernels, threads)
+        else:
+            connection = agent_of(worker).connect(
+                recipe, partition.num_local, settings, device=device, worker=end.worker, threads=threads, lazy=lazy
+            )
         edges = EdgeTables(partition, self.directed, self.columns, threads, recipe.analysis.draws)
         direct = frozenset[int]()
         if device == CUDA and switches.changed_only:  # if not, the host must see which copies change
@@ -112,7 +116,9 @@ class WorkerJob:
             return method.state(method, *parts)
         if not recipe.analysis.synchronous:
             return PartitionState(*parts)
-        return (RecountState if can_recount(recipe, connection, switches, self.directed) else SynchronousState)(*parts)
+        both_ways = not self.directed or recipe.analysis.phases[0].along == "both"
+        recounts = both_ways and switches.active_only and KERNEL in recipe.source.kernels
+        return (RecountState if recounts and isinstance(connection, Cpu) else SynchronousState)(*parts)
 
     def step(self, running: WorkerRun, step: int, reports: list[StepReport]) -> StepReport:
         rounds = running.rounds

@@ -26,7 +26,7 @@ from dgraph.codegen.recipe import Recipe
 from dgraph.errors import OptionError, StorageError
 from dgraph.options import Checkpoint
 from dgraph.plan import Plan
-from dgraph.runs.vertex_columns import unpack
+from dgraph.runs.job import unpack
 
 REMEDY = "choose another path, or remove the checkpoints"
 

@@ -30,11 +30,54 @@ from dgraph.tables.edge_tables import EdgeTables
 from dgraph.tables.vertex_arrays import IN_PROCESS, VertexArrays
 from dgraph.tables.vertex_lists import NO_VERTICES
 from dgraph.tables.vertex_tables import empty_results, states_as_columns, vertex_table
-from dgraph.vertex_state.frontier import Frontier
 from dgraph.vertex_state.switches import RoundOptions
 
 FOLD_BLOCK = 1024  # vertices folded together into a global value, if the order of additions must not change
 COUNTERS = ("fired", "edges", "messages", "bytes")  # for each superstep and partition
+
+
+class Frontier:
+    """The vertices of a partition that take part in a round: those with a message and, once these have fired, those
+    with something to send. Two arrays as long as the partition hold the two lists; each round fills one from the other.
+
+    The vertices `queue[:queued]` have a message. If `scan` is true, so do all others whose flag `arrived` is set,
+    because kernels that pull set flags without listing vertices. `senders` have something to send."""
+
+    def __init__(self, size: int):
+        self.queue, self.spare = (np.empty(max(size, 1), np.uint32) for _ in range(2))
+        self.queued: Any = 0  # on a device, a count that may not be known yet
+        self.scan = False
+        self.senders: Any = NO_VERTICES
+        self.edges: Any = None  # the number of edges along which they send, once it is known
+        self.sent = 0  # the number of senders in all rounds together
+
+    def move(self, arrays: VertexArrays) -> None:
+        """Move the arrays to where kernels run."""
+        self.queue, self.spare = arrays.to_device(self.queue), arrays.to_device(self.spare)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of a kernel that adds to the queue."""
+        return {"queue": self.queue, "queued": self.queued}
+
+    def hold(self, arrays: VertexArrays, ids: Any) -> None:
+        """Set the queue to these vertices."""
+        arrays.store(self.queue, ids)
+        self.queued = len(ids)
+
+    def clear(self) -> None:
+        """Empty the queue, so that no vertex has a message."""
+        self.queued, self.scan = 0, False
+
+    def send(self, senders: Any) -> None:
+        """Set the senders to these vertices."""
+        self.senders, self.edges = senders, None
+
+    def count(self) -> int:
+        """The number of senders. Engines call this once after all partitions have fired, because a device answers only
+        when it has finished firing."""
+        self.sent += len(self.senders)
+        return len(self.senders)
 
 
 class PartitionState:
@@ -56,11 +99,8 @@ class PartitionState:
         self.partition, self.analysis = edges.partition, recipe.analysis
         self.arrays: VertexArrays = IN_PROCESS  # until `begin` moves arrays to the device
         self.n, self.size = self.partition.num_owned, self.partition.num_local
-        scalars: dict[str, Any] = {
-            "vertices": vertices,
-            "round": 0,
-            "round_word": word_of_round(switches.random_seed, 0),
-        }
+        self.draws = any(one.name == "round_word" for kernel in recipe.source.kernels.values() for one in kernel)
+        scalars: dict[str, Any] = {"vertices": vertices, "round": 0}
         scalars |= {field_name(name): value for name, value in recipe.values.items()}
         scalars |= {field_name(name): field.identity for name, (field, _) in self.analysis.globals.items()}
         self.values = {**scalars, **vertex_table(recipe, edges, columns)}
@@ -121,7 +161,8 @@ class PartitionState:
         """Set the number of the next round, and the degrees along the edges of its phase, for kernels."""
         self.check_sums()
         self.values["round"] = number
-        self.values["round_word"] = word_of_round(self.round_options.random_seed, number)
+        if self.draws:
+            self.values["round_word"] = word_of_round(self.round_options.random_seed, number)
         if self.degrees:
             self.values["degree"] = self.degrees[phase.along]
 

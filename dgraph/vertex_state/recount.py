@@ -11,30 +11,16 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.agents.agent import Connection, DirectConnection
-from dgraph.codegen.recipe import Recipe
 from dgraph.native.team import kernel
 from dgraph.partition.adjacency import Adjacency
 from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.tables.vertex_lists import count_edges
-from dgraph.vertex_state.switches import RoundOptions
 from dgraph.vertex_state.synchronous_state import SynchronousState
 
 KERNEL = "recount"
 SPARSE = 16  # changed vertices update their neighbours' slack only if they have at most one in SPARSE of the edges
 
 one = uint64(1)
-
-
-def can_recount(recipe: Recipe, connection: Connection, switches: RoundOptions, directed: bool) -> bool:
-    """Whether `RecountState` can be used: on the CPU, if the program has the kernel and its messages go both ways."""
-    both_ways = not directed or recipe.analysis.phases[0].along == "both"
-    return (
-        both_ways
-        and switches.active_only
-        and isinstance(connection, DirectConnection)
-        and KERNEL in recipe.source.kernels
-    )
 
 
 class RecountState(SynchronousState):

@@ -34,7 +34,7 @@ class DescentState:
         self.synchronous, self.adds = state.analysis.synchronous, adds_changes(state, blocks)
         self.ordered = smaller_wins(self.message) is not None and not self.synchronous
         agent: Any = state.agent
-        self.cpu: Cpu = agent.device
+        self.cpu: Cpu = agent if isinstance(agent, Cpu) else agent.device
         beside = [lane for lane in agent.lanes if lane.kind != InProcess()]
         works = not beside or len(beside) < len(agent.lanes)  # whether the CPU itself takes blocks
         self.threads = (self.cpu.num_threads if has_atomic_merge(self.message) else 1) if works else 0
