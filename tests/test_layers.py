@@ -38,7 +38,6 @@ ROOMS = (
     # a partition while a program runs, and the order in which vertices fire; these know neither device nor transport
     "dgraph.vertex_state",
     "dgraph.engines",
-    "dgraph.plan",
     # the workers, and a graph on them
     "dgraph.cluster",
     "dgraph.estimates",

@@ -23,7 +23,7 @@ from dgraph.options import (
     Optimizations,
 )
 from dgraph.phrases.suggestions import suggestion
-from dgraph.plan import DESCENT
+from dgraph.runs.plan import DESCENT
 
 NEEDED = object()  # the default of a required key
 WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false", dict: "a table"}

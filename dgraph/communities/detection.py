@@ -25,12 +25,11 @@ from dgraph.options import Checkpoint, CheckpointLike, ProgressLike
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.phrases.phrases import format_option
-from dgraph.plan import LOCAL
 from dgraph.runs.execution import recoverable_result
 from dgraph.runs.progress import Progress
 from dgraph.runs.result import RunResult
 from dgraph.runs.resumption import as_text, checkpoints_in, graph_identity
-from dgraph.runs.run_options import RunOptions
+from dgraph.runs.run_options import LOCAL, RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.communities.search import CommunitySearch, Hierarchy, smallest_of
 from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, Ties, row_sums

@@ -13,13 +13,12 @@ from dgraph.building.weights import lone_cycles
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.ops.shortest_path_tree import Tree, tree_after
-from dgraph.plan import LOCAL, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MIN, NONE, UNREACHED
 from dgraph.programs.program import Message, Parameter, State, VertexColumn, VertexProgram, vertex
-from dgraph.runs.choice import uses_solver
 from dgraph.runs.execution import execute
+from dgraph.runs.plan import WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds, uses_solver
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_options import RunOptions
+from dgraph.runs.run_options import LOCAL, RunOptions
 from dgraph.solvers.paths.bellman_ford import cycle_of
 
 FIRST_ROUNDS = 16  # rounds before the first search for a negative cycle

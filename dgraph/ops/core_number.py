@@ -12,9 +12,9 @@ from dgraph.graph import Graph
 from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import H_INDEX
 from dgraph.programs.program import State, VertexProgram
-from dgraph.runs.choice import uses_solver
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
+from dgraph.runs.plan import uses_solver
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.solver import Solver

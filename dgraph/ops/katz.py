@@ -11,12 +11,11 @@ from dgraph.building.weights import bounds, check_weights
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
-from dgraph.plan import WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexProgram
-from dgraph.runs.choice import sends_changes
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
+from dgraph.runs.plan import WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds, sends_changes
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.ranks.pagerank import katz as solve

@@ -17,13 +17,12 @@ from dgraph.graph import Graph
 from dgraph.ops import residuals
 from dgraph.ops.power_iteration import BLOCK_PROGRAMS, IN_ROUNDS, VECTOR_PROGRAMS
 from dgraph.options import Bsp, CheckpointLike, DaemonsLike, DeviceLike, EngineLike, Gas, ProgressLike
-from dgraph.plan import DESCENT, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MAX, MIN, SUM
 from dgraph.programs.program import Global, Message, Result, State, VertexProgram
-from dgraph.runs.choice import sends_changes
 from dgraph.runs.early_end_warnings import warn_unsettled
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
+from dgraph.runs.plan import DESCENT, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds, sends_changes
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.ranks.pagerank import change_within, strengths

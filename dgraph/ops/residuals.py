@@ -21,8 +21,8 @@ from dgraph.engines.local_methods.diffusion import DiffusionMethod
 from dgraph.graph import Graph
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexColumn, VertexProgram
-from dgraph.runs.choice import local_method_for
 from dgraph.runs.execution import execute, recoverable_result
+from dgraph.runs.plan import local_method_for
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 

@@ -20,14 +20,13 @@ from dgraph.ops.bellman_ford import with_negative_weights
 from dgraph.ops.bfs import bfs
 from dgraph.ops.shortest_path_tree import nearer_after, tree_after
 from dgraph.options import HOW, CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
-from dgraph.plan import LOCAL, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds
 from dgraph.programs.monoid import MIN, SUM, UNREACHED
 from dgraph.programs.program import Global, Parameter, Result, State, VertexColumn, VertexProgram, vertex
-from dgraph.runs.choice import local_method_for, uses_solver
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
+from dgraph.runs.plan import WITHOUT_COMMON_ROUNDS, local_method_for, refuse_without_common_rounds, uses_solver
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_options import RunOptions
+from dgraph.runs.run_options import LOCAL, RunOptions
 from dgraph.solvers.paths.shortest_paths import from_each, settle, shortest_path_tree, shortest_paths
 from dgraph.solvers.solver import Solver
 

@@ -28,11 +28,10 @@ from dgraph.devices.probe import missing_requirements
 from dgraph.errors import LostError, OptionError
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.phrases.phrases import format_count
-from dgraph.plan import CUGRAPH
 from dgraph.runs.early_end_warnings import warn_not_converged
 from dgraph.runs.execution import recoverable_result
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_options import RunOptions
+from dgraph.runs.run_options import CUGRAPH, RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, single_call_row
 
 VERTEX_COLUMNS = ("component", "predecessor")

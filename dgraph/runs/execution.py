@@ -17,17 +17,16 @@ from dgraph.errors import OptionError
 from dgraph.estimates.footprints import OPERATIONS
 from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.phrases.suggestions import suggestion
-from dgraph.plan import LOCAL
 from dgraph.programs.program import VertexProgram
-from dgraph.runs.choice import choose, uses_solver
 from dgraph.runs.early_end_warnings import warn_unsent
 from dgraph.runs.law_checks import try_once
 from dgraph.runs.old_keywords import old_keywords
+from dgraph.runs.plan import choose, uses_solver
 from dgraph.runs.result import RunResult
 from dgraph.runs.result_column import ResultColumn
 from dgraph.runs.resumption import forget_on_failure
 from dgraph.runs.run_in_rounds import in_rounds
-from dgraph.runs.run_options import RunOptions, engine_with_limit
+from dgraph.runs.run_options import LOCAL, RunOptions, engine_with_limit
 from dgraph.runs.solver_run import solve
 from dgraph.runs.vertex_columns import ColumnValues
 

@@ -25,7 +25,7 @@ from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import StepReport
 from dgraph.exchange.proxy_post import ProxyMail
 from dgraph.partition.partition import Partition
-from dgraph.plan import Plan
+from dgraph.runs.plan import Plan
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex
 from dgraph.supersteps.steps import Steps
 from dgraph.tables.edge_tables import EdgeTables

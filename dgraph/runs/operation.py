@@ -11,11 +11,10 @@ from dgraph.arguments import is_default, known_options, shown
 from dgraph.cugraph.operations import OPERATIONS
 from dgraph.errors import OptionError
 from dgraph.options import HOW, Cuda
-from dgraph.plan import CUGRAPH
 from dgraph.runs.cugraph_handover import run_on_cugraph
 from dgraph.runs.old_keywords import old_keywords
 from dgraph.runs.result import RunResult
-from dgraph.runs.run_options import RunOptions
+from dgraph.runs.run_options import CUGRAPH, RunOptions
 
 P = ParamSpec("P")
 

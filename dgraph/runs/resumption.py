@@ -25,8 +25,8 @@ from dgraph.cluster.scheduler import ask_all, run_on_each
 from dgraph.codegen.recipe import Recipe
 from dgraph.errors import OptionError, StorageError
 from dgraph.options import Checkpoint
-from dgraph.plan import Plan
 from dgraph.runs.job import unpack
+from dgraph.runs.plan import Plan
 
 REMEDY = "choose another path, or remove the checkpoints"
 

@@ -25,11 +25,10 @@ from dgraph.exchange.mail import Token
 from dgraph.native import threads
 from dgraph.partition.policies import PartitionOptions
 from dgraph.phrases.phrases import warn
-from dgraph.plan import WITHOUT_COMMON_ROUNDS, Plan
 from dgraph.programs.analysis import Analysis, analyse
 from dgraph.programs.program import VertexProgram
-from dgraph.runs.choice import could_use_solver
 from dgraph.runs.job import WorkerJob, move_partition
+from dgraph.runs.plan import WITHOUT_COMMON_ROUNDS, Plan, could_use_solver
 from dgraph.runs.progress import Progress
 from dgraph.runs.repartition import can_reverse, neighbourhood_partitions, partitions_by_shares
 from dgraph.runs.result import RunResult

@@ -1,5 +1,5 @@
 """The options of a call: its keywords as one object, with short forms turned into values and conflicts rejected.
-`choice.py` turns them into a Plan."""
+`plan.py` turns them into a Plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from dgraph.options import (
     engine_value,
 )
 from dgraph.phrases.phrases import format_option
-from dgraph.plan import CUGRAPH, LOCAL
+
+LOCAL = "local"  # not an engine, but the program's own solver, if the graph has one partition
+CUGRAPH = "cugraph"  # not an engine of programs; operations are passed to cuGraph instead
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

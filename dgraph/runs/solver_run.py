@@ -14,10 +14,10 @@ from dgraph.devices.probe import CPU
 from dgraph.native.interruptible_calls import call_interruptibly
 from dgraph.native.team import worthwhile_threads
 from dgraph.partition.partition import Partition
-from dgraph.plan import LOCAL
 from dgraph.programs.analysis import analyse
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.result import RunResult
+from dgraph.runs.run_options import LOCAL
 from dgraph.runs.vertex_columns import attach_columns
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, single_call_row
 from dgraph.solvers.solver import Problem, Solver

@@ -1,6 +1,6 @@
 """The optimisations of a run that can be switched off, and other settings of its rounds that never change the answer.
 
-`runs/choice.py` derives them from the user's options, and `PartitionState` obeys them. Each is tested on and off.
+`runs/plan.py` derives them from the user's options, and `PartitionState` obeys them. Each is tested on and off.
 """
 
 from __future__ import annotations
