@@ -11,7 +11,7 @@ from typing import Any, overload
 from dgraph.building.build_report import PartitionReport
 from dgraph.cluster.pickling_refusal import NotPicklable
 from dgraph.cluster.scheduler import places_of
-from dgraph.cluster.workers import Workers, any_lost
+from dgraph.cluster.workers import Workers
 from dgraph.partition.partition import Partition, report_row
 from dgraph.phrases.phrases import format_count
 
@@ -47,13 +47,6 @@ class Partitions(NotPicklable, Sequence):
         """The columns that every order has."""
         sides = list(self.kept.values())
         return tuple(name for name in _distinct(chain(*sides)) if all(name in names for names in sides))
-
-    def lacking(self, orders: Iterable[str], columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Which of these orders do not exist with these columns, and the columns to build each of them with. If both
-        must be built, they get the same columns."""
-        needed = {order: _distinct([*self.kept.get(order, ()), *columns]) for order in orders}
-        missing = {order: names for order, names in needed.items() if self.kept.get(order) != names}
-        return dict.fromkeys(missing, _distinct(chain(*missing.values()))) if len(missing) > 1 else missing
 
     def has_reverse(self, order: str, columns: Sequence[str]) -> bool:
         """Whether an order with these columns can be made by transposing the other one."""
@@ -102,11 +95,6 @@ class Partitions(NotPicklable, Sequence):
     def plot(self, path: Any = None) -> Any:
         """A figure of the report (see `PartitionReport.plot`)."""
         return self.report.plot(path)
-
-    @property
-    def lost(self) -> bool:
-        """Whether a partition was lost with its worker and must be built again."""
-        return any_lost(self.held)
 
     @property
     def all_present(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dgraph.building.partition_set import Partitions
 from dgraph.cluster.pickling_refusal import NotPicklable
 from dgraph.cluster.retry import retry
 from dgraph.cluster.shares import shares_of
-from dgraph.cluster.workers import Workers
+from dgraph.cluster.workers import Workers, any_lost
 from dgraph.errors import ColumnError, OptionError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.memory_check import check_build_memory
@@ -377,11 +378,11 @@ class PartitionedGraph(NotPicklable):
             self.built = None
 
     def _partitioned(self, orders: Sequence[str], columns: Sequence[str]) -> Partitions:
-        if self.built is None or self.built.lost:
+        if self.built is None or any_lost(self.built.held):
             self.built = self._opened() if self._as_saved else None
-        now = self.built or self._described([], {})
+        now = self._described([], {}) if self.built is None else self.built
         symmetric = not self.directed and self.num_parts == 1  # then both orders are the same
-        missing = now.lacking([*orders, *(now.orders if symmetric else ())], columns)
+        missing = _lacking(now.kept, [*orders, *(now.kept if symmetric else ())], columns)
         for order, names in missing.items():
             if now.has_reverse(order, names):
                 now = self._without(now, [order])
@@ -437,3 +438,13 @@ class PartitionedGraph(NotPicklable):
             arcs = self.input_edges.rules.arc_options
             self._placement = assembly.plan_places(self.workers, chunks, self.numbering, self.cut, shares, **arcs)
         return self._placement
+
+
+def _lacking(
+    kept: Mapping[str, tuple[str, ...]], orders: Sequence[str], columns: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Which of these orders partitions have not kept with these columns, and the columns to build each of them with. If
+    both must be built, they get the same columns."""
+    needed = {order: tuple(dict.fromkeys([*kept.get(order, ()), *columns])) for order in orders}
+    missing = {order: names for order, names in needed.items() if kept.get(order) != names}
+    return dict.fromkeys(missing, tuple(dict.fromkeys(chain(*missing.values())))) if len(missing) > 1 else missing

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 import dgraph as dg
 from dgraph.checkpoint import piece
-from dgraph.exchange.encoding import encode
 from dgraph.exchange.mail import Packet, cut
+from dgraph.exchange.proxy_post import encode
 from dgraph.io import EdgeList, write_edge_list
 
 NUMBERS = pa.table({"source": [1, 2, 3, 1], "destination": [2, 3, 3, 1], "weight": [1.0, 2.0, 0.5, 4.0]})
