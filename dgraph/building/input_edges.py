@@ -100,7 +100,7 @@ class InputEdges:
         self.number()
         return sum(self.rows)
 
-    @property
+    @cached_property
     def num_arcs(self) -> int:
         """The approximate number of arcs in the partitions, before repeats are merged."""
         return self.num_input_edges * (1 + (not self.rules.directed or self.rules.symmetrize))

@@ -141,7 +141,8 @@ def end_run(client: Client, route: Route, stop: str | None = None) -> tuple[str 
 
 def _call(client: Client, handler: str, /, **arguments: Any) -> Any:
     """Call a handler of the scheduler. Raises RunError if the client is closed, or closes during the call."""
-    _check_connection(client)
+    if client.asynchronous or client.status == "connecting":
+        _check_connection(client)
     try:
         return client.sync(getattr(client.scheduler, handler), **arguments)
     except Exception as cause:

@@ -118,7 +118,13 @@ class ProxyMail:
     def receive(self, tags: Container[int]) -> Iterator[tuple[int, int, Positions, list[Any]]]:
         """Yield what arrived under some tags: the tag, the sender, the positions of the values in the list that both
         partitions know, and the values."""
-        for sender, buffer in self._arrived(tags):
+        if self.free_buffers is not None:
+            buffers = [(sender, buffer) for sender, buffer in self.free_buffers if tag_of(buffer) in tags]
+        else:
+            begun = time.perf_counter()
+            buffers = self.exchange.collect(self.step - 1, self.partition.index)
+            self.waited += time.perf_counter() - begun
+        for sender, buffer in buffers:
             if isinstance(buffer, DeviceBuffer):
                 buffer = buffer._replace(values=self.arrays.to_device(buffer.values))
             yield tag_of(buffer), sender, *decode(buffer)
@@ -126,14 +132,6 @@ class ProxyMail:
     def use_free_mail(self, buffers: Sequence[tuple[int, Buffer]]) -> None:
         """Switch to free mail: `collect` and `receive` take their values from these buffers, in any step."""
         self.free_buffers = list(buffers)
-
-    def _arrived(self, tags: Container[int]) -> list[tuple[int, Buffer]]:
-        if self.free_buffers is not None:
-            return [(sender, buffer) for sender, buffer in self.free_buffers if tag_of(buffer) in tags]
-        begun = time.perf_counter()
-        buffers = self.exchange.collect(self.step - 1, self.partition.index)
-        self.waited += time.perf_counter() - begun
-        return buffers
 
     def _encoded(self, peer: int, mask: Any, arrays: Sequence[Any], mine: Any, exact: bool) -> Buffer | None:
         allocate = self.arrays.mail_buffer if peer in self.direct else None

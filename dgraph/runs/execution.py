@@ -188,10 +188,11 @@ def recoverable_result(
             result._available()
         return work(graph)
 
-    result = retry(graph.client, partial(after_those, work, graph), graph.forget_lost)
+    first, later = (partial(after_those, one) if before else one for one in (work, later or work))
+    result = retry(graph.client, partial(first, graph), graph.forget_lost)
     result._follows = bool(before)
     if not any(one._follows and one._work is not None for one in before):  # or the chain would only grow
-        result._work = partial(after_those, later or work)
+        result._work = later
     return result
 
 

@@ -164,13 +164,14 @@ def uses_solver(graph: PartitionedGraph, program: VertexProgram, options: RunOpt
     """Whether the program's own solver runs: it exists, the graph has one partition, and no option needs rounds."""
     if program.solver is None or graph.num_parts > 1 or options.engine != AUTO:
         return program.solver is not None and graph.num_parts == 1 and options.engine == LOCAL
-    return could_use_solver(graph, program, options)
+    return could_use_solver(program, options) and device_on(graph, options) == CPU
 
 
-def could_use_solver(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> bool:
-    """Whether the program's own solver would run if the graph were one partition and the engine were "auto"."""
+def could_use_solver(program: VertexProgram, options: RunOptions) -> bool:
+    """Whether the program's own solver would run on a CPU if the graph were one partition and the engine were
+    "auto"."""
     without_rounds = options.daemons is None and options.checkpoint is None and not options.progress
-    return program.solver is not None and without_rounds and device_on(graph, options) == CPU
+    return program.solver is not None and without_rounds
 
 
 def sends_changes(graph: PartitionedGraph, options: RunOptions) -> bool:

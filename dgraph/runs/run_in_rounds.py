@@ -37,7 +37,6 @@ from dgraph.runs.resumption import checkpoints_for, forget
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.solver_run import solve
 from dgraph.runs.vertex_columns import attach_columns
-from dgraph.runs.worker_results import WorkerResult
 from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.steps import CHUNK, Outcome, is_done
 
@@ -64,25 +63,47 @@ def in_rounds(
     """Run a plan in rounds: build partitions, take steps on the workers, make the result. `silent` lists the workers
     that have not answered in earlier attempts; the caller may add more during this one."""
     with closing(Progress.of(options.progress, program.title)) as shown, hearing_of_silence(shown.silent):
-        result = _run(graph, program, options, columns, plan, silent, shown)
+        shown.prepare("building partitions")
+        recipes = _recipes(graph, program, plan)
+        gathering = OneWorkerFinish(graph, program, options, columns, plan)
+        outcome: Outcome | None = None  # stays None if one worker should finish the run
+        if not gathering.was_due:
+            job, shares, homes = _job(graph, program, columns, plan, recipes)
+            watch, moves = Watch(job.patience), EdgeMoves()
+            shown.prepare("the first superstep, which compiles kernels that are new")
+
+            def after_chunk(steps: int, tokens: Sequence[Token]) -> int | None:
+                shown.after_chunk(tokens)
+                watch.after_chunk(tokens)
+                return gathering.look(steps, tokens)
+
+            with naming_vertices(graph):
+                while True:
+                    outcome = run_steps(
+                        job.steps,
+                        shares,
+                        client=graph.client,
+                        homes=homes,
+                        threads=threads.cores(),
+                        chunk=1 if shown.active and graph.client is None else CHUNK,
+                        exact=shown.active,
+                        after_chunk=after_chunk,
+                        exchange=plan.exchange,
+                        fuse=True if plan.free else None,
+                    )
+                    if outcome is None or not outcome.summaries[0].shares:
+                        break
+                    shares = moves.move(graph, job, columns, outcome)
+                    job = replace(job, round=outcome.summaries[0].rounds)
+        result = gathering.solve() if outcome is None else _result(graph, job, outcome, moves, silent)
         shown.end(result.rounds)
     return result
 
 
-def _run(
-    graph: PartitionedGraph,
-    program: VertexProgram,
-    options: RunOptions,
-    columns: Mapping[str, Any],
-    plan: Plan,
-    silent: Sequence[str],
-    shown: Progress,
-) -> RunResult:
-    shown.prepare("building partitions")
-    recipes = _recipes(graph, program, plan)
-    gathering = OneWorkerFinish(graph, program, options, columns)
-    if gathering.was_due:
-        return gathering.solve()
+def _job(
+    graph: PartitionedGraph, program: VertexProgram, columns: Mapping[str, Any], plan: Plan, recipes: dict[str, Recipe]
+) -> tuple[WorkerJob, Sequence[Any], list[str] | None]:
+    """What workers do, the partitions that they do it with, and where these are."""
     analysis = recipes[CPU].analysis
     partitions, edge_columns, plan = _partitions_for(graph, analysis, plan)
     homes = graph.workers.where(partitions)
@@ -104,28 +125,22 @@ def _run(
         cost=move_cost(graph) if plan.rebalance else None,
         gpus=frozenset(graph.workers.with_cuda() if plan.device != CPU else ()),
     )
-    rows: list[dict[str, Any]] = []  # the report up to the last move of edges
-    moves: list[str] = []
-    watch = Watch(job.patience)
-    shown.prepare("the first superstep, which compiles kernels that are new")
-    with naming_vertices(graph):
-        while True:
-            outcome = _steps(graph, job, shares, homes, shown, watch, gathering)
-            if outcome is None:
-                return gathering.solve()
-            if not (paused := outcome.summaries[0]).shares:
-                break
-            begun = time.perf_counter()
-            rows += [row for one in outcome.summaries for row in one.rows]
-            shares = _moved(graph, job, columns, homes, paused, outcome)
-            split = " : ".join(f"{share / sum(paused.shares):.0%}" for share in paused.shares)
-            seconds = time.perf_counter() - begun
-            moves.append(f"after superstep {paused.rounds} to {split} of the work, in {seconds:.2g} s")
-            job = replace(job, round=paused.rounds)
-    summaries = outcome.summaries
-    summaries[0].rows = rows + summaries[0].rows
-    facts = _facts(plan, outcome, moves) | ({"silent workers": ", ".join(dict.fromkeys(silent))} if silent else {})
-    result = RunResult(graph, outcome.results, analysis.vertex_results, facts, summaries=summaries)
+    return job, shares, homes
+
+
+def _result(
+    graph: PartitionedGraph, job: WorkerJob, outcome: Outcome, moves: EdgeMoves, silent: Sequence[str]
+) -> RunResult:
+    summaries, plan = outcome.summaries, job.plan
+    summaries[0].rows = moves.rows + summaries[0].rows
+    devices = sorted({row["device"] for one in summaries for row in one.rows}) or [plan.device]
+    facts = {**plan.options(), "device": " and ".join(devices), "exchange": outcome.exchange}
+    if plan.rebalance:
+        facts |= {"rebalanced": "; ".join(moves.told) or "no"} | ({"repartitioned": "by speed"} if moves.told else {})
+    if silent:
+        facts["silent workers"] = ", ".join(dict.fromkeys(silent))
+    results = job.recipes[CPU].analysis.vertex_results
+    result = RunResult(graph, outcome.results, results, facts, summaries=summaries)
     if job.checkpoints is not None:  # the run is over, so nothing will resume from them
         forget(graph, job.checkpoints.store)
     return result
@@ -159,61 +174,6 @@ def _recipes(graph: PartitionedGraph, program: VertexProgram, plan: Plan) -> dic
                 f'direction="push" is not available with device={device!r} and {merges}; choose "pull" or "auto"'
             )
     return {device: replace(recipe, values=values) for device, recipe in recipes.items()}
-
-
-def _steps(
-    graph: PartitionedGraph,
-    job: WorkerJob,
-    shares: Sequence[Any],
-    homes: Sequence[str] | None,
-    shown: Progress,
-    watch: Watch,
-    gathering: OneWorkerFinish,
-) -> Outcome | None:
-    """Take all steps of the workers until the run ends or edges should move; None if one worker should finish it."""
-
-    def after_chunk(steps: int, tokens: Sequence[Token]) -> int | None:
-        shown.after_chunk(tokens)
-        watch.after_chunk(tokens)
-        return gathering.look(steps, tokens)
-
-    return run_steps(
-        job.steps,
-        shares,
-        client=graph.client,
-        homes=homes,
-        threads=threads.cores(),
-        chunk=1 if shown.active and graph.client is None else CHUNK,
-        exact=shown.active,
-        after_chunk=after_chunk,
-        exchange=job.plan.exchange,
-        fuse=True if job.plan.free else None,
-    )
-
-
-def _moved(
-    graph: PartitionedGraph,
-    job: WorkerJob,
-    columns: Any,
-    homes: Sequence[str] | None,
-    paused: WorkerResult,
-    outcome: Outcome,
-) -> list[Any]:
-    """Partitions with the sizes that a paused run asks for, with their columns and the state of the run."""
-    plan, analysis, workers = job.plan, job.recipes[CPU].analysis, graph.workers
-    orders, names = plan.orders(analysis, graph.directed), dict(job.columns.values())
-    held = partitions_by_shares(graph, tuple(names), orders, plan.round_options, paused.shares)
-    shares = attach_columns(graph, analysis, held, columns, workers.where(held), anew=True)
-    return workers.wait(workers.each(move_partition, [(share, *outcome.results) for share in shares]))
-
-
-def _facts(plan: Plan, outcome: Outcome, moves: Sequence[str]) -> dict[str, Any]:
-    """What the report says about the plan and about the run."""
-    devices = sorted({row["device"] for one in outcome.summaries for row in one.rows}) or [plan.device]
-    facts = {**plan.options(), "device": " and ".join(devices), "exchange": outcome.exchange}
-    if plan.rebalance:
-        facts |= {"rebalanced": "; ".join(moves) or "no"} | ({"repartitioned": "by speed"} if moves else {})
-    return facts
 
 
 # -- partitions --------------------------------------------------------------------------------------------------------
@@ -252,6 +212,28 @@ def _needs_neighbourhoods(graph: PartitionedGraph, analysis: Analysis, *, gather
 
 
 # -- edges that move ---------------------------------------------------------------------------------------------------
+
+
+class EdgeMoves:
+    """The moves of edges during a run, and the report up to the last one."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.told: list[str] = []
+
+    def move(self, graph: PartitionedGraph, job: WorkerJob, columns: Any, outcome: Outcome) -> list[Any]:
+        """Partitions with the sizes that a paused run asks for, with their columns and the state of the run."""
+        begun = time.perf_counter()
+        self.rows += [row for one in outcome.summaries for row in one.rows]
+        paused, plan, analysis, workers = outcome.summaries[0], job.plan, job.recipes[CPU].analysis, graph.workers
+        orders, names = plan.orders(analysis, graph.directed), dict(job.columns.values())
+        held = partitions_by_shares(graph, tuple(names), orders, plan.round_options, paused.shares)
+        shares = attach_columns(graph, analysis, held, columns, workers.where(held), anew=True)
+        shares = workers.wait(workers.each(move_partition, [(share, *outcome.results) for share in shares]))
+        split = " : ".join(f"{share / sum(paused.shares):.0%}" for share in paused.shares)
+        seconds = time.perf_counter() - begun
+        self.told.append(f"after superstep {paused.rounds} to {split} of the work, in {seconds:.2g} s")
+        return shares
 
 
 def move_cost(graph: PartitionedGraph) -> float:
@@ -297,14 +279,19 @@ class OneWorkerFinish:
     """Decides whether and when a run is gathered on one worker."""
 
     def __init__(
-        self, graph: PartitionedGraph, program: VertexProgram, options: RunOptions, columns: Mapping[str, Any]
+        self,
+        graph: PartitionedGraph,
+        program: VertexProgram,
+        options: RunOptions,
+        columns: Mapping[str, Any],
+        plan: Plan,
     ):
         self.graph, self.program, self.options, self.columns = graph, program, options, columns
         reads_results = any(isinstance(column, ResultColumn) for column in columns.values())
         analysis = analyse(program)
         as_many_rounds = analysis.synchronous and analysis.stop is not None  # whether one worker takes as many rounds
         small = graph.input_edges.num_arcs <= SMALL_GRAPH * graph.workers.threads
-        open_to_it = options.engine == AUTO and could_use_solver(graph, program, options)
+        open_to_it = options.engine == AUTO and plan.device == CPU and could_use_solver(program, options)
         self.allowed = (small or not as_many_rounds) and open_to_it and not reads_results
 
     @property

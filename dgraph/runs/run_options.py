@@ -44,9 +44,13 @@ class RunOptions:
     part: str = ""  # which of an operation's runs this is; part of the names of its checkpoints
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "engine", engine_value(self.engine))
-        object.__setattr__(self, "device", device_value(self.device))
-        object.__setattr__(self, "daemons", daemons_value(self.daemons))
+        for name, usual, as_value in (
+            ("engine", AUTO, engine_value),
+            ("device", AUTO, device_value),
+            ("daemons", None, daemons_value),
+        ):
+            if not is_default(given := getattr(self, name), usual):
+                object.__setattr__(self, name, as_value(given))
         if not (self.checkpoint is None or isinstance(self.checkpoint, Checkpoint)):
             object.__setattr__(self, "checkpoint", Checkpoint(self.checkpoint))
         if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
