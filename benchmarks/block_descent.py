@@ -26,7 +26,7 @@ from dgraph.bench.turns import take_turns
 from dgraph.engines.descent.block_options import BlockOptions
 from dgraph.errors import AnswerError
 from dgraph.native.team import barrier, kernel, team
-from dgraph.runs import choice
+from dgraph.runs import plan
 from dgraph.testing.verify import verify
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "ops"))
@@ -208,11 +208,11 @@ def workers_of(*speeds):
     class Paced(BlockOptions):
         pace: tuple[float, ...] = speeds
 
-    choice.BlockOptions = Paced
+    plan.BlockOptions = Paced
     try:
         yield
     finally:
-        choice.BlockOptions = BlockOptions
+        plan.BlockOptions = BlockOptions
 
 
 @kernel

@@ -84,6 +84,8 @@ DEFERRED = {
     ("dgraph", "dgraph.phrases.suggestions"),
     ("dgraph", "dgraph.native.garbage"),
     # distributed: a quarter of a second where there is no cluster
+    ("dgraph.cluster.scheduler", "dgraph.exchange.dask"),
+    ("dgraph.cluster.scheduler", "dgraph.exchange.run_registry"),
     ("dgraph.supersteps.run_steps", "dgraph.supersteps.mail_graph"),
     ("dgraph.supersteps.run_steps", "dgraph.supersteps.step_graph"),
     ("dgraph.testing", "dgraph.testing.clusters"),

@@ -18,7 +18,7 @@ from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
 
 import dgraph as dg
-from dgraph.cluster import calibration, retry, waits
+from dgraph.cluster import calibration, retry, scheduler
 from dgraph.cluster.scheduler import wait_for
 from dgraph.cluster.workers import any_lost
 from dgraph.errors import DgraphError, SilentWorkerWarning
@@ -222,7 +222,7 @@ def slowly(number: int) -> pd.DataFrame:
 
 
 def test_a_frozen_worker_is_named_and_given_up(monkeypatch):
-    monkeypatch.setattr(waits, "SILENT", 1.5)
+    monkeypatch.setattr(scheduler, "SILENT", 1.5)
     seen = []
     with dask.config.set({"distributed.scheduler.worker-ttl": "5s"}), worker_processes() as client:
         graph = dg.Graph.from_edges(FRAME, client=client, parts=2)

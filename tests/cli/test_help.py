@@ -6,10 +6,10 @@ from collections import defaultdict
 import click
 import pytest
 
-from dgraph import plan
 from dgraph.cli.app import dgraph
 from dgraph.devices.probe import DEVICES
 from dgraph.partition import policies
+from dgraph.runs import plan
 
 RUN = dgraph.get_command(None, "run")
 

@@ -22,7 +22,7 @@ from cases import PROGRAMS, graph_for, programs
 import dgraph as dg
 from dgraph import errors
 from dgraph.arguments import GRAPH_OPTIONS
-from dgraph.cluster import waits
+from dgraph.cluster import scheduler
 from dgraph.phrases.suggestions import ABSENT, FOREIGN_NAMES, nearest
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, State, VertexProgram
@@ -130,7 +130,7 @@ def test_progress_is_shown_while_a_run_goes_on(capsys, monkeypatch):
 def test_progress_and_report_name_a_worker_that_does_not_answer(client, monkeypatch, capsys):
     """Here any that has not answered since the last look, a moment before."""
     for name in ("SILENT", "WORKERS_INTERVAL", "CLIENT_INTERVAL"):
-        monkeypatch.setattr(waits, name, 1e-3)
+        monkeypatch.setattr(scheduler, name, 1e-3)
     seen = []
     with pytest.warns(errors.SilentWorkerWarning, match="has not answered"):
         result = dg.pagerank(
