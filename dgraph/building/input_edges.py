@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from dgraph.building import assembly, input_pieces, numbering_tasks
+from dgraph.building import assembly, numbering_tasks
 from dgraph.building.build_report import Stopwatch
 from dgraph.building.gpu_build import DeviceEdges
 from dgraph.cluster.retry import retry
 from dgraph.cluster.workers import Workers, any_lost
 from dgraph.devices import distinct_ids, sorted_rows
+from dgraph.errors import ColumnError, IdError, InputError, WeightError
 from dgraph.estimates.memory_check import check_frame_memory
-from dgraph.frames.any_frame import is_lazy
+from dgraph.frames.any_frame import LazyPieces, is_cudf, is_lazy, numeric_column, to_main_memory, to_pandas
 from dgraph.frames.sources import EdgeSource, VertexSource
 from dgraph.partition import adjacency, rules
 from dgraph.partition.adjacency import SortFunction
 from dgraph.partition.ids import id_tables
+from dgraph.partition.ids.chunk import Chunk, NumberedChunk, chunk_of_edges, chunk_of_vertices
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
     from dgraph.building.saved_graph import SavedGraph
+
+CHECKED_ROWS = 32  # rows of a lazy frame's partition that are compared when it is computed again
 
 
 @dataclass(frozen=True)
@@ -140,8 +146,8 @@ class InputEdges:
                     self._numbering, self.device_edges, self.rows = numbering, on_gpu, on_gpu.rows
                     return numbering
                 vertices = [
-                    self.workers.call(input_pieces.vertex_ids, piece, self.vertices.id, number)
-                    for number, piece in input_pieces.enumerate_pieces(self.vertices.frame, self.vertex_pieces)
+                    self.workers.call(vertex_ids, piece, self.vertices.id, number)
+                    for number, piece in enumerate_pieces(self.vertices.frame, self.vertex_pieces)
                 ]
                 alone = self.workers.client is not None and is_lazy(self.edges.frame)
                 self._numbering, self.fresh, self.rows = numbering_tasks.number_chunks(
@@ -169,11 +175,11 @@ class InputEdges:
         if not (columns or origin):
             return chunks
         starts = np.concatenate([[0], np.cumsum(self.rows)])
-        pieces = input_pieces.enumerate_pieces(self.edges.frame, self.pieces_with(columns))
+        pieces = enumerate_pieces(self.edges.frame, self.pieces_with(columns))
         numbering = self.workers.share(self.numbering) if is_lazy(self.edges.frame) else None
         how = tuple(columns), (self.edges.source, self.edges.destination, self.edges.weight), numbering
         return [
-            self.workers.call(input_pieces.add_columns, chunk, piece, *how, int(start) if origin else None, number)
+            self.workers.call(add_columns, chunk, piece, *how, int(start) if origin else None, number)
             for chunk, (number, piece), start in zip(chunks, pieces, starts, strict=False)
         ]
 
@@ -242,12 +248,12 @@ class InputEdges:
 
     def id_chunks(self) -> list[Any]:
         ends = self.edges.source, self.edges.destination
-        pieces = input_pieces.enumerate_pieces(self.edges.frame, self.pieces_with())
-        return [self.workers.call(input_pieces.edge_ids, piece, *ends, number) for number, piece in pieces]
+        pieces = enumerate_pieces(self.edges.frame, self.pieces_with())
+        return [self.workers.call(edge_ids, piece, *ends, number) for number, piece in pieces]
 
     def pieces_with(self, columns: Sequence[str] = ()) -> list[Any]:
         """The pieces of the edge frame with ids and some columns, and perhaps other columns."""
-        some = input_pieces.narrow_columns(self.edges.frame, [self.edges.source, self.edges.destination, *columns])
+        some = narrow_columns(self.edges.frame, [self.edges.source, self.edges.destination, *columns])
         return some if some is not None and len(some) == len(self.edge_pieces) else self.edge_pieces
 
     @property
@@ -272,3 +278,83 @@ class InputEdges:
     def forget_lost(self) -> None:
         """Forget the workers' copies of the frames, so that these are sent or read again."""
         self.fresh = self._edge_pieces = self._vertex_pieces = None
+
+
+# -- tasks that read pieces of the user's frames: ids first, and columns when they are needed --------------------------
+
+
+def narrow_columns(frame: Any, columns: Sequence[str]) -> list[Any] | None:
+    """The pieces of a Dask frame with only some columns, if that makes its source read less; else None. Dask's own
+    optimization ("tune") would also merge small pieces; here each keeps its rows."""
+    if not is_lazy(frame) or isinstance(frame, LazyPieces) or is_cudf(frame) or set(frame.columns) <= set(columns):
+        return None
+    whole, some = frame.simplify(), frame[list(columns)].simplify()
+    if whole.__dask_graph__().keys() & some.__dask_graph__().keys():  # both read the same
+        return None
+    return some.to_delayed(optimize_graph=False)
+
+
+def enumerate_pieces(frame: Any, pieces: list[Any]) -> list[tuple[int | None, Any]]:
+    """Each piece with its number, which errors mention if a lazy frame has several pieces; else with None."""
+    return [(number if is_lazy(frame) and len(pieces) > 1 else None, piece) for number, piece in enumerate(pieces)]
+
+
+@contextmanager
+def _naming_partition(number: int | None) -> Iterator[None]:
+    """Add the partition of a lazy frame to errors, whose row numbers start at 0 in each partition."""
+    try:
+        yield
+    except (ColumnError, IdError, WeightError) as error:
+        if number is None:
+            raise
+        raise type(error)(f"partition {number} of the frame: {error}") from error
+
+
+def edge_ids(piece: Any, source: str, destination: str, number: int | None) -> Chunk:
+    with _naming_partition(number):
+        return chunk_of_edges(to_main_memory(piece), source, destination)
+
+
+def vertex_ids(piece: Any, name: str, number: int | None) -> Chunk:
+    with _naming_partition(number):
+        return chunk_of_vertices(to_main_memory(piece), name)
+
+
+def add_columns(
+    chunk: NumberedChunk,
+    piece: Any,
+    columns: Sequence[str],
+    names: tuple[str, str, str | None],
+    ids: Numbering | None,
+    start: int | None,
+    number: int | None,
+) -> NumberedChunk:
+    """A chunk with some columns of the piece that it was read from. With `start`, the row of the first edge, it also
+    gets the row of each edge. `ids` is given if the frame is lazy, because the piece is then computed again."""
+    frame, (source, destination, weight) = to_main_memory(piece), names
+    with _naming_partition(number):
+        if ids is not None and not _is_unchanged(chunk, to_pandas(frame)[[source, destination]], ids):
+            raise InputError(
+                f"the rows of partition {number or 0} of the frame, or their order, have changed since its ids were "
+                "read, so columns would not match edges; persist() the frame first, or read it from Parquet"
+            )
+        values = {name: numeric_column(frame, name, is_weight=name == weight) for name in columns}
+    if start is not None:
+        values[rules.ROW] = np.arange(start, start + len(chunk))
+        values[rules.FLIPPED] = np.zeros(len(chunk), bool)
+    return replace(chunk, columns=values)
+
+
+def _is_unchanged(chunk: NumberedChunk, ends: pd.DataFrame, ids: Numbering) -> bool:
+    """Whether a piece that was computed again has the same number of rows, and equal rows in a sample."""
+    if len(ends) != len(chunk):
+        return False
+    rows = np.unique(np.linspace(0, len(chunk) - 1, CHECKED_ROWS).astype(np.int64)) if len(chunk) else slice(0)
+    now = chunk_of_edges(ends.iloc[rows], *ends.columns)
+    before = chunk[rows].compact()
+    with suppress(IdError):  # raised for an id that the graph does not have
+        for end, numbers in ((now.sources, before.sources), (now.destinations, before.destinations)):
+            if [ids.find(id) for id in ids.id_type.restore(end).tolist()] != numbers.tolist():
+                return False
+        return True
+    return False
