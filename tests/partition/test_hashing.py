@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgraph.native import threads
-from dgraph.partition.ids import hash_tables
+from dgraph.partition.ids import id_tables
 
 TEXT = [pa.string(), pa.large_string()]
 LONG = st.integers(0, 40).flatmap(lambda size: st.text("ab", min_size=size, max_size=size))
 
 
 def check(sides, kind):
-    lists, codes = hash_tables.distinct([list(side) for side in sides], kind)
+    lists, codes = id_tables.distinct([list(side) for side in sides], kind)
     known = [one.to_pylist() for one in lists]
     for side, code in zip(sides, codes, strict=True):
         found = [known[c % len(known)][c // len(known)] for c in code.tolist()]

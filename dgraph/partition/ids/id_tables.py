@@ -10,21 +10,26 @@ import ctypes
 import os
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numba import uint32, uint64
 
 from dgraph.native import threads
+from dgraph.native.machine_code import cached_njit, inlined
 from dgraph.partition.ids import id_kernels
 from dgraph.partition.ids.chunk import Chunk, Ids, NumberedChunk
-from dgraph.partition.ids.hash_tables import distinct
 from dgraph.partition.ids.id_types import IdType
 
 ARROW_POOL = pa.system_memory_pool()  # Arrow's own pools do not return freed memory to the system
+BLOCK = 64  # ids looked up together, so that their memory accesses overlap
+MOST_THREADS = 8  # few threads, since each of them reads every id
+
+kernel = cached_njit()
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,3 +142,222 @@ def number_by_table(encoded: EncodedChunk, ranks: Sequence[np.ndarray], starts: 
     has_all_ids = len(number) == starts[-1]  # then codes are numbers
     sources, destinations = encoded.codes if has_all_ids else (number[code] for code in encoded.codes)
     return NumberedChunk(sources, destinations)
+
+
+# -- hash tables: the distinct ids of some columns, and the id of each row as a code ----------------------------------
+# An id is hashed as bytes: those of a string, sixteen of a UUID, eight of an integer. Each thread reads all ids and
+# keeps those whose hash falls into its share, so each id is in exactly one table, and no thread waits for another.
+
+
+@dataclass
+class Column:
+    """Ids in Arrow's memory layout: the id of row i is the bytes ends[i]..ends[i + 1], or each id has `width` bytes."""
+
+    data: np.ndarray
+    ends: np.ndarray
+    width: int
+    size: int
+
+    @classmethod
+    def of(cls, ids: pa.Array) -> Column:
+        kind, size = ids.type, len(ids)
+        _, *buffers = ids.buffers()
+        data = np.frombuffer(buffers[-1] or b"", np.uint8)
+        if pa.types.is_large_string(kind) or pa.types.is_string(kind):
+            ends = np.frombuffer(buffers[0] or bytes(8), np.int64 if pa.types.is_large_string(kind) else np.int32)
+            return cls(data, ends[ids.offset : ids.offset + size + 1], 0, size)
+        width = kind.bit_width // 8
+        return cls(data[ids.offset * width :], np.empty(0, np.int64), width, size)
+
+
+@dataclass
+class IdTable:
+    """Distinct ids in order of first occurrence. A slot is 0 if empty; otherwise it holds half a hash, and the place of
+    an id counted from 1."""
+
+    slots: np.ndarray = field(default_factory=lambda: np.zeros(1 << 10, np.uint64))
+    data: np.ndarray = field(default_factory=lambda: np.empty(1 << 13, np.uint8))
+    ends: np.ndarray = field(default_factory=lambda: np.zeros(1 + (1 << 9), np.int64))
+    size: int = 0
+
+    def find(self, column: Column, mine: int, of: int, codes: np.ndarray) -> None:
+        """For each id i that belongs to table `mine` of `of`: codes[i] = its place in the table, times `of`, plus
+        `mine`. New ids are added."""
+        at = 0
+        while at < column.size:
+            at, self.size = _find(
+                *(column.data, column.ends, column.width, column.size, at),
+                *(self.slots, self.data, self.ends, self.size, mine, of, codes),
+            )
+            if at < column.size:
+                self._grow(int(column.ends[at + 1] - column.ends[at]) if len(column.ends) else column.width)
+
+    def _grow(self, length: int) -> None:
+        """Make room for one more id of `length` bytes, and double the capacity."""
+        used = int(self.ends[self.size])
+        if used + length > len(self.data):
+            self.data = _longer(self.data[:used], 2 * used + length)
+        if 2 * (self.size + 1) > len(self.slots):
+            self.slots = np.zeros(2 * len(self.slots), np.uint64)
+            self.ends = _longer(self.ends[: self.size + 1], len(self.slots) // 2 + 1)
+            _enter(self.data, self.ends, self.size, self.slots)
+
+    def ids(self, kind: pa.DataType) -> pa.Array:
+        """The ids in the table; strings as Arrow's large strings."""
+        data, ends = self.data[: self.ends[self.size]], self.ends[: self.size + 1]
+        buffers = [pa.py_buffer(ends), pa.py_buffer(data)] if pa.types.is_large_string(kind) else [pa.py_buffer(data)]
+        return pa.Array.from_buffers(kind, self.size, [None, *buffers])
+
+
+def _longer(array: np.ndarray, size: int) -> np.ndarray:
+    out = np.empty(size, array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def distinct(sides: Sequence[Sequence[pa.Array]], kind: pa.DataType) -> tuple[list[pa.Array], list[np.ndarray]]:
+    """The distinct ids of all sides, in T disjoint lists, and for each side a code per row: code c stands for id c // T
+    of list c % T."""
+    columns = [[Column.of(piece) for piece in side] for side in sides]
+    codes = [np.empty(sum(column.size for column in side), np.uint32) for side in columns]
+    rows = sum(map(len, codes))
+    of = max(1, min(threads.cores(), MOST_THREADS, rows // threads.FEWEST_ENTRIES))
+
+    def find(mine: int) -> pa.Array:
+        table = IdTable()
+        for side, out in zip(columns, codes, strict=True):
+            start = 0
+            for column in side:
+                table.find(column, mine, of, out[start : start + column.size])
+                start += column.size
+        return table.ids(kind)
+
+    return threads.parallel_map(find, range(of), rows), codes
+
+
+# -- kernels -----------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def _half(data, at):
+    """The four bytes from `at`, in one load."""
+    return (
+        uint64(data[at])
+        | uint64(data[at + uint64(1)]) << uint64(8)
+        | uint64(data[at + uint64(2)]) << uint64(16)
+        | uint64(data[at + uint64(3)]) << uint64(24)
+    )
+
+
+@inlined
+def _word(data, at):
+    """The eight bytes from `at`, in one load."""
+    return _half(data, at) | _half(data, at + uint64(4)) << uint64(32)
+
+
+@inlined
+def _rest(data, at, length):
+    """Fewer than eight bytes as one word, which is unique for a given length."""
+    if length >= uint64(4):
+        return _half(data, at) | _half(data, at + length - uint64(4)) << uint64(32)
+    word = uint64(0)
+    for i in range(length):
+        word = word << uint64(8) | uint64(data[at + i])
+    return word
+
+
+@inlined
+def _mixed(h, word):
+    h = (h ^ word) * uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> uint64(32))
+
+
+@inlined
+def _hash(data, at, length):
+    h = _mixed(uint64(0), length)
+    if length < uint64(8):
+        return _mixed(_mixed(h, _rest(data, at, length)), uint64(0))
+    last = at + length - uint64(8)
+    while at < last:
+        h = _mixed(h, _word(data, at))
+        at += uint64(8)
+    return _mixed(_mixed(h, _word(data, last)), uint64(0))
+
+
+@inlined
+def _same(data, at, length, others, start, stop):
+    """Whether data[at..at + length] equals others[start..stop]."""
+    if stop - start != length:
+        return False
+    if length < uint64(8):
+        return _rest(data, at, length) == _rest(others, start, length)
+    last = at + length - uint64(8)
+    while at < last:
+        if _word(data, at) != _word(others, start):
+            return False
+        at += uint64(8)
+        start += uint64(8)
+    return _word(data, last) == _word(others, stop - uint64(8))
+
+
+@kernel
+def _find(data, ends, width, size, start, slots, names, bounds, found, mine, of, codes):
+    """Write the codes of the ids in start..size that belong to table `mine`. Returns the first id for which the table
+    has no room (or `size`), and the number of ids in the table. A block of ids is first hashed, then their slots are
+    read, then the ids are compared, so that each step waits for memory only once per block."""
+    mask = uint64(slots.size - 1)
+    rows, hashes, heads = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
+    by_width = uint64(width) if ends.size == 0 else uint64(0)
+    i, stop = uint64(start), uint64(size)
+    while i < stop:
+        n = uint64(0)
+        until = min(stop, i + uint64(BLOCK))
+        while i < until:
+            at = i * by_width if by_width else uint64(ends[i])
+            length = by_width if by_width else uint64(ends[i + uint64(1)]) - at
+            h = _hash(data, at, length)
+            rows[n], hashes[n] = i, h
+            n += uint64((h >> uint64(40)) * uint64(of) >> uint64(24) == uint64(mine))
+            i += uint64(1)
+        for j in range(n):
+            heads[j] = slots[hashes[j] & mask]
+        for j in range(n):
+            row, h, head = rows[j], hashes[j], heads[j]
+            at = row * by_width if by_width else uint64(ends[row])
+            length = by_width if by_width else uint64(ends[row + uint64(1)]) - at
+            slot = h & mask
+            while True:
+                if head == uint64(0):
+                    head = slots[slot]  # another id of the block may have taken the slot
+                if head == uint64(0):
+                    end = uint64(bounds[found])
+                    if uint64(2 * (found + 1)) > uint64(slots.size) or end + length > uint64(names.size):
+                        return row, found
+                    for k in range(length):
+                        names[end + k] = data[at + k]
+                    found += 1
+                    bounds[found] = end + length
+                    head = (h & uint64(0xFFFFFFFF00000000)) | uint64(found)
+                    slots[slot] = head
+                    break
+                if (head ^ h) >> uint64(32) == uint64(0):
+                    place = (head & uint64(0xFFFFFFFF)) - uint64(1)
+                    if _same(data, at, length, names, uint64(bounds[place]), uint64(bounds[place + uint64(1)])):
+                        break
+                slot = (slot + uint64(1)) & mask
+                head = slots[slot]
+            codes[row] = uint32(((head & uint64(0xFFFFFFFF)) - uint64(1)) * uint64(of) + uint64(mine))
+    return stop, found
+
+
+@kernel
+def _enter(names, bounds, found, slots):
+    """Enter the ids of a table into larger, empty slots."""
+    mask = uint64(slots.size - 1)
+    for place in range(uint64(found)):
+        at = uint64(bounds[place])
+        h = _hash(names, at, uint64(bounds[place + uint64(1)]) - at)
+        slot = h & mask
+        while slots[slot] != uint64(0):
+            slot = (slot + uint64(1)) & mask
+        slots[slot] = (h & uint64(0xFFFFFFFF00000000)) | (place + uint64(1))
