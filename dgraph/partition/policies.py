@@ -5,7 +5,7 @@ a rule that places an edge by the owners of its ends. The resulting proxies tell
 needs a broadcast under `outgoing`, and none needs a reduce under `incoming`.
 
 Outgoing and incoming edge cuts, Cartesian vertex cut: Gluon (Dathathri et al., PLDI 2018). Hybrid vertex cut: PowerLyra
-(Chen et al., EuroSys 2015). METIS: `metis.py`.
+(Chen et al., EuroSys 2015). METIS: `placement.py`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dgraph as dg
 from dgraph.cli import graph_argument as cli
 from dgraph.errors import OptionError
-from dgraph.partition import metis, policies
+from dgraph.partition import placement, policies
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.policies import choose_policy, grid_columns, split_evenly
 
@@ -125,10 +125,10 @@ def test_metis_separates_communities_in_proportion():
     pairs += [(29, 30), (30, 29)]
     sources, destinations = np.array(pairs, np.uint32).T
     graph = build([EdgeSlice(sources, destinations)], 40)
-    owners = metis.metis_owners(graph, [900, 100])
+    owners = placement.metis_owners(graph, [900, 100])
     assert owners.dtype == np.uint16
     assert (owners == [0] * 30 + [1] * 10).all()
-    assert not metis.metis_owners(graph, [1.0]).any()
+    assert not placement.metis_owners(graph, [1.0]).any()
 
 
 def star(leaves):
@@ -138,14 +138,14 @@ def star(leaves):
 
 @pytest.mark.parametrize(("leaves", "parts"), [(16, 16), (39, 33)])
 def test_metis_prints_nothing_where_parts_stay_empty(leaves, parts, capfd):
-    owners = metis.metis_owners(star(leaves), [1.0] * parts)
+    owners = placement.metis_owners(star(leaves), [1.0] * parts)
     assert owners.shape == (leaves + 1,) and owners.max() < parts
     os.write(1, b"heard again")
     assert capfd.readouterr().out == "heard again"
 
 
 def test_metis_refuses_graphs_beyond_32_bits(monkeypatch):
-    monkeypatch.setattr(metis, "LARGEST_TOTAL", 47)
-    assert len(metis.metis_owners(star(15), [1, 1])) == 16  # 16 vertices and 30 arcs
+    monkeypatch.setattr(placement, "LARGEST_TOTAL", 47)
+    assert len(placement.metis_owners(star(15), [1, 1])) == 16  # 16 vertices and 30 arcs
     with pytest.raises(OptionError, match=r"17 vertices and 32 arcs.*choose outgoing"):
-        metis.metis_owners(star(16), [1, 1])
+        placement.metis_owners(star(16), [1, 1])
