@@ -45,6 +45,8 @@ class EdgeTables:
     ):
         self.partition, self.directed, self.columns, self.threads = partition, directed, columns, threads
         self.draws = draws
+        # The graph's names for the columns that the program reads; repeated edges are put in order by them.
+        self.names = tuple(name for name, _ in columns.values())
 
     def senders(self, along: str) -> list[Adjacency]:
         """The tables whose rows are the sending vertices: two if messages go both ways; none if that order was not
@@ -58,7 +60,7 @@ class EdgeTables:
         if len(tables) < 2 or not joined:
             return tables
         first, second = tables
-        read, compared = self._columns_read, self._columns_compared if self.draws else None
+        read, compared = set(self.names), self.names if self.draws else None
         join = partial(first.joined, second, read | {ORDINAL} if self.draws else read, self.threads)
         return [cached_on(self.partition, ("joined", frozenset(read), compared), join)]
 
@@ -70,7 +72,7 @@ class EdgeTables:
     def _tables(self, along: str, end: int) -> list[Adjacency]:
         directions = self.directions(along)
         tables = [getattr(self.partition, ORDERS[way][end]) for way in directions]
-        if not all(side is not None and side.columns.keys() >= self._columns_read for side in tables):
+        if not all(side is not None and side.columns.keys() >= set(self.names) for side in tables):
             return []
         if self.draws:
             return [self._with_ordinals(side, way == "in") for side, way in zip(tables, directions, strict=True)]
@@ -78,23 +80,13 @@ class EdgeTables:
 
     def _with_ordinals(self, side: Adjacency, against: bool) -> Adjacency:
         """A table with the numbers that tell apart the edges between the same two vertices."""
-        compared = [side.columns[name] for name in self._columns_compared]
+        compared = [side.columns[name] for name in self.names]
 
         def made() -> Adjacency:
             numbers = encode_ordinal(places_among_repeats(side, compared, self.threads), against)
             return replace(side, columns={**side.columns, ORDINAL: numbers})
 
-        return cached_on(side, (ORDINAL, self._columns_compared, against), made)
-
-    @property
-    def _columns_read(self) -> set[str]:
-        """The graph's names for the columns that the program reads."""
-        return {name for name, _ in self.columns.values()}
-
-    @property
-    def _columns_compared(self) -> tuple[str, ...]:
-        """The graph's names for the columns by which repeated edges are put in order."""
-        return tuple(name for name, _ in self.columns.values())
+        return cached_on(side, (ORDINAL, self.names, against), made)
 
     def directions(self, along: str) -> tuple[str, ...]:
         """The directions in which messages cross edges. The rows of an undirected graph already contain both."""
