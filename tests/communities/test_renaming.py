@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dgraph as dg
-from dgraph.communities.renaming import kept_names
+from dgraph.communities.labels import kept_names
 from dgraph.errors import ColumnError, IdError
 from dgraph.testing.verify import verify
 
