@@ -15,6 +15,7 @@ import xxhash
 from dgraph.checkpoint.folder import CheckpointFolder
 from dgraph.checkpoint.keeper import CheckpointPlan
 from dgraph.checkpoint.piece import NUMBERS, REMEDY, CheckpointPiece, name_of, round_of
+from dgraph.communities import spread_search
 from dgraph.errors import StorageError
 from dgraph.partition.manifest import refuse_mismatch, require
 from dgraph.runs.progress import Progress
@@ -37,8 +38,7 @@ class SearchCheckpoints:
     @staticmethod
     def kernels() -> str:
         """A digest of the search, for the identity of a run: another version would go on in another way."""
-        here = Path(__file__).parent
-        files = [*sorted(Path(search.__file__).parent.glob("*.py")), here / "spread_search.py", here / "turns.py"]
+        files = [*sorted(Path(search.__file__).parent.glob("*.py")), Path(spread_search.__file__)]
         return xxhash.xxh3_64_hexdigest(b"".join(file.read_bytes() for file in files))
 
     @property
