@@ -41,7 +41,6 @@ COMMUNITY, LEIDEN = "community", "leiden"
 MODULARITY, CPM = OBJECTIVES = ("modularity", "cpm")
 NONE = np.zeros(0)
 LACK = "the communities of a graph", "find them"  # what there may not be enough memory for
-BOTH = "out", "incoming"
 
 
 class CommunityResult(RunResult):
@@ -107,8 +106,8 @@ class Detection:
         self,
         pieces: Sequence[Partition],
         threads: int,
-        previous: PreviousDivision | None = None,
-        journal: Journal | None = None,
+        previous: PreviousDivision | None,
+        journal: Journal,
     ) -> WorkerResult:
         level = self.level(pieces, threads)
         if self.deterministic:
@@ -117,15 +116,10 @@ class Detection:
         return self.run(search, level, previous, journal)
 
     def run(
-        self,
-        search: CommunitySearch,
-        level: Any,
-        previous: PreviousDivision | None,
-        journal: Journal | None = None,
+        self, search: CommunitySearch, level: Any, previous: PreviousDivision | None, journal: Journal
     ) -> WorkerResult:
         """The communities that a search finds in a level, which stands for the graph."""
-        if journal is not None:
-            journal.open(search, self.vertices)
+        journal.open(search, self.vertices)
         begun = None if previous is None else previous.begun
         levels, found = search.search(level, begun, refines=self.operation == LEIDEN)
         columns = {f"level {number}": labels for number, labels in enumerate(levels, 1)}
@@ -140,31 +134,29 @@ class Detection:
 
     def level(self, pieces: Sequence[Partition], threads: int) -> Level:
         """The whole graph, from all partitions."""
-        if len(pieces) == 1:
-            out, incoming = pieces[0].out, pieces[0].incoming
-        else:
-            out = _joined(pieces, self.weight, self.vertices, threads)
-            incoming = out.transposed(threads) if self.directed else None
+        tables: list[Any] = [pieces[0].out, pieces[0].incoming][: 1 + self.directed]
+        if len(pieces) > 1:
+            tables = [_joined(pieces, self.weight, self.vertices, threads)]
+            tables += [tables[0].transposed(threads)] if self.directed else []
         if self.deterministic and self.weight is not None:  # so that sums of weights do not depend on the partitions
-            out, incoming = (_in_order(one, self.weight, threads) for one in (out, incoming))
-        first, second = _ties(out, self.weight), _ties(incoming if self.directed else None, self.weight)
+            tables = [_in_order(one, self.weight, threads) for one in tables]
+        ties = [_ties(one, self.weight) for one in tables]
         loops = 1.0 if self.directed else 2.0  # both tables of a directed graph list each loop
-        null, weight = self.null_model([row_sums(one, loops, threads) for one in (first, second)])
-        return Level((first, second), loops, null, weight, threads)
+        null, weight = self.null_model([row_sums(one, loops, threads) for one in ties])
+        return Level((ties[0], ties[1] if self.directed else NO_TIES), loops, null, weight, threads)
 
     def null_model(self, sums: Sequence[np.ndarray]) -> tuple[NullModel, float]:
         """What chance expects, and the weight of all edges in both directions, given the weight of each vertex's edges;
         in a directed graph, of those that leave it and of those that enter it."""
+        ways = 2 if self.directed else 1
         with np.errstate(over="ignore"):  # refused below
-            weight = float(sums[0].sum()) * (2 if self.directed else 1)
+            weight = float(sums[0].sum()) * ways
         if not np.isfinite(weight):
             raise WeightError(f"column {self.weight!r}: the sum of the weights is beyond 1.8e308; scale them down")
-        shares = [one / (weight / (2 if self.directed else 1) or 1.0) for one in sums]
         if self.objective == CPM:
-            return NullModel(self.resolution * (2 if self.directed else 1), np.ones(self.vertices), NONE), weight
-        if self.directed:
-            return NullModel(self.resolution * weight / 2, shares[0], shares[1]), weight
-        return NullModel(self.resolution * weight, shares[0], NONE), weight
+            return NullModel(self.resolution * ways, np.ones(self.vertices), NONE), weight
+        shares = [one / (weight / ways or 1.0) for one in sums]
+        return NullModel(self.resolution * weight / ways, shares[0], shares[1] if self.directed else NONE), weight
 
     def quality(self, found: Hierarchy, level: Any) -> float:
         if self.objective == MODULARITY:
@@ -173,17 +165,13 @@ class Detection:
         return found.quality / 2 + self.resolution * pairs * self.vertices
 
 
-def _ties(table: Adjacency | None, weight: str | None) -> Ties:
-    if table is None:
-        return NO_TIES
+def _ties(table: Adjacency, weight: str | None) -> Ties:
     weights = NONE if weight is None else table.columns[weight].astype(np.float64, copy=False)
     return Ties.of(table.indptr, table.neighbours, weights)
 
 
-def _in_order(table: Adjacency | None, weight: str, threads: int) -> Adjacency | None:
+def _in_order(table: Adjacency, weight: str, threads: int) -> Adjacency:
     """The same rows, each in ascending order of the neighbours and of their weights."""
-    if table is None:
-        return None
     only = replace(table, columns={weight: table.columns[weight]})
     return only.in_order_of(np.arange(len(table.indptr) - 1), threads)
 
@@ -258,7 +246,7 @@ def _detected(
         shown.prepare("building partitions")
         columns = () if job.weight is None else (job.weight,)
         both = job.directed and graph.num_parts == 1
-        held = graph.partitioned(BOTH if both else ("out",), columns).held
+        held = graph.partitioned(("out", "incoming") if both else ("out",), columns).held
         journal = Journal(shown, _checkpoints(graph, job, held, previous, options.checkpoint))
         shown.prepare("the first level, which compiles kernels that are new")
         results, summaries = _found(graph, job, held, previous, journal)
@@ -279,8 +267,11 @@ def _found(
 ) -> tuple[Sequence[Any], list[WorkerResult]]:
     """The result as one item, held where it was found, and without its values."""
     workers = graph.workers
-    if graph.num_parts > 1 and not job.deterministic:
-        found = _found_by_all(graph, job, held, previous, journal)
+    if graph.num_parts > 1 and not job.deterministic:  # all workers search, each with the edges of some vertices
+        with explain_lack_of_memory(*LACK):
+            search = SpreadSearch.on(workers, job.max_levels, job.tol, job.random_seed)
+            level = search.first_level(held, job.weight, job.directed, graph.placement.bounds, job.null_model)
+            found = job.run(search, level, previous, journal)
         return workers.send([found]), [found.without_values()]
     if workers.client is None:
         found = call_interruptibly(partial(job, held, workers.threads, previous, journal))
@@ -291,20 +282,6 @@ def _found(
     unseen = replace(journal, shown=None)
     results = workers.wait(workers.each(job, [(held, workers.threads, sent, unseen)]))
     return results, workers.bring(workers.each(WorkerResult.without_values, [(one,) for one in results]))
-
-
-@explain_lack_of_memory(*LACK)
-def _found_by_all(
-    graph: PartitionedGraph,
-    job: Detection,
-    held: Sequence[Any],
-    previous: PreviousDivision | None,
-    journal: Journal,
-) -> WorkerResult:
-    """The communities that all workers find together, each with the edges of a range of the vertices."""
-    search = SpreadSearch.on(graph.workers, job.max_levels, job.tol, job.random_seed)
-    level = search.first_level(held, job.weight, job.directed, graph.placement.bounds, job.null_model)
-    return job.run(search, level, previous, journal)
 
 
 def _checkpoints(

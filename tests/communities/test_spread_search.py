@@ -6,7 +6,7 @@ from distributed import Client, LocalCluster
 
 import dgraph as dg
 from dgraph.cluster.workers import Workers
-from dgraph.communities.detection import detection
+from dgraph.communities.detection import Journal, detection
 from dgraph.communities.spread_search import GatheredLevel, SpreadLevel, SpreadSearch
 from dgraph.solvers.communities.shares import REFINING_TURNS, TURNS, Mover, Refiner
 from dgraph.testing.verify import verify
@@ -25,7 +25,7 @@ def search(graph, operation, most_edges, seed=0, objective="modularity", weighte
     columns = () if job.weight is None else (job.weight,)
     held = graph.partitioned(("out",), columns).held
     level = found.first_level(held, job.weight, job.directed, graph.placement.bounds, job.null_model)
-    return job.run(found, level, None), found
+    return job.run(found, level, None, Journal()), found
 
 
 def labels_of(result):
