@@ -138,7 +138,7 @@ def stop_after(level, done) -> None:
 
 def die_after(level, done) -> None:
     """Let this worker die once it has saved a level, unless another one has."""
-    from dgraph.communities.checkpoints import SearchCheckpoints
+    from dgraph.communities.detection import SearchCheckpoints
 
     keep = SearchCheckpoints.keep
 
