@@ -29,6 +29,22 @@ GLOBAL_PREFIX = "global "  # the prefix of names of global values
 
 
 @dataclass(frozen=True)
+class CheckpointSeries:
+    """The checkpoints of one run of a program. An operation may make several runs."""
+
+    option: Checkpoint
+    part: str = ""  # distinguishes the runs of one operation
+    memory: MemoryStore | None = None  # the store if there is no path
+
+    @classmethod
+    def for_run(cls, option: Checkpoint | None, part: str, client: Any) -> CheckpointSeries | None:
+        """The series for one run. Without a cluster, nothing is kept in memory, because no worker can be lost."""
+        if option is None or option.path is not None:
+            return None if option is None else cls(option, part)
+        return None if client is None else cls(option, part, MemoryStore(f"{client.id}-{uuid4().hex}"))
+
+
+@dataclass(frozen=True)
 class CheckpointPlan:
     """The workers' instructions: where to write checkpoints, how often, and which one to resume from."""
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from dgraph.agents.daemon_settings import CPU_AND_GPU, NO_DAEMONS, DaemonSettings, settings
 from dgraph.arguments import AUTO
 from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.checkpoint.checkpoint import CheckpointSeries
+from dgraph.checkpoint.keeper import CheckpointSeries
 from dgraph.cugraph.operations import OPERATIONS
 from dgraph.devices.probe import CPU, CUDA, INSTALL_OR_CHOOSE, KERNEL_PACKAGES, OR_NO_DAEMON, require
 from dgraph.engines.block_descent import block_descent

@@ -15,10 +15,9 @@ import numpy as np
 import xxhash
 
 from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.checkpoint.checkpoint import CheckpointSeries
 from dgraph.checkpoint.fingerprint import fingerprint
 from dgraph.checkpoint.folder import FOLDER_REMEDY, CheckpointFolder
-from dgraph.checkpoint.keeper import CheckpointPlan
+from dgraph.checkpoint.keeper import CheckpointPlan, CheckpointSeries
 from dgraph.checkpoint.memory_store import MemoryStore, last_complete, stored_pieces
 from dgraph.checkpoint.memory_store import forget as forget_here
 from dgraph.cluster.scheduler import ask_all, run_on_each
