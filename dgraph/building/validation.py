@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dgraph.building import assembly
-from dgraph.building.remarks import REMARKS, remarks_for
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.frames.any_frame import frame_column, to_main_memory, to_pandas
 from dgraph.partition import placement
@@ -147,3 +146,83 @@ def _shown(value: Any) -> str:
     if value is None:
         return "no weights"
     return f"{value:,}" if type(value) is int else str(value)
+
+
+# -- remarks on operations, according to docs/semantics.md -------------------------------------------------------------
+
+
+class Remark(NamedTuple):
+    """How an operation treats an unusual feature of a graph; {} stands for how often the graph has it."""
+
+    feature: str  # a field of Counts
+    text: str
+    undirected: str | None = None  # the text for undirected graphs, if it is another one
+
+
+ALL_COUNT = Remark("kept_repeats", "repeated edges ({:,}) all count")
+REFUSED_WEIGHTS = Remark("negative_weights", "negative weights ({:,}) are refused with weighted=True")
+LOOPS_INSIDE = Remark("kept_loops", "self loops ({:,}) lie inside a community, and add 2 to the degree of their vertex")
+SEPARATE = Remark("isolated", "isolated vertices ({:,}) are separate components")
+UNREACHABLE = Remark("isolated", "isolated vertices ({:,}) are unreachable")
+VOTES = (
+    Remark("kept_repeats", "repeated edges ({:,}) all vote"),
+    Remark(
+        "kept_loops",
+        "self loops ({:,}) vote twice for the vertex's own label",
+        "self loops ({:,}) vote for the vertex's own label",
+    ),
+)
+SIMPLE = (
+    Remark("kept_loops", "self loops ({:,}) are ignored"),
+    Remark("kept_repeats", "repeated edges ({:,}) are ignored"),
+)
+REMARKS: dict[str, tuple[Remark, ...]] = {
+    "bfs": (UNREACHABLE,),
+    "cdlp": VOTES,
+    "core_number": SIMPLE,
+    "degrees": (
+        ALL_COUNT,
+        Remark("kept_loops", "self loops ({:,}) add 2 to a degree", "self loops ({:,}) add 1 to a degree"),
+    ),
+    "hits": (ALL_COUNT, REFUSED_WEIGHTS),
+    "k_core": SIMPLE,
+    "katz": (ALL_COUNT, REFUSED_WEIGHTS),
+    "label_propagation": (*VOTES, REFUSED_WEIGHTS),
+    "lcc": SIMPLE,
+    "leiden": (ALL_COUNT, LOOPS_INSIDE, REFUSED_WEIGHTS),
+    "louvain": (ALL_COUNT, LOOPS_INSIDE, REFUSED_WEIGHTS),
+    "matching": (Remark("kept_loops", "self loops ({:,}) are refused: they connect a side with itself"),),
+    "pagerank": (
+        ALL_COUNT,
+        Remark(
+            "dangling",
+            "vertices without out-edges ({:,}): their rank goes where jumps go; set dangling= to change that",
+        ),
+        REFUSED_WEIGHTS,
+    ),
+    "scc": (SEPARATE,),
+    "sssp": (
+        Remark("missing_weights", "missing weights ({:,}) are refused"),
+        Remark(
+            "negative_weights",
+            "negative weights ({:,}): the slower Bellman-Ford algorithm is used",
+            "negative weights ({:,}), each of which is a negative cycle in an undirected graph: refused if reached",
+        ),
+        Remark("zero_weights", "edges of length 0 ({:,}): strictly nearer predecessors are preferred"),
+        Remark("kept_repeats", "repeated edges ({:,}): only the lightest counts"),
+        UNREACHABLE,
+    ),
+    "triangles": SIMPLE,
+    "wcc": (SEPARATE,),
+}
+
+
+def remarks_for(operation: str, counts: Counts) -> str:
+    """The remarks for an operation; empty if nothing is unusual."""
+    remarks, texts = REMARKS[operation], []
+    if operation == "sssp" and counts.negative_weights is None:
+        remarks, texts = (UNREACHABLE,), ["no weights: every edge has length 1"]
+    for feature, text, undirected in remarks:
+        if count := getattr(counts, feature):
+            texts.append((text if counts.directed else undirected or text).format(count))
+    return "; ".join(texts)

@@ -7,7 +7,7 @@ import pytest
 from test_semantics import ROWS, cells
 
 import dgraph as dg
-from dgraph.building.remarks import REMARKS
+from dgraph.building.validation import REMARKS
 from dgraph.cli.signatures import split_docstring
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.testing.verify import OPERATIONS
@@ -27,7 +27,7 @@ def missing(name: str) -> list[str]:
     found = {
         f"dgraph/ops/{name}.py: a docstring that describes every parameter": not silent,
         "dgraph/estimates/footprints.py: a row in FOOTPRINTS": name in FOOTPRINTS,
-        "dgraph/building/remarks.py: a row in REMARKS": name in REMARKS,
+        "dgraph/building/validation.py: a row in REMARKS": name in REMARKS,
         "dgraph/testing/verify/__init__.py: a verifier, and its row in OPERATIONS": name in OPERATIONS,
         f"tests/testing/test_verifiers.py: a method {name} of Case": f"def {name}(self" in cases,
         f"{oracle}: tests against an independent oracle": (ROOT / oracle).exists(),
@@ -53,7 +53,7 @@ def test_every_missing_file_is_named(monkeypatch):
     assert [line.split(":")[0] for line in missing("nothing")] == [
         "dgraph/ops/nothing.py",
         "dgraph/estimates/footprints.py",
-        "dgraph/building/remarks.py",
+        "dgraph/building/validation.py",
         "dgraph/testing/verify/__init__.py",
         "tests/testing/test_verifiers.py",
         "tests/ops/test_nothing.py",
