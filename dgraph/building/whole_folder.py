@@ -27,8 +27,9 @@ MOMENT = 0.01  # seconds before a lock is tried again
 def beside(folder: Path) -> Iterator[Path]:
     """A new folder next to `folder`, for a writer to fill and then `put` in its place. It is removed at the end if it
     is still there; if the writer fails, the parent folders that had to be created are removed too."""
-    made = _make_parents(folder)
+    made = [parent for parent in folder.parents if not parent.exists()]  # the lowest first
     try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(folder)
         new = _beside(folder, uuid4().hex)
         lock = _lock(_lock_of(new))
@@ -38,13 +39,10 @@ def beside(folder: Path) -> Iterator[Path]:
     try:
         new.mkdir()
         yield new
-    except BaseException:
+    finally:
         shutil.rmtree(new, ignore_errors=True)
         _release(_lock_of(new), lock)
-        _remove(made)
-        raise
-    shutil.rmtree(new, ignore_errors=True)
-    _release(_lock_of(new), lock)
+        _remove(made)  # unless the folder is there now
 
 
 def put(new: Path, folder: Path, *, replaces: bool) -> None:
@@ -128,17 +126,6 @@ def _lock(path: Path, *, wait: bool = True) -> int:
 def _release(path: Path, lock: int) -> None:
     path.unlink(missing_ok=True)
     os.close(lock)
-
-
-def _make_parents(folder: Path) -> list[Path]:
-    """Create the folders above `folder`. Returns those that were missing, the lowest first."""
-    missing = [parent for parent in folder.parents if not parent.exists()]
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as cause:
-        _remove(missing)
-        raise StorageError(f"{folder}: cannot be written ({cause})") from cause
-    return missing
 
 
 def _remove(empty: list[Path]) -> None:
