@@ -8,7 +8,6 @@ in tests. Numbers, rows and merged edges are equal to those of `partition/`, in 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +22,11 @@ from dgraph.frames.any_frame import numeric_column
 from dgraph.frames.device_frame import DeviceFrame
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.ids.bitmaps import Ranks
+from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.ids.survey import Survey, survey_of_range
+from dgraph.partition.rules import reverses
 from dgraph.partition.sum_limits import may_exceed
 
 if TYPE_CHECKING:
@@ -53,11 +54,8 @@ class DeviceEdges:
             return None
         device_edges = cls(frames, edges.source, edges.destination, own_device.own_memory())
         arcs_per_edge = 1 + (not rules.directed or rules.symmetrize)
-        return (
-            device_edges
-            if device_edges._fit((BYTES_PER_ARC + MERGE_BYTES * (rules.repeats != "keep")) * arcs_per_edge)
-            else None
-        )
+        each = (BYTES_PER_ARC + MERGE_BYTES * (rules.repeats != "keep")) * arcs_per_edge
+        return device_edges if device_edges._fit(each) else None
 
     def _fit(self, each: int) -> bool:
         """Whether the GPU can number the ids, and has memory to sort the edges at `each` bytes per edge."""
@@ -127,7 +125,7 @@ class DeviceEdges:
             return None
         try:
             arcs = self._arcs(self._edges(ids, columns, weight, rules), **rules.arc_options)
-            keys, others = ([one.ends[end] for one in arcs] for end in ((0, 1) if order == "out" else (1, 0)))
+            keys, others = ([one.ends(order)[end] for one in arcs] for end in (0, 1))
             values = {name: [one.columns[name] for one in arcs] for name in columns}
             del arcs
             return sort(self.memory, keys, others, values, ids.size)
@@ -136,36 +134,36 @@ class DeviceEdges:
 
     def _edges(
         self, ids: Numbering, columns: Sequence[str], weight: str | None, rules: EdgeRules
-    ) -> list[DeviceEdgeChunk]:
+    ) -> list[NumberedChunk]:
         """The edges by number, after all rules; loops stay, unless repeats are merged."""
         table = self._table(ids)
         edges = []
         for frame in self.frames:
             ends = [self._numbers(frame[end], ids, table) for end in self.ends]
             values = {name: self._column(frame, name, name == weight) for name in columns}
-            edges.append(DeviceEdgeChunk((ends[0], ends[1]), values))
+            edges.append(NumberedChunk(*ends, values))
         if rules.symmetrize:
-            edges += [one.reversed()[one.no_loops] for one in edges]
+            edges += [reverses(one) for one in edges]
         if rules.repeats == "keep":
             return edges
         if rules.skip_loops:
-            edges = [one[one.no_loops] for one in edges]
+            edges = [_without_loops(one) for one in edges]
         merged = self._merged(edges, rules)
-        self.num_edges = len(merged.ends[0])
+        self.num_edges = len(merged)
         return [merged]
 
-    def _arcs(self, edges: list[DeviceEdgeChunk], mirror: bool, skip_loops: bool) -> list[DeviceEdgeChunk]:
+    def _arcs(self, edges: list[NumberedChunk], mirror: bool, skip_loops: bool) -> list[NumberedChunk]:
         arcs = []
         for one in edges:
-            arcs.append(one[one.no_loops] if skip_loops else one)
+            arcs.append(_without_loops(one) if skip_loops else one)
             if mirror:
-                arcs.append(one.reversed()[one.no_loops])
+                arcs.append(reverses(one))
         return arcs
 
-    def _merged(self, edges: list[DeviceEdgeChunk], rules: EdgeRules) -> DeviceEdgeChunk:
+    def _merged(self, edges: list[NumberedChunk], rules: EdgeRules) -> NumberedChunk:
         """One edge for each pair of ends, in order of the pair, like `partition/rules.py`."""
         xp = self.xp
-        ends = [concatenate(xp, [one.ends[end] for one in edges]) for end in (0, 1)]
+        ends = [concatenate(xp, [getattr(one, end) for one in edges]) for end in ("sources", "destinations")]
         first, second = ends if rules.directed else (xp.minimum(*ends), xp.maximum(*ends))
         pairs = first.astype(np.uint64) << np.uint64(32) | second
         order = xp.argsort(pairs, kind="stable")
@@ -184,7 +182,7 @@ class DeviceEdges:
                 columns[name] = _sums(xp, column[order], starts, group)
             else:
                 columns[name] = _extremes(xp, column[order], starts, group, rules.repeats)
-        return DeviceEdgeChunk((ends[0][firsts], ends[1][firsts]), columns)
+        return NumberedChunk(ends[0][firsts], ends[1][firsts], columns)
 
     def _table(self, ids: Numbering) -> Any:
         """The table that turns ids into numbers: the sorted ids, the number at each distance from the first id, or None
@@ -217,24 +215,8 @@ class DeviceEdges:
         return column
 
 
-@dataclass(frozen=True, eq=False)
-class DeviceEdgeChunk:
-    """Some edges by number, on a GPU."""
-
-    ends: tuple[Any, Any]
-    columns: dict[str, Any]
-
-    def __getitem__(self, chosen: Any) -> DeviceEdgeChunk:
-        a, b = self.ends
-        return DeviceEdgeChunk((a[chosen], b[chosen]), {name: one[chosen] for name, one in self.columns.items()})
-
-    def reversed(self) -> DeviceEdgeChunk:
-        return DeviceEdgeChunk(self.ends[::-1], self.columns)
-
-    @property
-    def no_loops(self) -> Any:
-        """A mask of the edges that are not self loops."""
-        return self.ends[0] != self.ends[1]
+def _without_loops(edges: NumberedChunk) -> NumberedChunk:
+    return edges[edges.sources != edges.destinations]
 
 
 def _sums(xp: Any, values: Any, starts: Any, group: Any) -> Any:
