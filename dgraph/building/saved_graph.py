@@ -177,27 +177,20 @@ class SavedGraph:
         return len(self.content["owned"])
 
     @cached_property
-    def numbers(self) -> dict[str, Description | None]:
-        """The edge columns that each partition has as numbers, for kernels: each with its description, if the user's
-        column has another type."""
-        columns = zip(self.content["columns"], self.content["dtypes"], strict=True)
-        return {
-            name: None if isinstance(said, str) else said["as"]
-            for name, said in columns
-            if isinstance(said, str) or "block" in said
-        }
+    def columns(self) -> dict[str, str | Description]:
+        """The manifest's entry for each edge column, in the user's order."""
+        return dict(zip(self.content["columns"], self.content["dtypes"], strict=True))
 
     @cached_property
-    def block_types(self) -> dict[str, str]:
-        """The types of the blocks of these columns."""
-        said = dict(zip(self.content["columns"], self.content["dtypes"], strict=True))
-        return {name: one if isinstance(one := said[name], str) else one["block"] for name in self.numbers}
+    def numbers(self) -> dict[str, str]:
+        """The edge columns that each partition has as numbers, for kernels, and the types of their blocks."""
+        blocks = {name: said if isinstance(said, str) else said.get("block") for name, said in self.columns.items()}
+        return {name: block for name, block in blocks.items() if block is not None}
 
     @cached_property
     def others(self) -> dict[str, Description]:
         """The edge columns that each partition has in a table, and their descriptions."""
-        columns = zip(self.content["columns"], self.content["dtypes"], strict=True)
-        return {name: said for name, said in columns if name not in self.numbers}
+        return {name: said for name, said in self.columns.items() if not isinstance(said, str) and "block" not in said}
 
     def numbering(self) -> Numbering:
         """The numbering of the saved ids."""
@@ -205,8 +198,7 @@ class SavedGraph:
         ranks, tables = None, []
         with self.reading():
             if "ids.arrow" in shared:
-                ids = store.read_table(self.folder, "ids", shared["ids.arrow"])["id"].combine_chunks()
-                tables = [ids if isinstance(ids, pa.Array) else ids.chunk(0)]
+                tables = [store.read_table(self.folder, "ids", shared["ids.arrow"])["id"].combine_chunks()]
             elif "words.npy" in shared:
                 ranks = Ranks.of_bitmap(first, store.read_array(self.folder, "words", shared["words.npy"], [np.uint64]))
             else:
@@ -233,7 +225,7 @@ class SavedGraph:
         blocks = self.content["partitions"][part]
         with self.reading():
             ids = where.ids(numbering, part)
-            partition = store.read_partition(self.folder, part, len(owned), owned[part], blocks, self.block_types, ids)
+            partition = store.read_partition(self.folder, part, len(owned), owned[part], blocks, self.numbers, ids)
             store.check_partition(partition, size)
             return partition
 
@@ -268,9 +260,9 @@ class SavedGraph:
                 name: others[name]
                 if name in self.others
                 else numbers[name]
-                if (said := self.numbers[name]) is None
-                else cast_to_description(numbers[name], said)
-                for name in self.content["columns"]
+                if isinstance(said, str)
+                else cast_to_description(numbers[name], said["as"])
+                for name, said in self.columns.items()
             }
 
     def vertex_table(self, part: int) -> pd.DataFrame:
@@ -304,7 +296,7 @@ class SavedGraph:
 
     def _empty_edges(self) -> pd.DataFrame:
         content, none = self.content, self._no_ids()
-        numbers = {name: np.empty(0, block) for name, block in self.block_types.items()}
+        numbers = {name: np.empty(0, block) for name, block in self.numbers.items()}
         others = self._table("edges", self.others, content["shared"], 0)
         return pd.DataFrame({content["source"]: none, content["destination"]: none, **self._described(numbers, others)})
 

@@ -153,7 +153,6 @@ def _restored(table: pa.Table, name: str, description: Description) -> Any:
     column = table[name]
     if "categories" in description:
         whole = column.combine_chunks()
-        whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
         categories = _restored(pa.table({name: whole.dictionary}), name, description["categories"])
         dtype = pd.CategoricalDtype(
             pd.Index(categories, dtype=getattr(categories, "dtype", None)), description["ordered"]
