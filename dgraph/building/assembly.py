@@ -112,7 +112,7 @@ def build_partitions(
         split = partial(placement.split_all, where=where, ids=ids, listings=listings, skip_loops=skip_loops)
         (pieces,) = workers.hold([workers.call(split, list(chunks))])
         assembling = [
-            partial(_build_one, p, where, ids, mine, order, sort, in_place=True) for p, mine in enumerate(pieces)
+            partial(assemble, part, where, ids, mine, order, sort, in_place=True) for part, mine in enumerate(pieces)
         ]
         return _with_requests(workers, [workers.call(task) for task in assembling])
     shared, numbering, each = workers.share(where), workers.share(ids), workers.threads_each(parts)
@@ -128,7 +128,7 @@ def build_partitions(
     for part in range(parts):
         mine = [workers.call(pick, cut, part) for cut in cuts]
         on = workers.host(part, parts)
-        tasks.append(workers.call(_build_one, part, shared, numbering, mine, order, sort, each, on=on))
+        tasks.append(workers.call(assemble, part, shared, numbering, mine, order, sort, each, on=on))
     return _with_requests(workers, tasks)
 
 
@@ -207,22 +207,6 @@ def build_in_ranges(
         del keys, others, slices, rows_of_range
         release_memory()
     return Partition.of_whole_graph(Adjacency(indptr, neighbours, columns), order, ids.ids())
-
-
-def _build_one(
-    part: int,
-    where: Placement,
-    ids: Numbering,
-    pieces: list[NumberedChunk],
-    order: str,
-    sort: SortFunction,
-    each: int = 1,
-    in_place: bool = False,
-) -> tuple[Partition, dict[int, ProxyList]]:
-    mine, own_ids = pieces if in_place else list(pieces), where.ids(ids, part)
-    half = assemble(part, where.bounds, mine, where.numbers, own_ids, order, each, in_place, sort)
-    release_memory()
-    return half
 
 
 def _addressed_to(parts: list[int], requests: dict[int, ProxyList]) -> dict[int, ProxyList]:

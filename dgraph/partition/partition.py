@@ -13,6 +13,9 @@ import numpy as np
 from dgraph.partition import proxies as proxy
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, SortFunction, build
 from dgraph.partition.ids.chunk import Ids, NumberedChunk
+from dgraph.partition.ids.id_tables import release_memory
+from dgraph.partition.ids.numbering import Numbering
+from dgraph.partition.placement import Placement
 from dgraph.partition.proxies import Proxies, ProxyList
 
 
@@ -95,21 +98,21 @@ class Partition:
 
 def assemble(
     part: int,
-    bounds: np.ndarray,
+    where: Placement,
+    ids: Numbering,
     pieces: list[NumberedChunk],
-    numbers: np.ndarray | None,
-    ids: Ids | None,
     order: str,
+    sort: SortFunction = build,
     workers: int = 1,
     in_place: bool = False,
-    sort: SortFunction = build,
 ) -> tuple[Partition, dict[int, ProxyList]]:
     """A partition from its edges, still without the requests of its peers, and its own requests to them.
 
-    `numbers` translates positions to numbers if the policy moved vertices; None means that they are equal. `pieces` is
-    emptied: each piece is freed as soon as its ends are local. With `in_place`, nothing else reads the pieces.
+    With `in_place`, nothing else reads the pieces: the list is emptied, and each piece is freed as soon as its ends are
+    local.
     """
-    place = proxy.find_proxies(part, bounds, [p.sources for p in pieces], [p.destinations for p in pieces])
+    pieces = pieces if in_place else list(pieces)
+    place = proxy.find_proxies(part, where.bounds, [p.sources for p in pieces], [p.destinations for p in pieces])
     edges = []
     while pieces:
         piece = pieces.pop(0)
@@ -118,17 +121,18 @@ def assemble(
         del piece, keys, others
     adjacency = sort(edges, place.size, workers=workers)
     positions = np.concatenate([np.arange(*place.owned), place.positions])
-    dtype = np.uint32 if bounds[-1] < 2**32 else np.int64
+    dtype = np.uint32 if where.bounds[-1] < 2**32 else np.int64
     partition = Partition(
         part,
-        len(bounds) - 1,
+        where.parts,
         place.owned[1] - place.owned[0],
-        (positions if numbers is None else numbers[positions]).astype(dtype),
+        (positions if where.numbers is None else where.numbers[positions]).astype(dtype),
         place.proxies,
         adjacency if order == "out" else None,
         adjacency if order == "incoming" else None,
-        ids,
+        where.ids(ids, part),
     )
+    release_memory()
     return partition, place.requests()
 
 

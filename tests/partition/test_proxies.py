@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 import dgraph as dg
 from dgraph.errors import OptionError
 from dgraph.partition import proxies
+from dgraph.partition.ids.bitmaps import Ranks
 from dgraph.partition.ids.chunk import NumberedChunk
+from dgraph.partition.ids.id_types import IdType
+from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import add_peer_requests, assemble
+from dgraph.partition.placement import Placement
+from dgraph.partition.policies import POLICIES
 
 
 @st.composite
@@ -72,10 +77,11 @@ def test_more_vertices_than_local_ids_are_refused(monkeypatch):
 def test_values_travel_without_ids(drawn):
     """What a partition writes into a slice, its owner finds at the address table, vertex by vertex; and back."""
     bounds, pieces_of = drawn
-    halves = []
+    halves, where = [], Placement(POLICIES["outgoing"], bounds)
+    ids = Numbering(IdType("integer"), Ranks(0, int(bounds[-1])))
     for part, pieces in enumerate(pieces_of):
         ends = [columns(piece) for piece in pieces]
-        halves.append(assemble(part, bounds, [NumberedChunk(*end) for end in ends], None, None, "out"))
+        halves.append(assemble(part, where, ids, [NumberedChunk(*end) for end in ends], "out"))
     found = [
         add_peer_requests(one, {peer: wants[part] for peer, (_, wants) in enumerate(halves) if part in wants})
         for part, (one, _) in enumerate(halves)
