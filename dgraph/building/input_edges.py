@@ -85,12 +85,10 @@ class InputEdges:
     # -- sizes --------------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        sizes = (
-            f"{format_count(self.num_vertices, 'vertex')}, {format_count(self.num_edges, 'edge')}"
-            if self.is_read
-            else ""
-        )
-        return f"{'directed' if self.rules.directed else 'undirected'}, {sizes or 'not read yet'}"
+        kind = "directed" if self.rules.directed else "undirected"
+        if not self.is_read:
+            return f"{kind}, not read yet"
+        return f"{kind}, {format_count(self.num_vertices, 'vertex')}, {format_count(self.num_edges, 'edge')}"
 
     @property
     def is_read(self) -> bool:
@@ -242,9 +240,8 @@ class InputEdges:
             ours = to_build and not lent and self.workers.client is None
             return [replace(chunk, exclusive=True) for chunk in chunks] if ours else chunks
         shared = self.workers.share(numbering)
-        how = self.workers.client is None, self.id_coder.encode
-        again = numbering_tasks.renumber_lazy_chunk if is_lazy(self.edges.frame) else numbering_tasks.renumber_chunk
-        return self.workers.hold([self.workers.call(again, chunk, shared, *how) for chunk in chunks])
+        how = shared, self.workers.client is None, self.id_coder.encode, is_lazy(self.edges.frame)
+        return self.workers.hold([self.workers.call(numbering_tasks.renumber_chunk, chunk, *how) for chunk in chunks])
 
     def id_chunks(self) -> list[Any]:
         ends = self.edges.source, self.edges.destination

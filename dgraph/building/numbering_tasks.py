@@ -96,22 +96,19 @@ def _encoded(chunk: Chunk | EncodedChunk, id_type: IdType, encode: Callable[...,
     return chunk if isinstance(chunk, EncodedChunk) else encode(chunk, id_type)
 
 
-def renumber_chunk(chunk: Chunk, ids: Numbering, in_place: bool, encode: Callable[..., EncodedChunk]) -> NumberedChunk:
+def renumber_chunk(
+    chunk: Chunk, ids: Numbering, in_place: bool, encode: Callable[..., EncodedChunk], again: bool = False
+) -> NumberedChunk:
     """A chunk by number, given the graph's numbering. With `in_place`, integers are not copied, but numbered whenever
-    they are read; otherwise they become numbers of four bytes."""
+    they are read; otherwise they become numbers of four bytes. With `again`, the chunk of a lazy frame has been
+    computed again."""
+    if again:
+        ids.check(chunk)
     if ids.ranks is not None:
         numbered = NumberedChunk(chunk.sources, chunk.destinations, {}, ids.ranks)
         return numbered if in_place else numbered.compact()
     encoded = encode(chunk, ids.id_type)
     return id_tables.number_by_table(encoded, [ids.number(encoded.distinct)], [0, ids.size])
-
-
-def renumber_lazy_chunk(
-    chunk: Chunk, ids: Numbering, in_place: bool, encode: Callable[..., EncodedChunk]
-) -> NumberedChunk:
-    """Like `renumber_chunk`, for a chunk of a lazy frame, which has been computed again."""
-    ids.check(chunk)
-    return renumber_chunk(chunk, ids, in_place, encode)
 
 
 def _by_bitmap(workers: Workers, held: Sequence[Any], total: Survey, listed: range) -> Numbering:

@@ -52,22 +52,18 @@ def check_frame_memory(client: Any, frame: Any, what: str) -> None:
 def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint) -> None:
     """Refuse to build partitions if a worker cannot hold one and what the operation computes from it. (Other partitions
     may be on disk at that time.)"""
+    if graph.client is None:  # only a graph that does not fit in any case is refused
+        arcs, vertices = graph.input_edges.num_arcs, graph.num_vertices
+        here = f"{what}: a graph of {vertices:,} vertices and {arcs:,} edges in this process"
+        refuse_beyond_memory(here, EDGE_BYTES * arcs + VERTEX_BYTES * vertices)
+        return
     limit, workers = _limit(graph.client)
-    if graph.client is None:
-        _refuse_here(graph, what)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes
     if limit is None or graph.input_edges.num_arcs * edge * SAFE_FACTOR < limit * workers:
         return
     policy = graph.cut if graph.cut.by_rule else policies.POLICIES["outgoing"]
     row = estimate_policy(graph, sample(graph), need, policy, graph.num_parts)
     _refuse(what, max(row["run"], row["build"]), limit, workers)
-
-
-def _refuse_here(graph: PartitionedGraph, what: str) -> None:
-    """Refuse a graph that does not fit in this process in any case."""
-    arcs, vertices = graph.input_edges.num_arcs, graph.num_vertices
-    need = EDGE_BYTES * arcs + VERTEX_BYTES * vertices
-    refuse_beyond_memory(f"{what}: a graph of {vertices:,} vertices and {arcs:,} edges in this process", need)
 
 
 def check_run_memory(
