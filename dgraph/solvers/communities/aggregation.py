@@ -37,10 +37,8 @@ class Room:
 
     def for_edges(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         if len(self.neighbours) < count:
-            self.neighbours, self.weights = (
-                np.empty(0, np.uint32),
-                np.empty(0),
-            )  # first, for there may be no room for both
+            # The old memory is freed first, for there may be no room for both.
+            self.neighbours, self.weights = np.empty(0, np.uint32), np.empty(0)
             self.neighbours, self.weights = np.empty(count, np.uint32), np.empty(count)
         return self.neighbours, self.weights
 

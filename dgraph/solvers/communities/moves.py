@@ -13,7 +13,7 @@ from numba import uint64
 
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, atomic_add, barrier, kernel, stopped, team
-from dgraph.solvers.communities.ties import NEXT, READ, Level, NullModel, VisitingOrder, WeightTable, add_ties
+from dgraph.solvers.communities.ties import NEXT, READ, Level, NullModel, VisitingOrder, WeightTable, add_ties, first_of
 
 MOVED, FREE, LIMIT = 8, 16, 32  # in `tally`: moves of a pass, and of the next one; the next unused label, and their end
 RELATIVE = 1e-10  # a move has to gain this share of what staying is worth, or rounding could go on for ever
@@ -93,12 +93,7 @@ def _move(
 ):
     table = WeightTable(sums[rank], touched[rank])
     most, tolerance = how
-    grain, grains, stride, offset = (
-        uint64(order.grain),
-        uint64(order.grains),
-        uint64(order.stride),
-        uint64(order.offset),
-    )
+    grain, grains = uint64(order.grain), uint64(order.grains)
     passes, read, n = 0, uint64(0), uint64(pending.size)
     while passes < most and not stopped(signals):
         turn = passes % 2
@@ -106,7 +101,7 @@ def _move(
         gain, moved = 0.0, uint64(0)
         number = uint64(atomic_add(tally, NEXT, 1))
         while number < grains:
-            begin = (number * stride + offset) % grains * grain
+            begin = first_of(order, number)
             some, more, seen = _move_grain(
                 begin, min(begin + grain, n), first, second, null, communities, pending, waiting, table, tally
             )

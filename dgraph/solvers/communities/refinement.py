@@ -15,7 +15,7 @@ from numba import uint64
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import atomic_add, barrier, compare_and_swap, kernel, team
 from dgraph.solvers.communities.moves import NONE, expected, sums_of
-from dgraph.solvers.communities.ties import NEXT, READ, Level, NullModel, VisitingOrder, WeightTable, add
+from dgraph.solvers.communities.ties import NEXT, READ, Level, NullModel, VisitingOrder, WeightTable, add, first_of
 from dgraph.solvers.union_find import flatten, link
 
 
@@ -53,16 +53,11 @@ def refine(
 @kernel
 def _refine(rank, size, signals, first, second, null, communities, parts, sums, touched, order, tally):
     table = WeightTable(sums[rank], touched[rank])
-    grain, grains, stride, offset = (
-        uint64(order.grain),
-        uint64(order.grains),
-        uint64(order.stride),
-        uint64(order.offset),
-    )
+    grain, grains = uint64(order.grain), uint64(order.grains)
     read, n = uint64(0), uint64(parts.parts.size)
     number = uint64(atomic_add(tally, NEXT, 1))
     while number < grains:
-        begin = (number * stride + offset) % grains * grain
+        begin = first_of(order, number)
         read += _refine_grain(begin, min(begin + grain, n), first, second, null, communities, parts, table)
         number = uint64(atomic_add(tally, NEXT, 1))
     atomic_add(tally, READ, read)

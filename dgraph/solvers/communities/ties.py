@@ -122,6 +122,12 @@ def tables(threads: int, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @inlined
+def first_of(order, number):
+    """The first vertex of the grain that is taken after so many others."""
+    return (number * uint64(order.stride) + uint64(order.offset)) % uint64(order.grains) * uint64(order.grain)
+
+
+@inlined
 def add(table, label, weight, count):
     """Add a weight to the sum of a community; a weight of 0 is no tie. Returns how many communities were touched."""
     if weight > 0.0:
