@@ -104,21 +104,13 @@ def from_bytes(data: bytes, where: Any) -> CheckpointPiece:
 
 def rows_for(pieces: Mapping[int, CheckpointPiece], numbers: np.ndarray, where: Any) -> dict[str, np.ndarray]:
     """The arrays of the vertices with these numbers, from whichever pieces have them."""
-    first = next(iter(pieces.values()))
-    vertex_arrays = [name for name, array in first.arrays.items() if array.ndim and name != NUMBERS]
-    rows = {name: first.arrays[name] for name in first.arrays if not first.arrays[name].ndim}
+    all_arrays = [piece.arrays for piece in pieces.values()]
+    rows = {name: array for name, array in all_arrays[0].items() if not array.ndim}  # global values
     with refuse_mismatch(where, REMEDY):
-        for name in vertex_arrays:
-            array = first.arrays[name]
-            rows[name] = np.empty((len(numbers), *array.shape[1:]), array.dtype)
-        seen = np.zeros(len(numbers), bool)
-        for piece in pieces.values():
-            stored = piece.arrays[NUMBERS]
-            order = np.argsort(stored, kind="stable")
-            places = np.minimum(np.searchsorted(stored, numbers, sorter=order), max(len(stored) - 1, 0))
-            in_piece = stored[order[places]] == numbers if len(stored) else np.zeros(len(numbers), bool)
-            for name in vertex_arrays:
-                rows[name][in_piece] = piece.arrays[name][order[places[in_piece]]]
-            seen |= in_piece
-        require(seen.all(), "vertices that no piece has")
+        stored = np.concatenate([arrays[NUMBERS] for arrays in all_arrays])
+        require(np.isin(numbers, stored).all(), "vertices that no piece has")
+        order = np.argsort(stored)
+        places = order[np.searchsorted(stored, numbers, sorter=order)]
+        for name in all_arrays[0].keys() - rows.keys() - {NUMBERS}:
+            rows[name] = np.concatenate([arrays[name] for arrays in all_arrays])[places]
     return rows
