@@ -185,8 +185,7 @@ def _write(
 ) -> tuple[dict[str, store.Entry], int, list[str]] | OSError:
     """Write a partition. Returns its blocks, the number of listed edges and the types of the columns; or the error,
     which is raised only after all partitions are done writing."""
-    out = partition.out
-    assert out is not None
+    out = partition.by_source
     edges = len(out.neighbours[_is_listed(partition, directed)])
     dtypes = [out.columns[name].dtype.str for name in columns]
     try:
@@ -345,14 +344,12 @@ def _write_others(graph: PartitionedGraph, folder: Path, held: Sequence[Any], ot
 
 def _is_listed(partition: Partition, directed: bool) -> np.ndarray | slice:
     """A mask of the edges of a partition that stand for a listed edge; an undirected edge is stored twice."""
-    out, numbers = partition.out, partition.numbers
-    assert out is not None
+    out, numbers = partition.by_source, partition.numbers
     return slice(None) if directed else numbers[out.rows()] <= numbers[out.neighbours]
 
 
 def _rows_of(partition: Partition, directed: bool) -> np.ndarray:
-    assert partition.out is not None
-    return partition.out.columns[ROW][_is_listed(partition, directed)]
+    return partition.by_source.columns[ROW][_is_listed(partition, directed)]
 
 
 def _taken(

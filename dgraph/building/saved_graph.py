@@ -239,8 +239,7 @@ class SavedGraph:
         """The edges of a saved partition as a frame; undirected edges are listed once."""
         numbering = self.numbering()
         partition = self.partition(part, numbering, self.placement(policies.choose_policy("auto", 1)))
-        out, numbers = partition.out, partition.numbers
-        assert out is not None
+        out, numbers = partition.by_source, partition.numbers
         sources, destinations, columns = numbers[out.rows()], numbers[out.neighbours], out.columns
         if not self.content["directed"]:
             once = sources <= destinations

@@ -92,8 +92,7 @@ def _pairs(
     partition: Partition, codes: np.ndarray, names: pd.Index, weight: str | None, directed: bool, threads: int
 ) -> pd.DataFrame:
     """The edges of one partition between communities, with their weights added up."""
-    rows = partition.out
-    assert rows is not None, "the caller asks for this order"
+    rows = partition.by_source
     column = np.zeros(0) if weight is None else rows.columns[weight]
     whole = weight is None or column.dtype.kind in "iu"
     if len(column) and not (column.min() >= 0 and column.max() < np.inf):

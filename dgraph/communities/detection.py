@@ -191,8 +191,7 @@ def _joined(pieces: Sequence[Partition], weight: str | None, vertices: int, thre
     """The rows of all partitions, by vertex number."""
     slices = []
     for piece in pieces:
-        rows, numbers = piece.out, np.asarray(piece.numbers, np.uint32)
-        assert rows is not None, "the caller asks for this order"
+        rows, numbers = piece.by_source, np.asarray(piece.numbers, np.uint32)
         columns = {} if weight is None else {weight: rows.columns[weight]}
         slices.append(EdgeSlice(numbers[rows.rows()], numbers[rows.neighbours], columns))
     return build(slices, vertices, workers=threads)

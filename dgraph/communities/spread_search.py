@@ -202,8 +202,7 @@ class SpreadSearch(CommunitySearch):
 
 def _cut(partition: Partition, weight: str | None, bounds: np.ndarray, reverse: bool) -> list[EdgeSlice]:
     """The edges of a partition by number, cut by the range of their first ends; of their second ends, if `reverse`."""
-    rows, numbers = partition.out, np.asarray(partition.numbers, np.uint32)
-    assert rows is not None, "the caller asks for this order"
+    rows, numbers = partition.by_source, np.asarray(partition.numbers, np.uint32)
     ends = numbers[rows.rows()], numbers[rows.neighbours]
     weights = np.zeros(0) if weight is None else rows.columns[weight].astype(np.float64, copy=False)
     return _cut_listed((*(ends[::-1] if reverse else ends), weights), bounds)

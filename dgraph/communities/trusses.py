@@ -133,10 +133,8 @@ def _edges(graph: Graph, k: int | None) -> dd.DataFrame:
 
 def _pairs(partition: Partition, directed: bool) -> tuple[np.ndarray, np.ndarray]:
     """The higher and the lower end of each edge of a partition, without self loops."""
-    edges = partition.out
-    assert edges is not None, "the caller asks for this order"
     which = ANY if directed else FROM_HIGHER  # an undirected edge is there twice
-    (ends,) = by_higher_end(edges, partition.numbers.astype(np.uint32, copy=False), 0, which)
+    (ends,) = by_higher_end(partition.by_source, partition.numbers.astype(np.uint32, copy=False), 0, which)
     return ends
 
 

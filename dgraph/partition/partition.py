@@ -45,6 +45,12 @@ class Partition:
     def num_local(self) -> int:
         return len(self.numbers)
 
+    @property
+    def by_source(self) -> Adjacency:
+        """The edges with a row for each source, in a partition that was built with them."""
+        assert self.out is not None, "the caller asks for this order"
+        return self.out
+
     @cached_property
     def num_edges(self) -> int:
         table = self.out or self.incoming

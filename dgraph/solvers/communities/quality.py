@@ -28,8 +28,7 @@ def community_sums(
 ) -> CommunitySums:
     """The sums of one partition. `labels` are the communities of all vertices, `count` is how many there are, and a
     loop counts `loops` times."""
-    rows = partition.out
-    assert rows is not None, "the caller asks for this order"
+    rows = partition.by_source
     weights = np.zeros(0) if weight is None else rows.columns[weight]
     threads = max(1, min(worthwhile_threads(threads, rows.num_edges), rows.num_edges // (2 * count + 1)))
     sums, edges = np.zeros((threads, 3, count)), np.zeros((threads, count), np.int64)
@@ -63,8 +62,7 @@ def inner_trees(
     partition: Partition, labels: np.ndarray, weight: str | None, threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Trees of the edges within communities: the numbers of vertices that are not roots, and of their roots."""
-    rows = partition.out
-    assert rows is not None, "the caller asks for this order"
+    rows = partition.by_source
     ties = Ties.of(rows.indptr, rows.neighbours, np.zeros(0) if weight is None else rows.columns[weight])
     alone = np.arange(partition.num_local, dtype=np.uint32)
     above = alone.copy()
