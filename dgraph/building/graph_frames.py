@@ -60,7 +60,8 @@ def vertices(graph: PartitionedGraph) -> dd.DataFrame:
 def edge_tables(graph: PartitionedGraph) -> Tables:
     """Return tasks that make the partitions of the frame of edges, and an empty frame with its types."""
     workers, source = graph.workers, graph.input_edges.edges
-    merged = [] if graph.input_edges.rules.repeats in ("keep", "first") else _numeric(graph)
+    meta, merges = empty(source.frame), graph.input_edges.rules.repeats not in ("keep", "first")
+    merged = [name for name in graph.edge_columns if merges and is_of_numbers(meta[name].dtype)]
     chunks = graph.input_edges.by_number(merged, origin=True)
     where, numbering = workers.share(graph.placement), workers.share(graph.numbering)
     how = where, numbering, (placement.place_edges, False), graph.input_edges.rules.skip_loops
@@ -77,7 +78,7 @@ def edge_tables(graph: PartitionedGraph) -> Tables:
             for frame, start, stop in zip(graph.input_edges.edge_pieces, starts, starts[1:], strict=False)
         ]
         tasks.append(workers.call(_joined, tables))
-    meta = _with_signed_ids(empty(source.frame), ends, kind)
+    meta = _with_signed_ids(meta, ends, kind)
     if graph.input_edges.rules.repeats == "sum":  # whole numbers are added up in 64 bits
         meta = meta.astype({name: SUMS[meta[name].dtype.kind] for name in merged if meta[name].dtype.kind in SUMS})
     return tasks, meta
@@ -89,11 +90,6 @@ def compute_frames(graph: PartitionedGraph) -> tuple[pd.DataFrame, pd.DataFrame]
     (edges, _), (vertices, _) = edge_tables(graph), vertex_tables(graph)
     tables = graph.workers.get([*edges, *vertices])
     return _joined(tables[: len(edges)]), _joined(tables[len(edges) :])
-
-
-def _numeric(graph: PartitionedGraph) -> list[str]:
-    meta = empty(graph.input_edges.edges.frame)
-    return [name for name in graph.edge_columns if is_of_numbers(meta[name].dtype)]
 
 
 def _by_row(pieces: Sequence[NumberedChunk], merged: Sequence[str]) -> dict[str, np.ndarray]:

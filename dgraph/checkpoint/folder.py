@@ -99,10 +99,8 @@ class CheckpointFolder:
         fs, root = _filesystem(self.path)
         for name in _names(fs, f"{root}/{self.name}/{checkpoint}"):
             if (match := re.fullmatch(r"p([0-9]{1,6})\.piece", name)) is not None:
-                try:
+                with suppress(StorageError):
                     return self.read(checkpoint, int(match[1])).parts
-                except StorageError:
-                    continue
         return 0
 
     def others(self) -> list[CheckpointPiece]:
@@ -151,10 +149,8 @@ def _names(fs: Any, folder: str) -> list[str]:
 
 def _remove(fs: Any, folder: str) -> None:
     """Remove a file, ignoring errors: another worker may have removed it, and a file that stays does no harm."""
-    try:
+    with suppress(OSError, ValueError, KeyError):
         fs.rm(folder, recursive=True)
-    except (OSError, ValueError, KeyError):
-        return
 
 
 def _path_part(name: str) -> str:

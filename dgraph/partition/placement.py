@@ -87,12 +87,6 @@ class DegreeTable:
     def __sizeof__(self) -> int:  # Dask decides by this size when to spill
         return sum(side.nbytes for side in (self.out, self.into) if side is not None)
 
-    def __add__(self, other: DegreeTable) -> DegreeTable:
-        return DegreeTable(
-            None if self.out is None or other.out is None else self.out + other.out,
-            None if self.into is None or other.into is None else self.into + other.into,
-        )
-
 
 def degrees(chunk: NumberedChunk, size: int, *, out: bool, into: bool, mirror: bool, skip_loops: bool) -> DegreeTable:
     """Degrees from the edges of a chunk. With `mirror`, reverses count too, so out-degrees equal in-degrees."""
@@ -113,7 +107,8 @@ def degrees(chunk: NumberedChunk, size: int, *, out: bool, into: bool, mirror: b
 
 def sum_degrees(all_degrees: Sequence[DegreeTable]) -> DegreeTable:
     """The degrees over all chunks."""
-    return reduce(DegreeTable.__add__, all_degrees)
+    sides = [one.out for one in all_degrees], [one.into for one in all_degrees]
+    return DegreeTable(*(None if side[0] is None else reduce(np.add, side) for side in sides))
 
 
 def ranges(policy: Policy, degree: DegreeTable, size: int, shares: Sequence[float]) -> Placement:
