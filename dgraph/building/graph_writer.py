@@ -63,46 +63,33 @@ def save(
     described(attributes)  # refuses types that a saved graph cannot hold
     if graph.input_edges.saved is not None:
         graph.partitioned()  # opens the saved partitions, so that all their orders are saved again
-    orders = dict.fromkeys((*(graph.built.orders if graph.built else ()), "out"))
-    held = _partitions(graph, list(orders), chosen)
+    orders = list(dict.fromkeys((*(graph.built.orders if graph.built else ()), "out")))
+    held = _partitions(graph, orders, chosen)
     try:
         with whole_folder.beside(folder) as beside:
-            _write_all(graph, beside, chosen, attributes, list(orders), held, results)
+            blocks, edges_of_parts, dtypes = _write_partitions(graph, beside, held, chosen)
+            content = {
+                **_describe(graph, list(chosen.dtypes), orders),
+                "dtypes": chosen.described(dtypes),
+                "attributes": described(attributes),
+                "partitions": blocks,
+                "edges": edges_of_parts,
+                "owned": np.diff(graph.placement.bounds).tolist(),
+                "shared": _write_shared(graph, beside)
+                | _write_empty(beside, "edges", chosen.others)
+                | _write_empty(beside, "vertices", attributes)
+                | _write_vertices(graph, beside, attributes),
+                "results": {one.name: one.write(beside, number) for number, one in enumerate(results)},
+            }
+            store.check_sizes(beside, all_blocks(content))
+            with (beside / MANIFEST).open("w") as file:
+                file.write(manifest_text(KIND, VERSION, content))
+                store.flush(file)
             free_folder(folder, overwrite)  # checked again, because other files may have appeared meanwhile
             whole_folder.put(beside, folder, replaces=overwrite)
     except OSError as cause:
         remedy = "check the free disk space, and that nothing else writes there"
         raise StorageError(f"{folder}: could not be written ({cause}; {remedy}); nothing was changed") from cause
-
-
-def _write_all(
-    graph: PartitionedGraph,
-    beside: Path,
-    chosen: EdgeColumns,
-    attributes: dict[str, Any],
-    orders: list[str],
-    held: list[Any],
-    results: Sequence[ResultToSave],
-) -> None:
-    """Write all blocks, and then the manifest."""
-    blocks, edges_of_parts, dtypes = _write_partitions(graph, beside, held, chosen)
-    content = {
-        **_describe(graph, list(chosen.dtypes), orders),
-        "dtypes": chosen.described(dtypes),
-        "attributes": described(attributes),
-        "partitions": blocks,
-        "edges": edges_of_parts,
-        "owned": np.diff(graph.placement.bounds).tolist(),
-        "shared": _write_shared(graph, beside)
-        | _write_empty(beside, "edges", chosen.others)
-        | _write_empty(beside, "vertices", attributes)
-        | _write_vertices(graph, beside, attributes),
-        "results": {one.name: one.write(beside, number) for number, one in enumerate(results)},
-    }
-    store.check_sizes(beside, all_blocks(content))
-    with (beside / MANIFEST).open("w") as file:
-        file.write(manifest_text(KIND, VERSION, content))
-        store.flush(file)
 
 
 def _names(graph: PartitionedGraph, columns: list[str] | None) -> list[str]:

@@ -59,10 +59,6 @@ def _is_column(value: Any) -> bool:
     return is_number_type(value) or is_description(value)
 
 
-def _is_attributes(value: Any) -> bool:
-    return is_flag(value) or table_of(is_description)(value)
-
-
 MANIFEST_SHAPE = {
     "directed": is_flag,
     **dict.fromkeys(("source", "destination", "id", "policy"), is_text),
@@ -72,7 +68,7 @@ MANIFEST_SHAPE = {
     "possible_weights": optional(list_of(is_text)),
     "columns": list_of(is_text),
     "dtypes": list_of(_is_column),
-    "attributes": _is_attributes,
+    "attributes": lambda value: is_flag(value) or table_of(is_description)(value),
     "orders": list_of(lambda value: value in ("out", "incoming")),
     "id_type": list_of(is_text),
     "first": lambda value: isinstance(value, int) and abs(value) < 1 << 64,
