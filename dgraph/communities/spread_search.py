@@ -62,13 +62,6 @@ class GatheredLevel:
     weight: float
 
 
-class RowFacts(NamedTuple):
-    """What this process needs to know of the vertices of a share."""
-
-    sums: np.ndarray  # the weight of the edges
-    counts: np.ndarray  # their number
-
-
 @dataclass
 class SpreadSearch(CommunitySearch):
     """A search whose steps run on the workers."""
@@ -98,8 +91,8 @@ class SpreadSearch(CommunitySearch):
             )
             for table in ties
         ]
-        null, total = null_of([np.concatenate([one.sums for one in table]) for table in found])
-        counts = np.sum([np.concatenate([one.counts for one in table]) for table in found], axis=0)
+        null, total = null_of([np.concatenate([sums for sums, _ in table]) for table in found])
+        counts = np.sum([np.concatenate([counts for _, counts in table]) for table in found], axis=0)
         return self._level(ties, bounds, homes, null, loops, total, counts == 0, int(counts.sum()))
 
     def _ties(self, cuts: Sequence[Any], bounds: np.ndarray, homes: Sequence[str | None]) -> list[Any]:
@@ -226,8 +219,9 @@ def _rows(slices: list[EdgeSlice], vertices: int, threads: int) -> Ties:
     return Ties.of(rows.indptr, rows.neighbours, rows.columns[WEIGHTS] if weighted else np.zeros(0))
 
 
-def _facts(ties: Ties, loops: float, low: int, high: int) -> RowFacts:
-    return RowFacts(row_sums(ties, loops, 1)[low:high], (ties.ends - ties.begins)[low:high])
+def _facts(ties: Ties, loops: float, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+    """What this process needs to know of the vertices of a share: the weight of their edges, and the number of them."""
+    return row_sums(ties, loops, 1)[low:high], (ties.ends - ties.begins)[low:high]
 
 
 def _share(

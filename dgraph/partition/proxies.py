@@ -66,9 +66,8 @@ class Proxies:
 
     def with_requests(self, requests: Mapping[int, ProxyList]) -> Proxies:
         """The same proxies, with the requests of each peer to this partition."""
-        some = {peer: request for peer, request in requests.items() if len(request.locals)}
-        masters = {peer: request.locals for peer, request in some.items()}
-        return Proxies(self.groups, masters, {peer: request.kinds for peer, request in some.items()})
+        masters = {peer: request.locals for peer, request in requests.items()}
+        return Proxies(self.groups, masters, {peer: request.kinds for peer, request in requests.items()})
 
 
 _NO_VERTICES = np.empty(0, np.uint32)
