@@ -96,22 +96,13 @@ def release_memory() -> None:
 
 def split(encoded: EncodedChunk, splitters: Sequence[Any]) -> list[pa.Array]:
     """The chunk's distinct ids, one piece per bucket; bucket b has the ids from splitter b - 1 to splitter b."""
-    values = ArrowScalars(encoded.distinct)
-    cuts = [0, *(bisect_left(values, s) for s in splitters), len(values)]
+    cuts = [0, *(place_in(encoded.distinct, one) for one in splitters), len(encoded.distinct)]
     return [encoded.distinct.slice(a, b - a) for a, b in pairwise(cuts)]
 
 
-class ArrowScalars(Sequence):
-    """An Arrow array as a sequence of Python values, for bisection."""
-
-    def __init__(self, array: pa.Array):
-        self.array = array
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def __getitem__(self, i):
-        return self.array[i].as_py()
+def place_in(ids: pa.Array, value: Any) -> int:
+    """The place of a value in sorted ids, or where it would be."""
+    return bisect_left(range(len(ids)), value, key=lambda place: ids[place].as_py())
 
 
 def sample(encoded: EncodedChunk, size: int = 256) -> list[Any]:

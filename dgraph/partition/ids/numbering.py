@@ -6,7 +6,6 @@ in a bitmap if there are gaps; no id is looked up in a table. All other ids have
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 from dgraph.errors import IdError
 from dgraph.partition.ids.bitmaps import Ranks
 from dgraph.partition.ids.chunk import Chunk, Ids
-from dgraph.partition.ids.id_tables import ArrowScalars, encode
+from dgraph.partition.ids.id_tables import encode, place_in
 from dgraph.partition.ids.id_types import IdType
 from dgraph.phrases.phrases import format_count
 
@@ -105,9 +104,8 @@ class Numbering:
         else:
             base = 0
             for table in self.tables:
-                values = ArrowScalars(table)
-                k = bisect_left(values, id_)
-                if k < len(values) and values[k] == id_:
+                k = place_in(table, id_)
+                if k < len(table) and table[k].as_py() == id_:
                     return base + k
                 base += len(table)
         example = f", the first is {self.id_type.restore(self.ids(0, 1)).tolist()[0]!r}" if self.size else ""
