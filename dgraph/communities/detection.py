@@ -120,11 +120,8 @@ class Detection:
         previous: PreviousDivision | None,
         journal: Journal,
     ) -> WorkerResult:
-        level = self.level(pieces, threads)
-        if self.deterministic:
-            level = replace(level, cores=1)
         search = CommunitySearch(self.max_levels, self.tol, np.random.default_rng(self.random_seed))
-        return self.run(search, level, previous, journal)
+        return self.run(search, self.level(pieces, threads), previous, journal)
 
     def run(
         self, search: CommunitySearch, level: Any, previous: PreviousDivision | None, journal: Journal
@@ -154,7 +151,8 @@ class Detection:
         ties = [_ties(one, self.weight) for one in tables]
         loops = 1.0 if self.directed else 2.0  # both tables of a directed graph list each loop
         null, weight = self.null_model([row_sums(one, loops, threads) for one in ties])
-        return Level((ties[0], ties[1] if self.directed else NO_TIES), loops, null, weight, threads)
+        cores = 1 if self.deterministic else threads
+        return Level((ties[0], ties[1] if self.directed else NO_TIES), loops, null, weight, cores)
 
     def null_model(self, sums: Sequence[np.ndarray]) -> tuple[NullModel, float]:
         """What chance expects, and the weight of all edges in both directions, given the weight of each vertex's edges;
