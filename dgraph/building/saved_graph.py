@@ -161,10 +161,8 @@ class SavedGraph:
         if is_default(weight, AUTO):
             chosen = content["weight"] or NoWeight(content.get("possible_weights"))
         edges = edge_source(frame, content["source"], content["destination"], chosen)
-        vertices = VertexSource(id=content["id"])
-        if content["attributes"]:
-            listed = LazyPieces(self._empty_vertices, lambda: self._tasks(SavedGraph.vertex_table))
-            vertices = VertexSource(listed, content["id"])
+        listed = LazyPieces(self._empty_vertices, lambda: self._tasks(SavedGraph.vertex_table))
+        vertices = VertexSource(listed if content["attributes"] else None, content["id"])
         input_edges = InputEdges(edges, vertices, EdgeRules(directed=content["directed"]), workers, self)
         return input_edges, PartitionOptions(policy, parts, capacities), as_saved
 
