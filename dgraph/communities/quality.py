@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -169,7 +170,8 @@ def partition_quality(
     check_positive("resolution", resolution)
     read, weight = read_labels(graph, labels), _weight(graph, weighted)
     sums = _sums(graph, read, weight)
-    pieces = np.bincount(read.codes[np.unique(_roots(graph, read, weight))], minlength=read.count)
+    trees = roots(graph.num_vertices, _measure(graph, read, weight, inner_trees))
+    pieces = np.bincount(read.codes[np.unique(trees)], minlength=read.count)
     degrees, total = sums.leaving + sums.entering, sums.leaving.sum()
     least = np.minimum(degrees, 2 * total - degrees)
     conductance = np.divide(degrees - 2 * sums.inside, least, out=np.zeros(read.count), where=least > 0).clip(0)
@@ -202,13 +204,9 @@ def _weight(graph: Graph, weighted: bool) -> str | None:
     return graph.weight
 
 
-@retry_on_loss
 def _sums(graph: Graph, labels: Labels, weight: str | None) -> CommunitySums:
     """The sums over all edges, for each community."""
-    workers, held = graph.workers, graph.partitioned(("out",), () if weight is None else (weight,)).held
-    (codes,) = workers.send([labels.codes])
-    how = labels.count, weight, 1 if graph.directed else 2, workers.threads_each(len(held))
-    pieces = workers.bring(workers.each(_sums_here, [(one, codes, *how) for one in held]))
+    pieces = _measure(graph, labels, weight, community_sums, labels.count, 1 if graph.directed else 2)
     with np.errstate(over="ignore"):
         sums = CommunitySums(*(np.sum(arrays, axis=0) for arrays in zip(*pieces, strict=True)))
         if not np.isfinite(2 * sums.leaving.sum()):
@@ -217,20 +215,16 @@ def _sums(graph: Graph, labels: Labels, weight: str | None) -> CommunitySums:
 
 
 @retry_on_loss
-def _roots(graph: Graph, labels: Labels, weight: str | None) -> np.ndarray:
-    """For each vertex, the root of its tree of edges within communities."""
+def _measure(graph: Graph, labels: Labels, weight: str | None, function: Callable[..., Any], *how: Any) -> list[Any]:
+    """What a function finds in each partition, given the communities of all vertices."""
     workers, held = graph.workers, graph.partitioned(("out",), () if weight is None else (weight,)).held
     (codes,) = workers.send([labels.codes])
-    trees = workers.each(_trees_here, [(one, codes, weight, workers.threads_each(len(held))) for one in held])
-    return roots(graph.num_vertices, workers.bring(trees))
+    how = weight, *how, workers.threads_each(len(held))
+    return workers.bring(workers.each(_measure_here, [(function, one, codes, *how) for one in held]))
 
 
-def _sums_here(*of_partition: Any) -> CommunitySums:
-    return call_team(of_partition[-1], partial(community_sums, *of_partition))
-
-
-def _trees_here(*of_partition: Any) -> tuple[np.ndarray, np.ndarray]:
-    return call_team(of_partition[-1], partial(inner_trees, *of_partition))
+def _measure_here(function: Callable[..., Any], *of_partition: Any) -> Any:
+    return call_team(of_partition[-1], partial(function, *of_partition))
 
 
 def _modularity(sums: CommunitySums, resolution: float) -> float:

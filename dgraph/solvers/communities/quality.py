@@ -24,7 +24,7 @@ class CommunitySums(NamedTuple):
 
 
 def community_sums(
-    partition: Partition, labels: np.ndarray, count: int, weight: str | None, loops: int, threads: int
+    partition: Partition, labels: np.ndarray, weight: str | None, count: int, loops: int, threads: int
 ) -> CommunitySums:
     """The sums of one partition. `labels` are the communities of all vertices, `count` is how many there are, and a
     loop counts `loops` times."""
