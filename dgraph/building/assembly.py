@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,30 +27,25 @@ from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy
 from dgraph.partition.proxies import ProxyList, check_local_ids
 
+if TYPE_CHECKING:
+    from dgraph.building.input_edges import EdgeRules
+
 ROW_RANGES = 8  # ranges of rows in which the only partition is sorted
 SAMPLE = 1 << 12  # edges sampled to choose these ranges
 
 # -- rules -------------------------------------------------------------------------------------------------------------
 
 
-def merge_repeats(
-    workers: Workers,
-    chunks: Sequence[Any],
-    size: int,
-    ids: Numbering | None = None,
-    *,
-    repeats: str,
-    directed: bool,
-    skip_loops: bool,
-) -> list[Any]:
-    """The edges with repeats merged. Each task gets all edges whose first end is in its range; `ids` is for errors."""
+def merge_repeats(workers: Workers, chunks: Sequence[Any], ids: Numbering, edge_rules: EdgeRules) -> list[Any]:
+    """The edges with repeats merged. Each task gets all edges whose first end is in its range."""
     buckets = max(1, len(workers.addresses))
-    bounds = np.linspace(0, size, buckets + 1).astype(np.int64)
-    tasks, numbering = [], None if ids is None else workers.share(ids)
+    bounds = np.linspace(0, ids.size, buckets + 1).astype(np.int64)
+    repeats, directed, skip_loops = edge_rules.repeats, edge_rules.directed, edge_rules.skip_loops
+    tasks, numbering = [], workers.share(ids) if repeats == "sum" else None  # for errors
     for low, high in pairwise(bounds):
         pieces = [workers.call(rules.piece_of, chunk, int(low), int(high), directed, skip_loops) for chunk in chunks]
         options: dict[str, Any] = {"repeats": repeats, "directed": directed, "workers": workers.threads}
-        tasks.append(workers.call(rules.merge_repeats, pieces, size, numbering, **options))
+        tasks.append(workers.call(rules.merge_repeats, pieces, ids.size, numbering, **options))
     return workers.hold(tasks)
 
 

@@ -186,15 +186,7 @@ class InputEdges:
         if self.rules.symmetrize:
             chunks = [*chunks, *(self.workers.call(rules.reverses, chunk) for chunk in chunks)]
         if self.rules.repeats != "keep":
-            chunks = assembly.merge_repeats(
-                self.workers,
-                chunks,
-                self.num_vertices,
-                self.numbering if self.rules.repeats == "sum" else None,
-                repeats=self.rules.repeats,
-                directed=self.rules.directed,
-                skip_loops=self.rules.skip_loops,
-            )
+            chunks = assembly.merge_repeats(self.workers, chunks, self.numbering, self.rules)
         return chunks
 
     def built_on_gpu(self, order: str, columns: Sequence[str], whole: bool) -> list[Partition]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dgraph.building import assembly
+from dgraph.building.input_edges import EdgeRules
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.frames.any_frame import frame_column, to_main_memory, to_pandas
 from dgraph.partition import placement
@@ -79,10 +80,10 @@ class Validation:
 def validate(graph: PartitionedGraph, weight: Any = None) -> Validation:
     """Read the whole graph and count its features. `weight` is a column to count as weights if the graph has none."""
     blocks = graph.input_edges.saved.verify() if graph.input_edges.saved is not None else 0
-    workers, size = graph.workers, graph.num_vertices
+    workers, ids, size = graph.workers, graph.numbering, graph.num_vertices
     listed = graph.input_edges.as_listed()
-    once: dict[str, Any] = {"repeats": "first", "directed": graph.directed, "skip_loops": False}
-    pairs = sum(workers.get([workers.call(len, c) for c in assembly.merge_repeats(workers, listed, size, **once)]))
+    once = EdgeRules(graph.directed, repeats="first")
+    pairs = sum(workers.get([workers.call(len, c) for c in assembly.merge_repeats(workers, listed, ids, once)]))
     options: dict[str, Any] = {"out": True, "into": True, **graph.input_edges.rules.arc_options}
     tasks = [workers.call(placement.degrees, chunk, size, **options) for chunk in graph.input_edges.by_number()]
     (degrees,) = workers.bring([workers.reduce(placement.sum_degrees, tasks)])
