@@ -18,8 +18,7 @@ from dgraph.devices import own_device
 from dgraph.devices.device_memory import Memory
 from dgraph.devices.sorted_rows import BYTES_PER_ARC, MOST_ROWS, concatenate, sort, to_host
 from dgraph.errors import DeviceError
-from dgraph.frames.any_frame import numeric_column
-from dgraph.frames.device_frame import DeviceFrame
+from dgraph.frames.any_frame import DeviceFrame, numeric_column
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.ids.bitmaps import Ranks
 from dgraph.partition.ids.chunk import NumberedChunk

@@ -31,8 +31,7 @@ from dgraph.cluster.scheduler import (
 from dgraph.cluster.tasks import compute_here, copy_here, key_for, pick, task
 from dgraph.devices import probe
 from dgraph.errors import LostError, OptionError, RunError
-from dgraph.frames.any_frame import LazyPieces, is_cudf, is_lazy, split_frame, to_main_memory
-from dgraph.frames.device_frame import DeviceFrame
+from dgraph.frames.any_frame import DeviceFrame, LazyPieces, is_cudf, is_lazy, split_frame, to_main_memory
 from dgraph.native import threads
 
 REDUCE_FAN_IN = 8  # results that one task of a reduction combines

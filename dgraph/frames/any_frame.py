@@ -3,7 +3,7 @@ pandas."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -33,6 +33,43 @@ class LazyPieces:
         return self.empty()
 
 
+def is_on_gpu(values: Any) -> bool:
+    return hasattr(values, "__cuda_array_interface__")
+
+
+class DeviceFrame:
+    """Edges in the memory of this process's GPU (experimental): columns of numbers as CuPy arrays, which cuDF can
+    share. Like a cuDF frame, it is copied to main memory by `to_arrow`."""
+
+    def __init__(self, arrays: Mapping[str, Any]):
+        self.arrays = dict(arrays)
+
+    @classmethod
+    def from_cudf(cls, columns: Mapping[str, Any]) -> DeviceFrame | None:
+        """cuDF columns, sharing their memory; None if a column is not numeric or has missing values."""
+        if not all(getattr(one.dtype, "kind", "O") in "iufb" and not one.null_count for one in columns.values()):
+            return None
+        return cls({name: one.values for name, one in columns.items()})
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.arrays)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arrays[name]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.arrays.values()), ()))
+
+    def to_arrow(self) -> pa.Table:
+        columns = [pa.array(array.get()) for array in self.arrays.values()]
+        fields = zip(self.arrays, columns, strict=True)
+        return pa.table(columns, pa.schema([pa.field(name, one.type, nullable=False) for name, one in fields]))
+
+    def to_pandas(self) -> pd.DataFrame:
+        return self.to_arrow().to_pandas()
+
+
 def is_lazy(frame: Any) -> bool:
     """Whether a frame is lazy, like Dask's; all others are in the memory of this process."""
     return hasattr(frame, "to_delayed") and hasattr(type(frame), "columns")  # a Delayed has every attribute
@@ -55,10 +92,8 @@ def least_bytes(frame: Any) -> int:
     if isinstance(frame, pa.Table):
         return int(frame.nbytes)
     if isinstance(frame, pd.DataFrame):
-        columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    else:
-        columns = [frame[name] for name in (frame if isinstance(frame, dict) else frame.columns)]
-    return sum(int(getattr(column, "nbytes", 8 * count_rows(frame))) for column in columns)
+        return int(frame.memory_usage(index=False).sum())
+    return sum(int(getattr(frame[name], "nbytes", 8 * count_rows(frame))) for name in column_names(frame))
 
 
 def split_frame(frame: Any, pieces: int) -> list[Any]:
@@ -138,10 +173,7 @@ def is_numeric(frame: Any, name: str) -> bool:
         column = np.asarray(column)
     if column.dtype == object:
         return not is_lazy(frame) and pd.api.types.infer_dtype(column, skipna=True) in _NUMERIC_KINDS
-    types = pd.api.types
-    return types.is_numeric_dtype(column.dtype) and not (
-        types.is_bool_dtype(column.dtype) or types.is_complex_dtype(column.dtype)
-    )
+    return pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind not in "bc"
 
 
 def is_numeric_type(kind: pa.DataType) -> bool:
@@ -155,9 +187,7 @@ def numeric_column(frame: Any, name: str, is_weight: bool = False) -> np.ndarray
     error that names the row."""
     column = frame_column(frame, name)
     is_whole = _is_whole(column)
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(column, pa.Array):
+    if isinstance(column, pa.Array | pa.ChunkedArray):
         column = column.to_pandas() if column.null_count else column.to_numpy(zero_copy_only=False)
     array = column.to_numpy() if isinstance(column, pd.Series) else np.asarray(column)
     error = WeightError if is_weight else ColumnError
@@ -174,10 +204,8 @@ def numeric_column(frame: Any, name: str, is_weight: bool = False) -> np.ndarray
         if len(missing):
             raise error(f"column {name!r}, row {missing[0]}: the weight is missing (nan); {_FILL_WEIGHTS}")
     kind = array.dtype.newbyteorder("=")
-    if array.dtype.kind == "f" and array.dtype.itemsize not in (
-        4,
-        8,
-    ):  # kernels have neither half nor long double precision
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        # kernels have neither half nor long double precision
         kind = np.dtype(np.float32 if array.dtype.itemsize < 4 else np.float64)
     return np.ascontiguousarray(array, kind)
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from dgraph.arguments import AUTO, is_default
 from dgraph.errors import ColumnError, IdError, InputError, OptionError, UnweightedWarning
-from dgraph.frames.any_frame import LazyPieces, column_names, is_cudf, is_lazy, is_numeric
-from dgraph.frames.device_frame import DeviceFrame, is_on_gpu
+from dgraph.frames.any_frame import DeviceFrame, LazyPieces, column_names, is_cudf, is_lazy, is_numeric, is_on_gpu
 from dgraph.phrases.phrases import warn
 
 WEIGHT = "weight"  # the column that weight="auto" takes

@@ -21,8 +21,7 @@ from dgraph.cluster.workers import Workers
 from dgraph.devices import own_device
 from dgraph.devices.probe import CUDF_PACKAGES, INSTALL, missing_requirements
 from dgraph.errors import FileError, LostError
-from dgraph.frames.any_frame import LazyPieces
-from dgraph.frames.device_frame import DeviceFrame
+from dgraph.frames.any_frame import DeviceFrame, LazyPieces
 from dgraph.io import lazy_edges
 from dgraph.io.columnar.parquet import check_block
 from dgraph.io.text.dialect import BLANKS
