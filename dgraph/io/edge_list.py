@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dgraph.arguments import AUTO, is_default
@@ -60,10 +61,10 @@ def find_column(path: Any, known: Sequence[str], what: str, column: Any, remedy:
 def choose_columns(
     path: Any,
     known: Sequence[str],
-    find: Callable[[str, Any], str],
+    find: Callable[[str, Any], str] | None = None,
     *,
-    source: Any,
-    destination: Any,
+    source: Any = None,
+    destination: Any = None,
     weight: Any,
     columns: Any,
     numeric: Callable[[str], bool] = lambda name: False,
@@ -71,9 +72,11 @@ def choose_columns(
     """(The columns to read, the weight, the columns that may have been meant if there is none); the source, the
     destination and the weight come first.
 
-    `find` maps an option and its value to a column. By default, the ends are the first two columns. `numeric` says
-    whether a column holds numbers: weight="auto" takes such a column if it is called `weight`.
+    `find` maps an option and its value to a column, by default as `find_column` does. By default, the ends are the
+    first two columns. `numeric` says whether a column holds numbers: weight="auto" takes such a column if it is called
+    `weight`.
     """
+    find = find or partial(find_column, path, known)
     ends = {"source": source, "destination": destination}
     named = {what: find(what, column) for what, column in ends.items() if column is not None}
     free = iter(name for name in known if name not in named.values())
@@ -117,11 +120,3 @@ def warn_of_other_ends(names: Sequence[str], chosen: tuple[str, str]) -> None:
                 f"columns {start!r} and {end!r}; choose with source= and destination="
             )
             return
-
-
-def warn_of_first_row(first: Sequence[str]) -> None:
-    """Warn that the first row may be a header: text above text can be column names or an edge."""
-    warn(
-        f"the first row, {', '.join(map(repr, first[:2]))}, is read as an edge because it looks like the rows below; "
-        "give format=dg.Text(header=True) if it holds column names, format=dg.Text(header=False) if not"
-    )

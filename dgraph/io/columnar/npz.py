@@ -10,7 +10,6 @@ import math
 import os
 import zipfile
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from dgraph.errors import ColumnError, FileError, IdError, RoomError, WeightErro
 from dgraph.frames.sources import WEIGHT
 from dgraph.io import declared_sizes, files, paths
 from dgraph.io.columnar.arrow_tables import edge_table, plain_vertex_ids
-from dgraph.io.edge_list import EdgeList, choose_columns, find_column
+from dgraph.io.edge_list import EdgeList, choose_columns
 
 SUFFIXES = (".npz",)
 _EACH = 2  # bytes of memory per byte of an array: the array itself, and its columns in Arrow
@@ -56,10 +55,8 @@ def read(
     elif weight is True:
         weight = str(arrays.get("weight_name", WEIGHT))
     choice: Any = {"source": "source", "destination": "destination", "weight": weight, "columns": columns}
-    find = partial(find_column, path, names)
-    chosen, label, unweighted = choose_columns(
-        path, names, find, **choice, numeric=lambda name: arrays[name].dtype.kind in "iuf"
-    )
+    numbers = [name for name in names if arrays[name].dtype.kind in "iuf"]
+    chosen, label, unweighted = choose_columns(path, names, **choice, numeric=numbers.__contains__)
     table = pa.table({name: _column(path, name, arrays[name]) for name in chosen})
     for name in ("source", "destination"):
         if not (pa.types.is_integer(table[name].type) or pa.types.is_string(table[name].type)):

@@ -6,8 +6,9 @@ A first line with text above numbers, or with names like `source,target`, is a h
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -51,9 +52,12 @@ class Dialect:
 
     def looks_numeric(self, name: str) -> bool:
         """Whether the values of a column are numbers, judging by the head of the file; some may be missing."""
-        place = self.places[name]
-        fields = (row[place].strip() for row in self.sample if place < len(row))
-        return all(looks_like_number(field) or field in GAPS for field in fields)
+        return all(looks_like_number(field) or field.strip() in GAPS for field in self.sampled([name]))
+
+    def sampled(self, names: Iterable[str]) -> list[str]:
+        """The values of some columns in the head of the file."""
+        places = [self.places[name] for name in names]
+        return [row[place] for row in self.sample for place in places if place < len(row)]
 
 
 def looks_like_number(field: str) -> bool:
@@ -72,10 +76,8 @@ def split_line(line: str, delimiter: str, quoting: bool = True) -> list[str]:
 
 
 def read_head(path: str) -> bytes:
-    with files.open_bytes(path) as stream:
+    with io.BufferedReader(files.open_bytes(path), HEAD) as stream:
         head = stream.read(HEAD)
-        while len(head) < HEAD and (more := stream.read(HEAD - len(head))):
-            head += more
     if not head:
         raise FileError("the file is empty after decompression", path=path, remedy="write or download it again")
     return head

@@ -47,8 +47,7 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = "auto") -> Edge
     if bad != "a":
         raise FileError(f"a line starts with {str(bad)[:60]!r}", path=path, remedy="arcs are lines `a from to length`")
     require_rows(table, path, m, "arcs")
-    for name in ("source", "destination"):
-        require_ids(table[name].to_numpy(), path, n, "arc", name)
+    require_ids(table, path, "arc", {"source": n, "destination": n})
     weighted = keep_weight(path, weight, "weight" in names, "the arcs have no lengths to use as weights")
     label = "weight" if weighted else None
     table = table.select(["source", "destination", *(["weight"] if weighted else [])])
@@ -66,5 +65,5 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
         weights = np.concatenate([weights, weights[back]])
     kind = pa.array(np.full(len(source), "a"), pa.string())
     with files.atomic(path) as stream:
-        stream.write(f"p sp {n} {len(source)}\n".encode())
-        write_rows({"kind": kind, "u": source, "v": destination, "w": weights}, stream)
+        columns = {"kind": kind, "u": source, "v": destination, "w": weights}
+        write_rows(columns, stream, f"p sp {n} {len(source)}\n")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -19,10 +18,10 @@ from dgraph.arguments import AUTO, is_default
 from dgraph.errors import FileError, IdError
 from dgraph.io import files, paths
 from dgraph.io.columnar.arrow_tables import concatenate, edge_table, plain_vertex_ids, refuse_other_columns
-from dgraph.io.edge_list import EdgeList, choose_columns, find_column
+from dgraph.io.edge_list import EdgeList, choose_columns
 from dgraph.io.text.dialect import BLANKS, Dialect, read_head, split_line
 from dgraph.io.text.plain_text import check_text_ids, warn_of_whole_numbers
-from dgraph.io.text.table_reader import read_table, require_rows, write_rows
+from dgraph.io.text.table_reader import cast_columns, read_table, require_rows, write_rows
 
 SUFFIXES = (".v", ".e", ".properties")
 _MOST_PROPERTIES = 16 << 20  # bytes of a .properties file
@@ -56,20 +55,15 @@ def read(
     known = table.column_names
     if weight is True or is_default(weight, AUTO):
         weight = known[2] if len(known) > 2 else None
-    choice: Any = {"source": 0, "destination": 1, "weight": weight, "columns": columns}
-    chosen, label, _ = choose_columns(path, known, partial(find_column, path, known), **choice)
+    chosen, label, _ = choose_columns(path, known, weight=weight, columns=columns)
     table = table.select(chosen)
     vertices = None
     if members[".v"]:
         none = properties.get("meta.vertices") == "0"
         vertices = _numbers(members[".v"], ["id"], [], False, id_type, may_be_empty=none).select(["id"])
-        if "meta.vertices" in properties:
-            require_rows(
-                vertices, members[".v"], _number(properties, "meta.vertices", members[".properties"]), "vertices"
-            )
+        _require_declared(properties, "vertices", vertices, members)
         table, vertices = _known(table, vertices, members[".e"])
-    if "meta.edges" in properties:
-        require_rows(table, members[".e"], _number(properties, "meta.edges", members[".properties"]), "edges")
+    _require_declared(properties, "edges", table, members)
     directed = {"true": True, "false": False}.get(properties.get("directed", "").lower())
     return EdgeList(table, "source", "destination", weight=label, directed=directed, vertices=vertices)
 
@@ -101,12 +95,16 @@ def read_properties(path: str) -> dict[str, str]:
     return entries
 
 
-def _number(properties: dict[str, str], key: str, path: str | None) -> int:
+def _require_declared(properties: dict[str, str], what: str, table: pa.Table, members: dict[str, str | None]) -> None:
+    """Raise a FileError unless a table has as many rows as the `.properties` file declares, if it does."""
+    if (text := properties.get(f"meta.{what}")) is None:
+        return
     try:
-        return int(properties[key])
+        declared = int(text)
     except ValueError:
-        problem = f"{key} = {properties[key]!r} is not an integer"
-        raise FileError(problem, path=path, remedy="correct this entry") from None
+        problem = f"meta.{what} = {text!r} is not an integer"
+        raise FileError(problem, path=members[".properties"], remedy="correct this entry") from None
+    require_rows(table, str(members[".v" if what == "vertices" else ".e"]), declared, what)
 
 
 def _numbers(
@@ -141,9 +139,8 @@ def _known(table: pa.Table, vertices: pa.Table, path: str) -> tuple[pa.Table, pa
         kinds = {table["source"].type, vertices["id"].type}
         kind = pa.uint64() if kinds == {pa.uint64(), pa.int64()} else pa.string()
         try:
-            table = table.set_column(0, "source", pc.cast(table["source"], kind))
-            table = table.set_column(1, "destination", pc.cast(table["destination"], kind))
-            vertices = vertices.set_column(0, "id", pc.cast(vertices["id"], kind))
+            table = cast_columns(table, ["source", "destination"], kind)
+            vertices = cast_columns(vertices, ["id"], kind)
         except pa.ArrowInvalid as error:
             raise IdError(f"{path}: ids of edges and vertices do not fit into one 64-bit type ({error})") from error
     for name in ("source", "destination"):

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +16,7 @@ import pyarrow.compute as pc
 from dgraph.errors import FileError
 from dgraph.io import declared_sizes, files
 from dgraph.io.columnar.arrow_tables import one_based_edges
-from dgraph.io.edge_list import EdgeList, choose_columns, find_column, keep_weight
+from dgraph.io.edge_list import EdgeList, choose_columns, keep_weight
 from dgraph.io.text.dialect import BLANKS, fixed_dialect, read_head, split_line
 from dgraph.io.text.table_reader import read_table, require_ids, require_rows, write_rows
 
@@ -65,27 +63,25 @@ def read(
     table, n = _number(path, table, words[0], sizes)
     weighted = count > 2 and words[1] != "unweighted"
     weighted = keep_weight(path, weight, weighted, f"the file is {words[1]} and has no weights")
-    choice: Any = {"source": 0, "destination": 1, "weight": 2 if weighted else None, "columns": columns}
-    chosen, label, _ = choose_columns(path, names, partial(find_column, path, names), **choice)
+    chosen, label, _ = choose_columns(path, names, weight=2 if weighted else None, columns=columns)
     vertices = declared_sizes.vertex_range(path, 1, n + 1) if n is not None else None
     return EdgeList(table.select(chosen), "source", "destination", label, words[0] == "asym", vertices)
 
 
 def _number(path: str, table: pa.Table, kind: str, sizes: list[int]) -> tuple[pa.Table, int | None]:
     """The table with right ids numbered after the left ones, and the number of vertices if it is known."""
-    ends = {name: table[name].to_numpy() for name in ("source", "destination")}
-    limits: dict[str, int | None] = {"source": None, "destination": None}
+    left: int | None = None
+    right: int | None = None
     if len(sizes) >= 3:
-        limits = dict(zip(ends, sizes[1:3] if kind == "bip" else [max(sizes[1:3])] * 2, strict=True))
-    for name, ids in ends.items():
-        require_ids(ids, path, limits[name], "edge", name)
-    left, right = limits["source"], limits["destination"]
+        left, right = sizes[1:3] if kind == "bip" else [max(sizes[1:3])] * 2
+    ends = require_ids(table, path, "edge", {"source": left, "destination": right})
     if kind != "bip":
         return table, left
-    left = int(ends["source"].max(initial=0)) if left is None else left
-    declared_sizes.vertex_range(path, 1, left + int(ends["destination"].max(initial=0)) + 1)
+    highest = [int(ids.max(initial=0)) for ids in ends]
+    left = highest[0] if left is None else left
+    declared_sizes.vertex_range(path, 1, left + highest[1] + 1)
     table = table.set_column(1, "destination", pc.add(table["destination"], left))
-    return table, left + (int(ends["destination"].max(initial=0)) if right is None else right)
+    return table, left + (highest[1] if right is None else right)
 
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
@@ -95,5 +91,4 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     weighting = "unweighted" if weights is None else "weighted"
     data: dict[str, np.ndarray] = {"u": source, "v": destination} | ({} if weights is None else {"w": weights})
     with files.atomic(path) as stream:
-        stream.write(f"% {kind} {weighting}\n% {len(source)} {n} {n}\n".encode())
-        write_rows(data, stream)
+        write_rows(data, stream, f"% {kind} {weighting}\n% {len(source)} {n} {n}\n")

@@ -157,9 +157,7 @@ def _coordinates(path: str, header: MatrixHeader) -> tuple[np.ndarray, np.ndarra
         kinds["value"] = _value_kind(header)
     table = read_table(path, fixed_dialect(tuple(kinds), header.lines, comments=("%",)), kinds)
     require_rows(table, path, header.entries, "entries")
-    i, j = table["row"].to_numpy(), table["column"].to_numpy()
-    for ids, limit, name in ((i, header.rows, "row"), (j, header.columns, "column")):
-        require_ids(ids, path, limit, "entry", name)
+    i, j = require_ids(table, path, "entry", {"row": header.rows, "column": header.columns})
     return i, j, table["value"].to_numpy() if "value" in kinds else None
 
 
@@ -235,5 +233,4 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
         field = "unsigned-integer" if weights.dtype == np.uint64 else field
     data = {"i": source, "j": destination} | ({} if weights is None else {"v": weights})
     with files.atomic(path) as stream:
-        stream.write(f"%%MatrixMarket matrix coordinate {field} {symmetry}\n{n} {n} {len(source)}\n".encode())
-        write_rows(data, stream)
+        write_rows(data, stream, f"%%MatrixMarket matrix coordinate {field} {symmetry}\n{n} {n} {len(source)}\n")

@@ -18,13 +18,7 @@ from dgraph.errors import ColumnError, FileError, IdError
 from dgraph.frames.sources import NoWeight
 from dgraph.io import files, paths
 from dgraph.io.columnar.arrow_tables import concatenate, edge_table, refuse_isolated_vertices, refuse_other_columns
-from dgraph.io.edge_list import (
-    EdgeList,
-    choose_columns,
-    find_column,
-    warn_of_first_row,
-    warn_of_other_ends,
-)
+from dgraph.io.edge_list import EdgeList, choose_columns, find_column, warn_of_other_ends
 from dgraph.io.text.diagnosis import refuse_arrows
 from dgraph.io.text.dialect import Dialect, has_header, looks_like_number, sniff
 from dgraph.io.text.table_reader import is_integer_text, read_table, write_rows
@@ -104,7 +98,7 @@ class ColumnSpec:
 
 
 def describe(
-    path: str | os.PathLike, *, delimiter, header, source, destination, weight, columns
+    path: str | os.PathLike, *, source, destination, weight, columns, delimiter=None, header=None
 ) -> list[tuple[str, Dialect, ColumnSpec]]:
     """The files to read, each with its dialect and the columns to read, which have the same labels in all files.
 
@@ -120,7 +114,7 @@ def describe(
     for name in names:
         dialect = sniff(name, delimiter=delimiter, header=header, expected=expected)
         if dialect.doubtful:
-            warn_of_first_row(dialect.doubtful)
+            _warn_of_first_row(dialect.doubtful)
         spec = ColumnSpec(name, dialect, source, destination, weight, columns)
         if dialect.header and is_default(weight, AUTO):
             weight = spec.weight  # the first file decides
@@ -131,6 +125,14 @@ def describe(
             problem = f"{name}: columns {spec.labels}, but {names[0]} has {first}"
             raise ColumnError(f"{problem} (write all files with the same columns)")
     return described
+
+
+def _warn_of_first_row(first: Sequence[str]) -> None:
+    """Warn that the first row may be a header: text above text can be column names or an edge."""
+    warn(
+        f"the first row, {', '.join(map(repr, first[:2]))}, is read as an edge because it looks like the rows below; "
+        "give format=dg.Text(header=True) if it holds column names, format=dg.Text(header=False) if not"
+    )
 
 
 def write(edge_list: EdgeList, path: str | os.PathLike, *, suffix: str | None = None) -> None:
@@ -153,11 +155,11 @@ def write(edge_list: EdgeList, path: str | os.PathLike, *, suffix: str | None = 
         raise ColumnError(f"{path}: .wel needs a weight, but the edges have none (write .el, or name a weight)")
     if suffix == ".el" and weight is not None:
         raise ColumnError(f"{path}: .el cannot hold the weight {weight!r} (write .wel, or drop the weight)")
-    order = [source, destination] + ([weight] if weight else [])
+    order, header = [source, destination] + ([weight] if weight else []), ""
+    if not table.num_rows or pa.types.is_string(table[source].type):
+        header = "# source destination weight\n" if weight else "# source destination\n"
     with files.atomic(path) as stream:
-        if not table.num_rows or pa.types.is_string(table[source].type):
-            stream.write(b"# source destination weight\n" if weight else b"# source destination\n")
-        write_rows(table.select(order), stream)
+        write_rows(table.select(order), stream, header)
 
 
 def _with_plain_header(table: pa.Table, path: str | os.PathLike) -> pa.Table:

@@ -44,7 +44,7 @@ class CleanLines(io.RawIOBase):
         self.stream, self.path, self.dialect = stream, path, dialect
         self.watch_integers = watch_integers
         self.odd_integers = self.hexadecimal = self.quotes = False
-        self._rest, self._ready, self._at, self._done = b"", b"", 0, False
+        self._rest, self._ready, self._at = b"", b"", 0
         self._end = b"\r" if dialect.bare_cr else b"\n"
         comments = "".join(dialect.comments).encode()
         self._comment = re.compile(rb"(?m)^[ \t]*[" + re.escape(comments) + rb"][^\n]*\n?") if comments else None
@@ -57,44 +57,28 @@ class CleanLines(io.RawIOBase):
         return True
 
     def _skip(self, lines: int) -> None:
-        block = self.stream.read(BLOCK)
-        if block.startswith(b"\xef\xbb\xbf"):
-            block = block[3:]
-        at = 0
-        for _ in range(lines):
-            end = block.find(self._end, at)
-            while end < 0:
-                more = self.stream.read(BLOCK)
-                if not more:
-                    break
-                block, at = block[at:] + more, 0
-                end = block.find(self._end)
-            if end < 0:
-                at = len(block)
-                break
-            at = end + 1
-        self._rest = block[at:]
+        block = self.stream.read(BLOCK).removeprefix(b"\xef\xbb\xbf")
+        while block and lines:
+            *skipped, rest = block.split(self._end, lines)
+            lines -= len(skipped)
+            block = self.stream.read(BLOCK) if lines else rest
+        self._rest = block
 
-    def _next(self) -> bytes:
-        """The next block of whole lines; empty at the end of the file."""
-        pieces, size = [self._rest] if self._rest else [], 0
-        self._rest = b""
-        while not self._done:
-            block = self.stream.read(BLOCK)
-            if not block:
-                self._done = True
-                break
+    def _advance(self) -> bool:
+        """Go on to the next block of whole lines; False at the end of the file."""
+        pieces, self._rest = [self._rest], b""
+        while block := self.stream.read(BLOCK):
             cut = block.rfind(self._end) + 1
+            pieces.append(block[:cut] if cut else block)
             if cut:
                 self._rest = block[cut:]
-                pieces.append(block[:cut])
                 break
-            pieces.append(block)
-            size += len(block)
-            if size > LONGEST_LINE:
+            if sum(map(len, pieces)) > LONGEST_LINE:
                 problem = f"a line has more than {LONGEST_LINE:,} bytes"
                 raise FileError(problem, path=self.path, remedy="check the line ends, or set format=")
-        return b"".join(pieces)
+        lines = b"".join(pieces)
+        self._ready, self._at = self._clean(lines), 0
+        return bool(lines)
 
     def _clean(self, block: bytes) -> bytes:
         check_text(block, self.path)
@@ -122,13 +106,18 @@ class CleanLines(io.RawIOBase):
         until = block.rfind(b"\n", 0, until) + 1 if until < len(block) else until
         return self._comment.sub(b"", block[:until]) + block[until:]
 
+    def has_rows(self) -> bool:
+        """Whether there are rows, before any is read; blocks of blank lines above them are left out."""
+        while not self._ready.strip():
+            if not self._advance():
+                return False
+        return True
+
     def read(self, size: int = -1) -> bytes:
         size = 1 << 62 if size is None or size < 0 else size
         while self._at >= len(self._ready):
-            block = self._next()
-            if not block:
+            if not self._advance():
                 return b""
-            self._ready, self._at = self._clean(block), 0
         data = self._ready[self._at : self._at + size]
         self._at += len(data)
         return data
@@ -229,17 +218,12 @@ def _strict(kinds: Mapping[str, str], id_type: str | None) -> dict[str, str]:
 
 def _parse(path, dialect, kinds, ids, weights, open_stream, newlines=False) -> tuple[pa.Table, CleanLines]:
     types = {name: {"id": ids, "weight": weights, "other": pa.string(), **_FIXED}[kind] for name, kind in kinds.items()}
-    watch = ids == pa.int64()
     stream, skip = (open_stream(), 0) if open_stream else (files.open_bytes(path), dialect.skip)
-    lines = CleanLines(stream, path, dialect, skip, watch_integers=watch)
+    lines = CleanLines(stream, path, dialect, skip, watch_integers=ids == pa.int64())
     with lines:
-        first = lines.read(BLOCK)
-        while first and not first.strip():  # blank lines
-            first = lines.read(BLOCK)
-        if not first:
-            return pa.table({name: pa.array([], type=kind) for name, kind in types.items()}), lines
+        if not lines.has_rows():
+            return pa.schema(types).empty_table(), lines
         table = _read_csv(
-            first,
             lines,
             read_options=pyarrow.csv.ReadOptions(column_names=list(dialect.names), block_size=BLOCK),
             parse_options=pyarrow.csv.ParseOptions(
@@ -260,10 +244,10 @@ def _parse(path, dialect, kinds, ids, weights, open_stream, newlines=False) -> t
     return table, lines
 
 
-def _read_csv(first: bytes, rest: CleanLines, **options: Any) -> pa.Table:
+def _read_csv(lines: CleanLines, **options: Any) -> pa.Table:
     """Read with Arrow, and wait until its threads have released the stream. Otherwise a thread could hold the last
     reference and request the GIL at interpreter shutdown, which aborts the process ("terminate called")."""
-    stream, released = _ChainedStream(first, rest), threading.Event()
+    stream, released = _LentLines(lines), threading.Event()
     weakref.finalize(stream, released.set)
     source = pa.PythonFile(stream, mode="r")
     del stream
@@ -274,25 +258,22 @@ def _read_csv(first: bytes, rest: CleanLines, **options: Any) -> pa.Table:
         released.wait(1)
 
 
-class _ChainedStream(io.RawIOBase):
-    def __init__(self, first: bytes, rest: CleanLines):
-        self._first, self._rest = first, rest
+class _LentLines(io.RawIOBase):
+    """The lines while only Arrow refers to them."""
+
+    def __init__(self, lines: CleanLines):
+        self._lines = lines
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        if self._first:
-            size = len(self._first) if size is None or size < 0 else size
-            data, self._first = self._first[:size], self._first[size:]
-            return data
-        return self._rest.read(size)
+        return self._lines.read(size)
 
 
 def _sample_is_integer(dialect: Dialect, kinds: Mapping[str, str], kind: str) -> bool:
-    places = [i for i, name in enumerate(dialect.names) if kinds.get(name) == kind]
-    fields = [row[i].strip() for row in dialect.sample for i in places if i < len(row)]
-    return all(field.lstrip("-").isascii() and field.lstrip("-").isdigit() for field in fields)
+    numbers = [field.strip().lstrip("-") for field in dialect.sampled(name for name in kinds if kinds[name] == kind)]
+    return all(number.isascii() and number.isdigit() for number in numbers)
 
 
 def _settle_ids(
@@ -301,7 +282,7 @@ def _settle_ids(
     """Convert all id columns to integers if every id is one, else to strings."""
     names = [name for name, kind in kinds.items() if kind == "id"]
     if all(pa.types.is_integer(table.schema.field(name).type) for name in names):
-        return _cast(table, names, pa.string()) if id_type == "string" else table
+        return cast_columns(table, names, pa.string()) if id_type == "string" else table
     if any(pc.any(pc.equal(table[name], "")).as_py() for name in names):
         explain(path, dialect, kinds, "an id is missing")
     if id_type == "string" or not all(is_integer_text(table[name]) for name in names):
@@ -312,7 +293,7 @@ def _settle_ids(
         return table
     for kind in (pa.int64(), pa.uint64()):
         try:
-            return _cast(table, names, kind)
+            return cast_columns(table, names, kind)
         except pa.ArrowInvalid as error:
             failure = error
     return explain(path, dialect, _strict(kinds, id_type), failure, integers=True)
@@ -321,9 +302,7 @@ def _settle_ids(
 def _refuse_numbers(path: str, dialect: Dialect, kinds: Mapping[str, str], table: pa.Table, names: list[str]) -> None:
     """Refuse id columns of numbers if some ids are words like `nan` or have a decimal point. Such columns are weights,
     or pandas wrote 1.0, in a column with missing values, for the vertex that another column calls 1."""
-    places = [dialect.names.index(name) for name in names]
-    sample = [row[place] for row in dialect.sample for place in places if place < len(row)]
-    if not all(looks_like_number(field) or field in GAPS for field in sample):
+    if not all(looks_like_number(field) or field in GAPS for field in dialect.sampled(names)):
         return
     ids = pa.chunked_array([chunk for name in names for chunk in table[name].chunks], table[names[0]].type)
     is_number, is_gap = pc.match_substring_regex(ids, NUMBER_TEXT), pc.is_in(ids, pa.array(GAPS, ids.type))
@@ -339,7 +318,7 @@ def _refuse_numbers(path: str, dialect: Dialect, kinds: Mapping[str, str], table
         raise IdError(f'{path}: {problem} ({remedy}; id_type="string" reads them unchanged)')
 
 
-def _cast(table: pa.Table, names: list[str], kind: pa.DataType) -> pa.Table:
+def cast_columns(table: pa.Table, names: list[str], kind: pa.DataType) -> pa.Table:
     for name in names:
         table = table.set_column(table.schema.get_field_index(name), name, pc.cast(table[name], kind))
     return table
@@ -369,16 +348,21 @@ def require_rows(table: pa.Table, path: str, expected: int, what: str) -> None:
         raise FileError(problem, path=path, remedy="the file is truncated or its header is wrong: download it again")
 
 
-def require_ids(ids: np.ndarray, path: str, limit: int | None, row: str, name: str) -> None:
-    """Raise a FileError unless ids run from 1 to `limit`; `row` and `name` say what a row and the column hold."""
-    outside = (ids < 1) | (ids > limit if limit is not None else False)
-    if outside.any():
-        at = int(outside.argmax())
-        bounds = "count from 1" if limit is None else f"run from 1 to {limit}"
-        raise FileError(f"{row} {at + 1} has {name} {ids[at]}", path=path, remedy=f"{name} ids {bounds}")
+def require_ids(table: pa.Table, path: str, row: str, limits: Mapping[str, int | None]) -> list[np.ndarray]:
+    """The ids in the columns that `limits` names; raises a FileError unless they run from 1 to its values. `row` says
+    what a row is."""
+    columns = [table[name].to_numpy() for name in limits]
+    for ids, (name, limit) in zip(columns, limits.items(), strict=True):
+        outside = (ids < 1) | (ids > limit if limit is not None else False)
+        if outside.any():
+            at = int(outside.argmax())
+            bounds = "count from 1" if limit is None else f"run from 1 to {limit}"
+            raise FileError(f"{row} {at + 1} has {name} {ids[at]}", path=path, remedy=f"{name} ids {bounds}")
+    return columns
 
 
-def write_rows(columns: pa.Table | dict[str, Any], stream: Any) -> None:
-    """Write blank-separated rows without a header."""
+def write_rows(columns: pa.Table | Mapping[str, Any], stream: Any, header: str = "") -> None:
+    """Write blank-separated rows, under a header if the format has one."""
+    stream.write(header.encode())
     options = pyarrow.csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
     pyarrow.csv.write_csv(columns if isinstance(columns, pa.Table) else pa.table(columns), stream, options)
