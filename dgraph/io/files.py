@@ -11,7 +11,7 @@ import gzip
 import io
 import lzma
 import os
-import tempfile
+import secrets
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -149,16 +149,10 @@ def read_bytes(path: str | os.PathLike, each: int = 1, most: int | None = None) 
     """All decompressed bytes of one file, for a reader that needs `each` bytes of memory per byte. Refuses a file of
     more than `most` bytes."""
     with open_bytes(path, each) as stream:
-        if most is None:
-            data = stream.read()
-        else:
-            pieces = []
-            while piece := stream.read(_PIECE):
-                pieces.append(piece)
-                if sum(map(len, pieces)) > most:
-                    remedy = "check that it is the file that you mean"
-                    raise FileError(f"the file has more than {most:,} bytes", path=path, remedy=remedy)
-            data = b"".join(pieces)
+        data = stream.read() if most is None else io.BufferedReader(stream).read(most + 1)
+    if most is not None and len(data) > most:
+        remedy = "check that it is the file that you mean"
+        raise FileError(f"the file has more than {most:,} bytes", path=path, remedy=remedy)
     if not data:
         raise FileError("the file is empty after decompression", path=path, remedy="write or download it again")
     return data
@@ -173,14 +167,11 @@ def atomic(path: str | os.PathLike) -> Iterator[Any]:
     give_up: Callable[[], object]
     try:
         if is_local(fs):
-            folder = Path(inner).parent
-            folder.mkdir(parents=True, exist_ok=True)
-            handle, draft = tempfile.mkstemp(prefix=f".{Path(inner).name}.", suffix=".part", dir=folder)
-            raw: Any = os.fdopen(handle, "wb")
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(draft).chmod(0o666 & ~mask)
-            finish, give_up = lambda: Path(draft).replace(inner), Path(draft).unlink
+            whole = Path(inner)
+            whole.parent.mkdir(parents=True, exist_ok=True)
+            draft = whole.with_name(f".{whole.name}.{secrets.token_hex(4)}.part")
+            raw: Any = draft.open("xb")
+            finish, give_up = lambda: draft.replace(whole), draft.unlink
         else:
             raw = fs.open(inner, "wb")
             finish, give_up = lambda: None, getattr(raw, "discard", lambda: None)
