@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from types import ModuleType
@@ -101,11 +101,12 @@ def read_edge_list(
     weight: str | int | bool | None = "auto",
     columns: Sequence[str | int] | str | None = None,
     id_type: str | None = None,
+    readers: Mapping[str, Callable[..., EdgeList]] | None = None,
 ) -> EdgeList:
     """The edges of a file, folder, glob or URL in any format, decompressed if it ends in .gz, .bz2, .xz or .zst.
 
     `weight=None` (or False) ignores the weight of a format that has one; `columns` names further edge columns, or is
-    "all".
+    "all". `readers` read block by block, in place of the readers of the formats.
     """
     name = format_of(path, format)
     weight = usual_weight(format, weight)
@@ -113,7 +114,9 @@ def read_edge_list(
     options: dict[str, Any] = {}
     if isinstance(format, Text):
         options = {"delimiter": format.delimiter, "header": format.header}
-    options |= type_of_ids(path, name, id_type)
+    options |= _type_of_ids(path, name, id_type)
+    if readers is not None and name not in readers:
+        raise OptionError(f"{path}: {name} files cannot be read block by block (convert to .parquet or .csv first)")
     if "source" in takes:
         options |= {"source": source, "destination": destination}
     else:
@@ -125,8 +128,9 @@ def read_edge_list(
             if column not in ("source", "destination", "weight"):
                 known = "its columns are source, destination and possibly weight"
                 raise ColumnError(f"{path}: {name} has no column {column!r} ({known})")
+    read = FORMATS[name].read if readers is None else readers[name]
     with explain_lack_of_memory(path):
-        return FORMATS[name].read(path, weight=weight, **options)
+        return read(path, weight=weight, **options)
 
 
 def usual_weight(format: Any, weight: Any) -> Any:
@@ -136,7 +140,7 @@ def usual_weight(format: Any, weight: Any) -> Any:
     return None if weight is False else weight
 
 
-def type_of_ids(path: str | os.PathLike, name: str, id_type: str | None) -> dict[str, str]:
+def _type_of_ids(path: str | os.PathLike, name: str, id_type: str | None) -> dict[str, str]:
     """The option `id_type` for the reader of a format; an OptionError if the format itself determines the type of
     ids."""
     if id_type is None:

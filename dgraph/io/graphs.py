@@ -108,13 +108,7 @@ def read_edges(
     workers = Workers.find(client)
     name, lazy = format_of(path, format), getattr(format, "lazy", None)
     ends = {"source": source, "destination": destination}
-    choice: dict[str, Any] = {
-        "format": format or name,
-        **ends,
-        "weight": weight,
-        "columns": columns,
-        "id_type": id_type,
-    }
+    choice: dict[str, Any] = {**ends, "weight": weight, "columns": columns, "id_type": id_type}
     if check_choice("device", device, ("cpu", "cuda")) == "cuda":
         if name not in BLOCK_FORMATS or lazy is False:
             problem = f"device={device!r} is not available for {path} as {name}"
@@ -127,9 +121,9 @@ def read_edges(
 
         if name == "text" and workers.client is not None and device == "cpu":
             choice["block_size"] = _block_size(path, workers)
-        edge_list = lazy_edge_list(path, **choice)
+        edge_list = lazy_edge_list(path, format=format or name, **choice)
     else:
-        edge_list = read_edge_list(path, **choice)
+        edge_list = read_edge_list(path, format=format or name, **choice)
     if vertices is None and isinstance(edge_list.vertices, range) and workers.client is None:
         check_vertices(path, edge_list.vertices)
     rules: dict[str, Any] = {"loops": loops, "repeats": repeats, "symmetrize": symmetrize}

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dgraph.arguments import AUTO
-from dgraph.errors import ColumnError, FileError, IdError, OptionError
+from dgraph.errors import ColumnError, IdError
 from dgraph.frames.any_frame import to_pandas
 from dgraph.io import files, paths
 from dgraph.io.columnar import parquet
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.format_options import Parquet, Text
-from dgraph.io.formats import format_of, type_of_ids, usual_weight
+from dgraph.io.formats import read_edge_list
 from dgraph.io.text import plain_text
 from dgraph.io.text.dialect import Dialect, read_head
 from dgraph.io.text.table_reader import read_table
@@ -38,33 +38,19 @@ def lazy_edge_list(
     path: str | os.PathLike,
     *,
     format: str | Text | Parquet | None = None,
-    source: str | int | None = None,
-    destination: str | int | None = None,
-    weight: str | int | bool | None = "auto",
-    columns: Sequence[str | int] | str | None = None,
-    id_type: str | None = None,
     by: Any = None,
     block_size: int = BLOCK_SIZE,
+    **options: Any,
 ) -> EdgeList:
     """Like `read_edge_list`, but reads only the heads of files at first. Quoted values must not contain line breaks.
 
     `by` makes frames from blocks, by default with pandas. `block_size` is for text whose format does not set it.
     """
     by = by or PandasFrames()
-    name = format_of(path, format)
-    path = paths.absolute_path(path)
-    weight = usual_weight(format, weight)
-    choice: dict[str, Any] = {"source": source, "destination": destination, "weight": weight, "columns": columns}
-    how = type_of_ids(path, name, id_type)
-    if name == "parquet":
-        with explain_lack_of_memory(path):
-            return _lazy_parquet(path, choice, by)
-    if name != "text":
-        raise OptionError(f"{path}: {name} files cannot be read block by block (convert to .parquet or .csv first)")
-    text = format if isinstance(format, Text) else Text()
-    size = block_size if text.block_size == AUTO else int(text.block_size)
-    with explain_lack_of_memory(path):
-        return _lazy_text(path, choice, size, by, delimiter=text.delimiter, header=text.header, **how)
+    if isinstance(format, Text) and format.block_size != AUTO:
+        block_size = int(format.block_size)
+    readers = {"parquet": partial(_lazy_parquet, by), "text": partial(_lazy_text, by, block_size)}
+    return read_edge_list(paths.absolute_path(path), format=format, readers=readers, **options)
 
 
 class PandasFrames:
@@ -81,17 +67,13 @@ class PandasFrames:
         )
 
 
-def _lazy_parquet(path: Any, choice: dict[str, Any], by: Any) -> EdgeList:
+def _lazy_parquet(by: Any, path: str, **choice: Any) -> EdgeList:
     names, chosen, label, unweighted, note = parquet.describe(path, **choice)
     pieces, schemas, rows = [], [], 0
     for name in names:
-        try:
+        with parquet.explain_damage(name, "not a Parquet file", "write or download it again"):
             metadata = parquet.metadata_of(name)
             schemas.append(_plain(metadata.schema.to_arrow_schema(), chosen, label))
-        except MemoryError:
-            raise
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise FileError(f"not a Parquet file: {error}", path=name, remedy="write or download it again") from error
         pieces += [(name, group) for group in range(metadata.num_row_groups)]
         rows += metadata.num_rows
     try:
@@ -126,26 +108,19 @@ def _plain(schema: pa.Schema, chosen: Sequence[str], weight: str | None) -> pa.S
 
 
 def _parquet_block(piece: tuple[str, int], weight: str | None, schema: pa.Schema) -> pd.DataFrame:
-    with explain_lack_of_memory(piece[0]):
-        return _row_group(*piece, weight, schema)
-
-
-def _row_group(name: str, group: int, weight: str | None, schema: pa.Schema) -> pd.DataFrame:
+    name, group = piece
     fs, inner = paths.filesystem(name)
-    try:
-        with fs.open(inner, "rb") as stream:
-            metadata = pyarrow.parquet.read_metadata(stream)
-            texts = parquet.check_memory(name, metadata, schema.names, [group])
-            file = pyarrow.parquet.ParquetFile(stream, metadata=metadata, read_dictionary=texts)
-            table = parquet.decoded(name, file.read_row_group(group, columns=schema.names), texts)
-        table = table.select(schema.names).replace_schema_metadata(None).cast(schema)
-    except MemoryError:
-        raise
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        problem = f"row group {group} does not match the schema of all files: {error}"
-        raise FileError(problem, path=name, remedy="write all files with the same columns") from error
-    parquet.check_block(table, weight, f"{name}: row group {group}")
-    return _frame(table, _complete(weight))
+    problem = f"row group {group} does not match the schema of all files"
+    with explain_lack_of_memory(name):
+        with parquet.explain_damage(name, problem, "write all files with the same columns"):
+            with fs.open(inner, "rb") as stream:
+                metadata = pyarrow.parquet.read_metadata(stream)
+                texts = parquet.check_memory(name, metadata, schema.names, [group])
+                file = pyarrow.parquet.ParquetFile(stream, metadata=metadata, read_dictionary=texts)
+                table = parquet.decoded(name, file.read_row_group(group, columns=schema.names), texts)
+            table = table.select(schema.names).replace_schema_metadata(None).cast(schema)
+        parquet.check_block(table, weight, f"{name}: row group {group}")
+        return _frame(table, _complete(weight))
 
 
 def _complete(weight: str | None) -> int:
@@ -153,8 +128,8 @@ def _complete(weight: str | None) -> int:
     return 2 + (weight is not None)
 
 
-def _lazy_text(path, choice, block_size, by, *, id_type=None, delimiter=None, header=None) -> EdgeList:
-    described = plain_text.describe(path, delimiter=delimiter, header=header, **choice)
+def _lazy_text(by: Any, block_size: int, path: str, *, id_type: str | None = None, **choice: Any) -> EdgeList:
+    described = plain_text.describe(path, **choice)
     spec = described[0][2]
     blocks, heads = [], []
     for name, dialect, own in described:
@@ -204,23 +179,19 @@ def _spans(name: str, block_size: int, start: int) -> list[tuple[int, int]]:
 
 
 def text_block(block: tuple, spec: plain_text.ColumnSpec, id_type: str, schema: pa.Schema) -> pd.DataFrame:
-    with explain_lack_of_memory(block[0]):
-        return _text_frame(block, spec, id_type, schema)
-
-
-def _text_frame(block: tuple, spec: plain_text.ColumnSpec, id_type: str, schema: pa.Schema) -> pd.DataFrame:
     name, dialect, span = block
-    table = _read_block(name, dialect, spec, id_type, span)
-    columns = []
-    for column, field, kind in zip(table.columns, schema, spec.kinds.values(), strict=True):
-        try:
-            columns.append(column.cast(field.type))
-        except pa.ArrowInvalid as error:
-            problem = f"{name}: column {field.name!r}: {error}, unlike at the start of the files"
-            raise (IdError if kind == "id" else ColumnError)(
-                f"{problem} (read it in one piece: format=dg.Text(lazy=False))"
-            ) from error
-    return _frame(pa.table(columns, schema=schema), spec.complete)
+    with explain_lack_of_memory(name):
+        table = _read_block(name, dialect, spec, id_type, span)
+        columns = []
+        for column, field, kind in zip(table.columns, schema, spec.kinds.values(), strict=True):
+            try:
+                columns.append(column.cast(field.type))
+            except pa.ArrowInvalid as error:
+                problem = f"{name}: column {field.name!r}: {error}, unlike at the start of the files"
+                raise (IdError if kind == "id" else ColumnError)(
+                    f"{problem} (read it in one piece: format=dg.Text(lazy=False))"
+                ) from error
+        return _frame(pa.table(columns, schema=schema), spec.complete)
 
 
 def _read_block(

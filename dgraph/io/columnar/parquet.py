@@ -5,10 +5,11 @@ The metadata of a file that dgraph wrote names the id and weight columns, the di
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from dgraph.arguments import AUTO, is_default
-from dgraph.errors import ColumnError, FileError, IdError, RoomError, WeightError
+from dgraph.errors import ColumnError, DgraphError, FileError, IdError, WeightError
 from dgraph.frames.any_frame import is_numeric_type, numeric_column
 from dgraph.frames.sources import WEIGHT, NoWeight
 from dgraph.io import declared_sizes, files, paths
@@ -39,6 +40,17 @@ _SMALL = 16 << 20  # bytes of a file; the strings of larger files are never read
 _BROKEN = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
 
 
+@contextlib.contextmanager
+def explain_damage(path: Any, problem: str, remedy: str) -> Iterator[None]:
+    """Raise what Arrow, its file systems and ours raise on invalid content as a FileError."""
+    try:
+        yield
+    except (DgraphError, MemoryError):  # some of which are a ValueError or an ArrowException, too
+        raise
+    except _BROKEN as error:
+        raise FileError(f"{problem}: {error}", path=path, remedy=remedy) from error
+
+
 def read(
     path: str | os.PathLike,
     *,
@@ -54,13 +66,8 @@ def read(
     names, chosen, label, unweighted, note = describe(path, **choice)
     pieces = []
     for name in names:
-        try:
+        with explain_damage(name, "cannot be read as Parquet", "write or download it again"):
             pieces.append(_read_file(name, chosen).replace_schema_metadata(None))
-        except (ColumnError, RoomError, MemoryError):
-            raise
-        except _BROKEN as error:
-            problem, remedy = f"cannot be read as Parquet: {error}", "write or download it again"
-            raise FileError(problem, path=name, remedy=remedy) from error
     pa.default_memory_pool().release_unused()  # memory that Arrow used for reading: half the size of the table
     try:
         table = pa.concat_tables(
@@ -79,8 +86,11 @@ def _read_file(name: str, chosen: Sequence[str] | None = None) -> pa.Table:
     """Some columns of a file (all by default), after checking its footer."""
     metadata = metadata_of(name)
     known = metadata.schema.to_arrow_schema().names
-    _check_columns(known, chosen or (), name)
     chosen = known if chosen is None else chosen
+    present = set(known)
+    if missing := [column for column in chosen if column not in present]:
+        problem = f"the first file has a column {missing[0]!r}, but this one only has {', '.join(known)}"
+        raise ColumnError(f"{name}: {problem} (write all files with the same columns)")
     texts = check_memory(name, metadata, chosen)
     table = decoded(name, _open(name, texts).to_table(columns=list(chosen)), texts)
     table.validate(full=True)
@@ -166,23 +176,15 @@ def _open(name: str, texts: Sequence[str]) -> pyarrow.dataset.Dataset:
 
 def schema_of(name: str) -> pa.Schema:
     fs, inner = paths.filesystem(name)
-    has_magic = False
-    try:
+    with explain_damage(name, "not a Parquet file", "give its format with format="):
         if not fs.size(inner):
             raise FileError("the file is empty", path=name, remedy="write or download it again")
         with fs.open(inner, "rb") as stream:
-            has_magic = stream.read(4) == b"PAR1"
-            return pyarrow.parquet.read_schema(stream)
-    except (FileError, MemoryError):
-        raise
-    except _BROKEN as error:
-        problem, remedy = "not a Parquet file", "give its format with format="
-        if has_magic:
-            problem, remedy = (
-                "starts like a Parquet file but has no valid footer",
-                "it was truncated: download it again",
-            )
-        raise FileError(f"{problem}: {error}", path=name, remedy=remedy) from error
+            if stream.read(4) != b"PAR1":
+                return pyarrow.parquet.read_schema(stream)
+            problem = "starts like a Parquet file but has no valid footer"
+            with explain_damage(name, problem, "it was truncated: download it again"):
+                return pyarrow.parquet.read_schema(stream)
 
 
 def metadata_of(name: str) -> pyarrow.parquet.FileMetaData:
@@ -257,14 +259,6 @@ def _fits(key: str, value: Any, schema: pa.Schema) -> bool:
     if key == "vertices":
         return isinstance(value, list) and len(value) == 3 and all(type(x) is int for x in value) and value[2] > 0
     return isinstance(value, bool) if key == "directed" else value in schema.names
-
-
-def _check_columns(known: Sequence[str], chosen: Sequence[str], name: str) -> None:
-    names = set(known)
-    for column in chosen:
-        if column not in names:
-            problem = f"the first file has a column {column!r}, but this one only has {', '.join(known)}"
-            raise ColumnError(f"{name}: {problem} (write all files with the same columns)")
 
 
 def check_type(kind: pa.DataType, name: str, path: Any) -> None:
