@@ -11,20 +11,15 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_HOMES = {
-    "EdgeList": "edge_list",
-    "FORMATS": "formats",
-    "format_of": "formats",
-    "from_igraph": "libraries.igraph",
-    "from_networkx": "libraries.networkx",
-    "from_scipy": "libraries.scipy_sparse",
-    "lazy_edge_list": "lazy_edges",
-    "read_edge_list": "formats",
-    "to_igraph": "libraries.igraph",
-    "to_networkx": "libraries.networkx",
-    "to_scipy": "libraries.scipy_sparse",
-    "write_edge_list": "formats",
+_NAMES = {
+    "edge_list": "EdgeList",
+    "formats": "FORMATS format_of read_edge_list write_edge_list",
+    "lazy_edges": "lazy_edge_list",
+    "libraries.igraph": "from_igraph to_igraph",
+    "libraries.networkx": "from_networkx to_networkx",
+    "libraries.scipy_sparse": "from_scipy to_scipy",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOMES)
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from dgraph.arguments import AUTO, is_default
+from dgraph.building.graph_frames import compute_frames
 from dgraph.errors import ColumnError, OptionError, WeightError
 from dgraph.frames.sources import UNWEIGHTED_BY_CHOICE, WEIGHT, NoWeight, warn_not_numeric
 from dgraph.graph import Graph
@@ -39,9 +40,11 @@ class EdgeList:
         )
 
 
-def ends_of(graph: Graph) -> dict[str, str]:
-    """The names of the columns that hold the ends of a graph's edges."""
-    return {"source": graph.input_edges.edges.source, "destination": graph.input_edges.edges.destination}
+def edge_list_of(graph: Graph) -> EdgeList:
+    """All edges and vertices of a graph, as frames in this process."""
+    edges, vertices = compute_frames(graph)
+    given = graph.input_edges.edges
+    return EdgeList(edges, given.source, given.destination, graph.weight, graph.directed, vertices)
 
 
 def find_column(path: Any, known: Sequence[str], what: str, column: Any, remedy: str | None = None) -> str:

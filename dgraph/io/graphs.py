@@ -9,13 +9,12 @@ from typing import Any, Literal
 import pandas as pd
 
 from dgraph.arguments import check_choice, check_flag, check_integer, known_options
-from dgraph.building.graph_frames import compute_frames
 from dgraph.building.saved_graph import SavedGraph, local_folder
 from dgraph.cluster.shares import MOST_PARTS, check_capacities
 from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.io.edge_list import EdgeList, ends_of
+from dgraph.io.edge_list import EdgeList, edge_list_of
 from dgraph.io.format_options import Parquet, Text, options_of_formats
 from dgraph.native.free_memory import explain_lack_of_memory, free_memory
 
@@ -204,9 +203,10 @@ def write_edges(
     from dgraph.io.formats import counts_from_one, write_edge_list
 
     check_choice("isolated", isolated, ("refuse", "drop"))
-    start, end = map(str, ends_of(graph).values())
-    weight = None if graph.weight is None else str(graph.weight)
-    edges, vertices = (frame.rename(columns=str) for frame in compute_frames(graph))
+    given = edge_list_of(graph)
+    start, end = str(given.source), str(given.destination)
+    weight = None if given.weight is None else str(given.weight)
+    edges, vertices = given.edges.rename(columns=str), given.vertices.rename(columns=str)
     if check_flag("renumber", renumber) and counts_from_one(path, format):
         ids = pd.Index(graph.numbering.ids())
         edges = edges.assign(**{name: ids.get_indexer(edges[name]) + 1 for name in (start, end)})

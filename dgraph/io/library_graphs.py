@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from dgraph.arguments import check_flag, known_options
-from dgraph.building.graph_frames import compute_frames
 from dgraph.errors import InputError, OptionError
 from dgraph.graph import Graph
-from dgraph.io.edge_list import ends_of
+from dgraph.io.edge_list import edge_list_of
 from dgraph.io.libraries import igraph, networkx, scipy_sparse
 from dgraph.phrases.phrases import format_option
 
@@ -147,9 +146,7 @@ def to_networkx(graph: Graph, *, multigraph: bool | None = None) -> Any:
     """
     if multigraph is not None:
         check_flag("multigraph", multigraph)
-    return networkx.to_networkx(
-        *compute_frames(graph), **ends_of(graph), directed=graph.directed, multigraph=multigraph
-    )
+    return networkx.to_networkx(edge_list_of(graph), multigraph)
 
 
 @known_options()
@@ -172,7 +169,7 @@ def to_igraph(graph: Graph) -> Any:
     >>> dg.to_igraph(G).vs["name"]
     ['a', 'b', 'c']
     """
-    return igraph.to_igraph(*compute_frames(graph), **ends_of(graph), directed=graph.directed)
+    return igraph.to_igraph(edge_list_of(graph))
 
 
 @known_options()
@@ -208,7 +205,7 @@ def to_scipy(graph: Graph) -> tuple[Any, np.ndarray]:
     >>> ids
     array([10, 20, 30])
     """
-    return scipy_sparse.to_scipy(*compute_frames(graph), **ends_of(graph), weight=graph.weight, directed=graph.directed)
+    return scipy_sparse.to_scipy(edge_list_of(graph))
 
 
 def _without_ends(options: dict[str, Any]) -> dict[str, Any]:

@@ -10,12 +10,7 @@ from dgraph.io.generate.ratings import Ratings
 from dgraph.io.generate.rmat import Rmat
 from dgraph.io.generate.uniform import Uniform
 
-GENERATORS: dict[str, type[Generator]] = {
-    "rmat": Rmat,
-    "uniform": Uniform,
-    "grid": Grid,
-    "ratings": Ratings,
-    "bipartite": Bipartite,
-}
+_KINDS: tuple[type[Generator], ...] = (Rmat, Uniform, Grid, Ratings, Bipartite)
+GENERATORS = {kind.__name__.lower(): kind for kind in _KINDS}
 
 __all__ = ["GENERATORS", "Bipartite", "Generator", "Grid", "Ratings", "Rmat", "Uniform"]

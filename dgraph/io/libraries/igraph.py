@@ -40,25 +40,20 @@ def from_igraph(g: Any, weight: str | None = "auto", name: str | None = "name") 
     return EdgeList(edges, "source", "destination", label, g.is_directed(), vertices, unweighted)
 
 
-def to_igraph(
-    edges: pd.DataFrame,
-    vertices: pd.DataFrame,
-    *,
-    source: str = "source",
-    destination: str = "destination",
-    directed: bool = True,
-) -> Any:
-    """A graph whose vertices are in the order of `vertices`, with their ids in `name`; columns become attributes."""
+def to_igraph(edge_list: EdgeList) -> Any:
+    """A graph of pandas frames. Its vertices are in the order of `vertices`, with their ids in `name`; columns become
+    attributes."""
     import igraph
 
+    edges, vertices, ends = edge_list.edges, edge_list.vertices, [edge_list.source, edge_list.destination]
     ids, *_ = columns = [vertices[name].tolist() for name in vertices.columns]
     check_id_list(ids, "give ids of one type")
     places = {value: place for place, value in enumerate(ids)}
-    pairs = [(places[u], places[v]) for u, v in zip(edges[source].tolist(), edges[destination].tolist(), strict=True)]
-    g = igraph.Graph(n=len(ids), edges=pairs, directed=directed)
+    pairs = [(places[u], places[v]) for u, v in zip(*(edges[end].tolist() for end in ends), strict=True)]
+    g = igraph.Graph(n=len(ids), edges=pairs, directed=edge_list.directed is not False)
     g.vs["name"] = ids
     for attribute, values in zip(vertices.columns[1:], columns[1:], strict=True):
         g.vs[attribute] = [to_python(value) for value in values]
-    for attribute in edges.columns.drop([source, destination]):
+    for attribute in edges.columns.drop(ends):
         g.es[attribute] = [to_python(value) for value in edges[attribute].tolist()]
     return g

@@ -50,22 +50,16 @@ def _attributes(data: list[dict], what: str, fixed: list[str]) -> dict[str, list
     return attributes
 
 
-def to_networkx(
-    edges: pd.DataFrame,
-    vertices: pd.DataFrame,
-    *,
-    source: str = "source",
-    destination: str = "destination",
-    directed: bool = True,
-    multigraph: bool | None = None,
-) -> Any:
-    """A graph of these frames, whose further columns become attributes.
+def to_networkx(edge_list: EdgeList, multigraph: bool | None = None) -> Any:
+    """A graph of pandas frames, whose further columns become attributes.
 
     The first column of `vertices` holds the ids; a column `key` of the edges holds the keys of a multigraph. By default
     the result is a multigraph if edges repeat or have keys.
     """
     import networkx
 
+    edges, vertices, directed = edge_list.edges, edge_list.vertices, edge_list.directed is not False
+    source, destination = edge_list.source, edge_list.destination
     if multigraph is None:
         pairs = edges[[source, destination]]
         if not directed:

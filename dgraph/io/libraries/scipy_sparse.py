@@ -47,22 +47,16 @@ def from_scipy(matrix: Any, *, directed: bool = True, weight: str | None = "auto
     return EdgeList(frame.assign(**{WEIGHT: values}), "source", "destination", WEIGHT, directed, range(n))
 
 
-def to_scipy(
-    edges: pd.DataFrame,
-    vertices: pd.DataFrame,
-    *,
-    source: str = "source",
-    destination: str = "destination",
-    weight: str | None = None,
-    directed: bool = True,
-) -> tuple[Any, np.ndarray]:
-    """(CSR matrix, ids of the rows in ascending order). Parallel edges are summed; without a weight each counts 1."""
+def to_scipy(edge_list: EdgeList) -> tuple[Any, np.ndarray]:
+    """(CSR matrix, ids of the rows in ascending order) of pandas frames. Parallel edges are summed; without a weight
+    each counts 1."""
     import scipy.sparse
 
-    ids = np.sort(vertices.iloc[:, 0].to_numpy())
-    i, j = (pd.Index(ids).get_indexer(edges[end]) for end in (source, destination))
+    edges, weight = edge_list.edges, edge_list.weight
+    ids = np.sort(edge_list.vertices.iloc[:, 0].to_numpy())
+    i, j = (pd.Index(ids).get_indexer(edges[end]) for end in (edge_list.source, edge_list.destination))
     values = np.ones(len(edges), np.int64) if weight is None else _wide(numeric_column(edges, weight))
-    if not directed:
+    if edge_list.directed is False:
         back = i != j
         i, j = np.concatenate([i, j[back]]), np.concatenate([j, i[back]])
         values = np.concatenate([values, values[back]])
