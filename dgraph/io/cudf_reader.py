@@ -20,10 +20,11 @@ import pyarrow as pa
 from dgraph.cluster.workers import Workers
 from dgraph.devices import own_device
 from dgraph.devices.probe import CUDF_PACKAGES, INSTALL, missing_requirements
-from dgraph.errors import FileError, LostError
+from dgraph.errors import LostError
 from dgraph.frames.any_frame import DeviceFrame, LazyPieces
 from dgraph.io import lazy_edges
-from dgraph.io.columnar.parquet import check_block
+from dgraph.io.columnar.parquet import BROKEN, check_block
+from dgraph.io.paths import explain_failure
 from dgraph.io.text.dialect import BLANKS
 
 
@@ -64,14 +65,12 @@ def parquet_block(
     import cudf
 
     name, group = piece
-    try:
+    problem, failures = f"row group {group} does not match the schema of all files", (*BROKEN, RuntimeError)
+    with explain_failure(name, problem, "write all files with the same columns", failures):
         frame = cudf.read_parquet(name, columns=schema.names, row_groups=[group], use_pandas_metadata=False)
         if stays and (on_device := _on_device({name: frame[name] for name in schema.names}, schema)) is not None:
             return on_device
         table = frame.to_arrow().select(schema.names).replace_schema_metadata(None).cast(schema)
-    except (pa.ArrowException, OSError, KeyError, ValueError, RuntimeError) as error:
-        problem = f"row group {group} does not match the schema of all files: {error}"
-        raise FileError(problem, path=name, remedy="write all files with the same columns") from error
     check_block(table, weight, f"{name}: row group {group}")
     return table.to_pandas()
 

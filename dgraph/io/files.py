@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from dgraph.errors import FileError
 from dgraph.io.declared_sizes import Growth
-from dgraph.io.paths import COMPRESSED, filesystem, is_local, split_suffix
+from dgraph.io.paths import COMPRESSED, explain_failure, filesystem, is_local, split_suffix
 from dgraph.native.free_memory import explain_lack_of_memory
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -112,15 +112,13 @@ def open_bytes(path: str | os.PathLike, each: int = 0) -> BinaryIO:
     stops it when memory runs short, or when `each` bytes of memory for each byte read would exceed it."""
     name = os.fspath(path)
     fs, inner = filesystem(name)
-    try:
-        raw = fs.open(inner, "rb")
-        first = raw.read(8)
-        raw.seek(0)
-    except FileNotFoundError as error:
-        raise FileError("there is no such file", path=name, remedy="check the path") from error
-    except (OSError, ValueError) as error:
-        remedy = "check that it is a file and its permissions"
-        raise FileError(f"cannot be opened: {error}", path=name, remedy=remedy) from error
+    with explain_failure(name, "cannot be opened", "check that it is a file and its permissions"):
+        try:
+            raw = fs.open(inner, "rb")
+            first = raw.read(8)
+            raw.seek(0)
+        except FileNotFoundError as error:
+            raise FileError("there is no such file", path=name, remedy="check the path") from error
     if not first:
         raw.close()
         raise FileError("the file is empty", path=name, remedy="write or download it again")
@@ -129,11 +127,9 @@ def open_bytes(path: str | os.PathLike, each: int = 0) -> BinaryIO:
         raw.close()
         problem = f"the content is {COMPRESSED[suffix]}, but the suffix does not say so"
         raise FileError(problem, path=name, remedy=f"rename it to end in {suffix}")
-    try:
-        growth = Growth(name, raw if compression else None, each)
+    growth = Growth(name, raw if compression else None, each)
+    with explain_failure(name, f"not a {COMPRESSED.get(compression)} stream", None, _BROKEN):
         return cast(BinaryIO, _CheckedStream(_with_compression(raw, compression, "rb"), name, raw, fs, growth))
-    except _BROKEN as error:
-        raise FileError(f"not a {COMPRESSED[compression]} stream: {error}", path=name) from error
 
 
 def length(path: str | os.PathLike) -> int | None:
@@ -165,7 +161,7 @@ def atomic(path: str | os.PathLike) -> Iterator[Any]:
     fs, inner = filesystem(name)
     finish: Callable[[], object]
     give_up: Callable[[], object]
-    try:
+    with explain_failure(name, "cannot be written", "check the folder and its permissions"):
         if is_local(fs):
             whole = Path(inner)
             whole.parent.mkdir(parents=True, exist_ok=True)
@@ -175,9 +171,6 @@ def atomic(path: str | os.PathLike) -> Iterator[Any]:
         else:
             raw = fs.open(inner, "wb")
             finish, give_up = lambda: None, getattr(raw, "discard", lambda: None)
-    except (OSError, ValueError) as error:
-        remedy = "check the folder and its permissions"
-        raise FileError(f"cannot be written: {error}", path=name, remedy=remedy) from error
     try:
         stream = _with_compression(raw, split_suffix(name)[2], "wb")
         yield stream

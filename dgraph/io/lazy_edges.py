@@ -71,7 +71,7 @@ def _lazy_parquet(by: Any, path: str, **choice: Any) -> EdgeList:
     names, chosen, label, unweighted, note = parquet.describe(path, **choice)
     pieces, schemas, rows = [], [], 0
     for name in names:
-        with parquet.explain_damage(name, "not a Parquet file", "write or download it again"):
+        with paths.explain_failure(name, "not a Parquet file", "write or download it again", parquet.BROKEN):
             metadata = parquet.metadata_of(name)
             schemas.append(_plain(metadata.schema.to_arrow_schema(), chosen, label))
         pieces += [(name, group) for group in range(metadata.num_row_groups)]
@@ -112,7 +112,7 @@ def _parquet_block(piece: tuple[str, int], weight: str | None, schema: pa.Schema
     fs, inner = paths.filesystem(name)
     problem = f"row group {group} does not match the schema of all files"
     with explain_lack_of_memory(name):
-        with parquet.explain_damage(name, problem, "write all files with the same columns"):
+        with paths.explain_failure(name, problem, "write all files with the same columns", parquet.BROKEN):
             with fs.open(inner, "rb") as stream:
                 metadata = pyarrow.parquet.read_metadata(stream)
                 texts = parquet.check_memory(name, metadata, schema.names, [group])
@@ -236,10 +236,10 @@ class Span:
             return b""
         data = self._pending or self._stream.read(max(size, _LINE))
         self._pending = b""
-        if len(data) < self._left:
-            self._left = self._left - len(data) if data else 0
+        self._left -= len(data)
+        if data and self._left > 0:
             return data
-        at = self._left - 1
+        at = len(data) + self._left - 1  # the last byte of the span
         while (cut := data.find(self._end, at) + 1) == 0 and (more := self._stream.read(_LINE)):
             at = len(data)
             data += more

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from dgraph.errors import FileError
+from dgraph.errors import DgraphError, FileError
 
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 _TABLES = re.compile(r"/(_delta_log|\.hoodie|metadata(?=/[^/]*\.metadata\.json$))/")
+
+
+@contextmanager
+def explain_failure(
+    path: Any, problem: str, remedy: str | None, kinds: tuple[type[Exception], ...] = (OSError, ValueError)
+) -> Iterator[None]:
+    """Turn exceptions of these kinds, which other libraries raise in the block, into a FileError for the path."""
+    try:
+        yield
+    except (DgraphError, MemoryError):  # some of which are of these kinds, too
+        raise
+    except kinds as error:
+        raise FileError(f"{problem}: {error}", path=path, remedy=remedy) from error
 
 
 def split_suffix(path: str | os.PathLike) -> tuple[str, str, str]:
@@ -46,11 +61,9 @@ def filesystem(path: str | os.PathLike) -> tuple[Any, str]:
     """The fsspec file system of a path or URL, and the path inside it."""
     if not os.fspath(path):
         raise FileError("an empty string is not a path", path="''", remedy="the current folder is '.'")
-    try:
+    remedy = "use a local path, or a URL whose protocol fsspec supports, and install the package it needs"
+    with explain_failure(path, "cannot be opened", remedy, (ValueError, ImportError, TypeError)):
         return fsspec.core.url_to_fs(os.fspath(path))
-    except (ValueError, ImportError, TypeError) as error:
-        remedy = "use a local path, or a URL whose protocol fsspec supports, and install the package it needs"
-        raise FileError(f"cannot be opened: {error}", path=path, remedy=remedy) from error
 
 
 def expand(path: str | os.PathLike, suffixes: tuple[str, ...] = ()) -> list[str]:
@@ -58,7 +71,7 @@ def expand(path: str | os.PathLike, suffixes: tuple[str, ...] = ()) -> list[str]
     the suffixes or, if there are none, those without a suffix. A glob that matches only folders stands for their
     files."""
     fs, inner = filesystem(path)
-    try:
+    with explain_failure(path, "cannot be listed", "check the path and its permissions"):
         if fs.isfile(inner):
             return [os.fspath(path)]
         if fs.isdir(inner):
@@ -68,10 +81,6 @@ def expand(path: str | os.PathLike, suffixes: tuple[str, ...] = ()) -> list[str]
             names, what = _matching(fs, inner, suffixes), "no file matches this pattern"
         else:
             names, what = [], "there is no such file"
-    except FileError:
-        raise
-    except (OSError, ValueError) as error:
-        raise FileError(f"cannot be listed: {error}", path=path, remedy="check the path and its permissions") from error
     if not names:
         raise FileError(what, path=path, remedy="check the path")
     before, link, behind = _split_chain(os.fspath(path))

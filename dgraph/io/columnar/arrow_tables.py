@@ -19,19 +19,15 @@ WITHOUT_VERTICES = 'write .npz or Graphalytics, or leave out such vertices with 
 
 def to_table(frame: Any) -> pa.Table:
     """Convert any frame that an EdgeList may hold to an Arrow table, with strings as plain UTF-8."""
-    if isinstance(frame, pa.Table):
-        table = frame
-    else:
-        if hasattr(frame, "dask"):
-            frame = frame.compute()
-        if hasattr(frame, "to_arrow"):
-            table = frame.to_arrow()
-        else:
-            try:
-                table = pa.Table.from_pandas(pd.DataFrame(frame), preserve_index=False)
-            except (pa.ArrowException, OverflowError, UnicodeError) as error:
-                problem = f"a column mixes types or has no Arrow type: {error}"
-                raise ColumnError(f"{problem} (convert its values to one type)") from error
+    if hasattr(frame, "dask"):
+        frame = frame.compute()
+    table = frame.to_arrow() if hasattr(frame, "to_arrow") else frame
+    if not isinstance(table, pa.Table):
+        try:
+            table = pa.Table.from_pandas(pd.DataFrame(table), preserve_index=False)
+        except (pa.ArrowException, OverflowError, UnicodeError) as error:
+            problem = f"a column mixes types or has no Arrow type: {error}"
+            raise ColumnError(f"{problem} (convert its values to one type)") from error
     for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
         kind = column.type
         if pa.types.is_dictionary(kind):

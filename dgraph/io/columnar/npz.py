@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from dgraph.arguments import AUTO, is_default
-from dgraph.errors import ColumnError, FileError, IdError, RoomError, WeightError
+from dgraph.errors import ColumnError, FileError, IdError, WeightError
 from dgraph.frames.sources import WEIGHT
 from dgraph.io import declared_sizes, files, paths
 from dgraph.io.columnar.arrow_tables import edge_table, plain_vertex_ids
@@ -66,7 +66,8 @@ def read(
 
 
 def _load(path: str) -> dict[str, np.ndarray]:
-    try:
+    # zipfile, zlib and NumPy each raise their own exceptions
+    with paths.explain_failure(path, "cannot be read as a NumPy archive", "save it again", (Exception,)):
         with files.open_bytes(path) as stream:
             if stream.read(2) != b"PK":
                 raise FileError("not a NumPy archive", path=path, remedy="give its format with format=")
@@ -76,10 +77,6 @@ def _load(path: str) -> dict[str, np.ndarray]:
             size = sum(entry.file_size for entry in entries)
             declared_sizes.memory(path, _EACH * size, f"arrays of {size:,} bytes")
             return {entry.filename.removesuffix(".npy"): _array_of(archive, entry) for entry in entries}
-    except (FileError, RoomError, MemoryError):
-        raise
-    except Exception as error:  # zipfile, zlib and NumPy each raise their own
-        raise FileError(f"cannot be read as a NumPy archive: {error}", path=path, remedy="save it again") from error
 
 
 def _array_of(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:

@@ -5,22 +5,20 @@ The metadata of a file that dgraph wrote names the id and weight columns, the di
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset
 import pyarrow.parquet
 
 from dgraph.arguments import AUTO, is_default
-from dgraph.errors import ColumnError, DgraphError, FileError, IdError, WeightError
+from dgraph.errors import ColumnError, FileError, IdError, WeightError
 from dgraph.frames.any_frame import is_numeric_type, numeric_column
 from dgraph.frames.sources import WEIGHT, NoWeight
 from dgraph.io import declared_sizes, files, paths
@@ -37,18 +35,7 @@ _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96
 _OFFSET = 4  # bytes per string in addition to its characters
 _WHOLE = 2  # bytes of memory per byte of a table that is read at once: decoded, then concatenated
 _SMALL = 16 << 20  # bytes of a file; the strings of larger files are never read as categories
-_BROKEN = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)
-
-
-@contextlib.contextmanager
-def explain_damage(path: Any, problem: str, remedy: str) -> Iterator[None]:
-    """Raise what Arrow, its file systems and ours raise on invalid content as a FileError."""
-    try:
-        yield
-    except (DgraphError, MemoryError):  # some of which are a ValueError or an ArrowException, too
-        raise
-    except _BROKEN as error:
-        raise FileError(f"{problem}: {error}", path=path, remedy=remedy) from error
+BROKEN = (pa.ArrowException, OSError, ValueError, TypeError, KeyError)  # what Arrow and file systems raise
 
 
 def read(
@@ -66,7 +53,7 @@ def read(
     names, chosen, label, unweighted, note = describe(path, **choice)
     pieces = []
     for name in names:
-        with explain_damage(name, "cannot be read as Parquet", "write or download it again"):
+        with paths.explain_failure(name, "cannot be read as Parquet", "write or download it again", BROKEN):
             pieces.append(_read_file(name, chosen).replace_schema_metadata(None))
     pa.default_memory_pool().release_unused()  # memory that Arrow used for reading: half the size of the table
     try:
@@ -92,7 +79,9 @@ def _read_file(name: str, chosen: Sequence[str] | None = None) -> pa.Table:
         problem = f"the first file has a column {missing[0]!r}, but this one only has {', '.join(known)}"
         raise ColumnError(f"{name}: {problem} (write all files with the same columns)")
     texts = check_memory(name, metadata, chosen)
-    table = decoded(name, _open(name, texts).to_table(columns=list(chosen)), texts)
+    fs, inner = paths.filesystem(name)
+    table = pyarrow.parquet.read_table(inner, filesystem=fs, columns=list(chosen), read_dictionary=texts)
+    table = decoded(name, table, texts)
     table.validate(full=True)
     return table
 
@@ -168,22 +157,16 @@ def describe(
     return names, chosen, label, unweighted, note
 
 
-def _open(name: str, texts: Sequence[str]) -> pyarrow.dataset.Dataset:
-    fs, inner = paths.filesystem(name)
-    format = pyarrow.dataset.ParquetFileFormat(dictionary_columns=set(texts))
-    return pyarrow.dataset.dataset(inner, filesystem=fs, format=format)
-
-
 def schema_of(name: str) -> pa.Schema:
     fs, inner = paths.filesystem(name)
-    with explain_damage(name, "not a Parquet file", "give its format with format="):
+    with paths.explain_failure(name, "not a Parquet file", "give its format with format=", BROKEN):
         if not fs.size(inner):
             raise FileError("the file is empty", path=name, remedy="write or download it again")
         with fs.open(inner, "rb") as stream:
             if stream.read(4) != b"PAR1":
                 return pyarrow.parquet.read_schema(stream)
             problem = "starts like a Parquet file but has no valid footer"
-            with explain_damage(name, problem, "it was truncated: download it again"):
+            with paths.explain_failure(name, problem, "it was truncated: download it again", BROKEN):
                 return pyarrow.parquet.read_schema(stream)
 
 

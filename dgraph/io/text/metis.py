@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dgraph.errors import FileError, OptionError, WeightError
-from dgraph.io import declared_sizes, files
+from dgraph.io import declared_sizes, files, paths
 from dgraph.io.columnar.arrow_tables import one_based_edges
 from dgraph.io.edge_list import EdgeList, keep_weight
 
@@ -48,19 +48,9 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = "auto") -> Edge
     data = data.replace(b"\r\n", b"\n")
     header, body = _header(path, data)
     numbers, lengths = _numbers(path, body, header)
-    parsed = _rows(path, header, numbers, lengths)
-    if (
-        header.sizes
-        and not header.weighted
-        and not header.constraints
-        and (parsed is None or len(parsed[1]) not in (header.edges, 2 * header.edges))
-        and len(numbers) == header.edges
-    ):
-        header = header._replace(sizes=False)
-        parsed = _rows(path, header, numbers, lengths)
-    if parsed is None:
-        _ragged(path, header, lengths)
-    source, destination, weights, attributes = parsed
+    if header.sizes and not header.weighted and not header.constraints and len(numbers) == header.edges:
+        header = header._replace(sizes=False)  # a file from GAPBS: with sizes, there would be more numbers
+    source, destination, weights, attributes = _rows(path, header, numbers, lengths)
     outside = (destination < 1) | (destination > header.vertices)
     if outside.any():
         at = int(outside.argmax())
@@ -132,13 +122,11 @@ def _numbers(path: str, body: bytes, header: MetisHeader) -> tuple[np.ndarray, n
     if len(begin) and int((ends - begin).max()) > (40 if decimal else 18):
         remedy = "ids run from 1 to the number of vertices"
         raise FileError("a number has more than 18 digits", path=path, remedy=remedy)
-    try:
+    with paths.explain_failure(path, "not a number", "rows may contain only numbers", (ValueError, OverflowError)):
         if not decimal and b"-" not in body and b"+" not in body:
             numbers = np.fromstring(body, dtype=np.int64, sep=" ") if len(begin) else np.empty(0, np.int64)
         else:
             numbers = np.array(body.split(), dtype=np.float64)
-    except (ValueError, OverflowError) as error:
-        raise FileError(f"not a number: {error}", path=path, remedy="rows may contain only numbers") from error
     if rows < header.vertices and len(numbers) < header.edges:
         _short(path, header, rows)
     return numbers, lengths
@@ -150,11 +138,14 @@ def _short(path: str, header: MetisHeader, rows: int) -> NoReturn:
 
 
 def _rows(path: str, header: MetisHeader, numbers: np.ndarray, lengths: np.ndarray):
-    """(source, destination, weights, vertex attributes), or None if the rows do not have this form."""
-    before = header.sizes + header.constraints
-    step = 1 + header.weighted
-    if (lengths < before).any() or ((lengths - before) % step).any():
-        return None
+    """(source, destination, weights, vertex attributes)."""
+    before, step = header.sizes + header.constraints, 1 + header.weighted
+    ragged = (lengths < before) | ((lengths - before) % step != 0)
+    if ragged.any():
+        row = int(ragged.argmax())
+        form = ["size"] * header.sizes + ["weight"] * header.constraints + ["(neighbour weight)..."] * header.weighted
+        problem = f"vertex {row + 1} has {lengths[row]} numbers instead of {' '.join(form)}"
+        raise FileError(problem, path=path, remedy="check the row, and fmt in the header")
     first = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64) if len(lengths) else np.empty(0, np.int64)
     names = ["size"] * header.sizes
     names += ["weight"] if header.constraints == 1 else [f"weight{k}" for k in range(header.constraints)]
@@ -173,14 +164,6 @@ def _rows(path: str, header: MetisHeader, numbers: np.ndarray, lengths: np.ndarr
         if weights is not None and (weights == np.floor(weights)).all() and np.abs(weights).max(initial=0) < 2**53:
             weights = weights.astype(np.int64)
     return source, destination, weights, attributes
-
-
-def _ragged(path: str, header: MetisHeader, lengths: np.ndarray) -> NoReturn:
-    before, step = header.sizes + header.constraints, 1 + header.weighted
-    row = int(((lengths < before) | ((lengths - before) % step != 0)).argmax())
-    form = ["size"] * header.sizes + ["weight"] * header.constraints + ["(neighbour weight)..."] * header.weighted
-    problem = f"vertex {row + 1} has {lengths[row]} numbers instead of {' '.join(form)}"
-    raise FileError(problem, path=path, remedy="check the row, and fmt in the header")
 
 
 def _direction(path, header: MetisHeader, source, destination, weights) -> tuple[bool, np.ndarray]:

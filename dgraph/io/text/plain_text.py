@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from dgraph.arguments import AUTO, is_default
-from dgraph.errors import ColumnError, FileError, IdError
+from dgraph.errors import ColumnError, IdError
 from dgraph.frames.sources import NoWeight
 from dgraph.io import files, paths
 from dgraph.io.columnar.arrow_tables import concatenate, edge_table, refuse_isolated_vertices, refuse_other_columns
@@ -209,8 +209,6 @@ def warn_of_whole_numbers(columns: Sequence[pa.ChunkedArray], path: str | os.Pat
 
 
 def _first_match(column: pa.ChunkedArray, pattern: str) -> str | None:
-    try:
+    with paths.explain_failure("the edge list", "a string cannot be written as UTF-8", None, (pa.ArrowInvalid,)):
         at = pc.index(pc.match_substring_regex(column, pattern), True).as_py()
-    except pa.ArrowInvalid as error:
-        raise FileError(f"a string cannot be written as UTF-8: {error}", path="the edge list") from error
     return None if at < 0 else column[at].as_py()
