@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from dgraph.errors import DgraphError, FileError
-from dgraph.io import EdgeList, read_edge_list, write_edge_list
 from dgraph.io.columnar.arrow_tables import vertex_ids
-from dgraph.io.formats import FORMATS
+from dgraph.io.edge_list import EdgeList
+from dgraph.io.formats import FORMATS, read_edge_list, write_edge_list
 
 ROOT = Path(__file__).parents[2]
 SUFFIX = {name: ".e" if name == "graphalytics" else module.SUFFIXES[0] for name, module in FORMATS.items()}

@@ -9,7 +9,9 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import ColumnError, DgraphError, FileError, OptionError
-from dgraph.io import EdgeList, files, read_edge_list, write_edge_list
+from dgraph.io import files
+from dgraph.io.edge_list import EdgeList
+from dgraph.io.formats import read_edge_list, write_edge_list
 
 EDGES = EdgeList(pd.DataFrame({"source": range(1000), "destination": range(1, 1001)}), "source", "destination")
 

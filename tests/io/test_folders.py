@@ -9,7 +9,8 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import ColumnError, FileError
-from dgraph.io import lazy_edge_list, read_edge_list
+from dgraph.io.formats import read_edge_list
+from dgraph.io.lazy_edges import lazy_edge_list
 
 READERS = pytest.mark.parametrize("read", [read_edge_list, lazy_edge_list])
 

@@ -4,8 +4,8 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import OptionError
-from dgraph.io import lazy_edge_list
 from dgraph.io.format_options import OPTIONS
+from dgraph.io.lazy_edges import lazy_edge_list
 
 
 @pytest.fixture

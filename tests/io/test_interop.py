@@ -12,16 +12,10 @@ import scipy.sparse
 
 import dgraph as dg
 from dgraph.errors import ColumnError, IdError, OptionError, UnweightedWarning, WeightError
-from dgraph.io import (
-    from_igraph,
-    from_networkx,
-    from_scipy,
-    read_edge_list,
-    to_igraph,
-    to_networkx,
-    to_scipy,
-    write_edge_list,
-)
+from dgraph.io.formats import read_edge_list, write_edge_list
+from dgraph.io.libraries.igraph import from_igraph, to_igraph
+from dgraph.io.libraries.networkx import from_networkx, to_networkx
+from dgraph.io.libraries.scipy_sparse import from_scipy, to_scipy
 
 
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])

@@ -11,8 +11,9 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import ColumnError, IdError, InputError, OptionError, WeightError
-from dgraph.io import lazy_edge_list, read_edge_list
+from dgraph.io.formats import read_edge_list
 from dgraph.io.graphs import _block_size
+from dgraph.io.lazy_edges import lazy_edge_list
 
 
 def rows(edge_list):

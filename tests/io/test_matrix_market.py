@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dgraph.errors import FileError, WeightError
-from dgraph.io import read_edge_list
+from dgraph.io.formats import read_edge_list
 
 NAMES = """A cover cover_structure ldbc-cdlp-directed-example ldbc-cdlp-undirected-example ldbc-directed-example-bool
 ldbc-directed-example ldbc-directed-example-unweighted ldbc-undirected-example-bool ldbc-undirected-example

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dgraph.errors import ColumnError, DgraphError, FileError, IdError, OptionError, WeightError
-from dgraph.io import EdgeList, read_edge_list, write_edge_list
+from dgraph.io.edge_list import EdgeList
+from dgraph.io.formats import read_edge_list, write_edge_list
 
 
 def triples(edges):

@@ -4,7 +4,7 @@ import pyarrow.compute as pc
 import pytest
 
 from dgraph.errors import WeightError
-from dgraph.io import read_edge_list
+from dgraph.io.formats import read_edge_list
 
 LISTS = {  # file: (vertices named by edges, rows, options, directed)
     "graphx/followers.txt": (6, 8, {}, None),

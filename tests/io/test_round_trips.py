@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dgraph.errors import DgraphError
-from dgraph.io import EdgeList, read_edge_list, write_edge_list
-from dgraph.io.formats import FORMATS, counts_from_one
+from dgraph.io.edge_list import EdgeList
+from dgraph.io.formats import FORMATS, counts_from_one, read_edge_list, write_edge_list
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # random text may have what looks like a header
 

@@ -7,8 +7,8 @@ import pyarrow.csv
 import pytest
 
 from dgraph.errors import ColumnError, FileError, IdError, OptionError, WeightError
-from dgraph.io import read_edge_list
 from dgraph.io.format_options import Text
+from dgraph.io.formats import read_edge_list
 from dgraph.io.text import diagnosis
 
 

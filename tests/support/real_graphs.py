@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.io import read_edge_list
+from dgraph.io.formats import read_edge_list
 
 DATA = Path(os.environ.get("DGRAPH_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 

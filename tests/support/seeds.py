@@ -15,6 +15,8 @@ from dgraph.checkpoint import piece
 from dgraph.exchange.mail import Packet, cut
 from dgraph.exchange.proxy_post import encode
 from dgraph.io import EdgeList, write_edge_list
+from dgraph.io.edge_list import EdgeList
+from dgraph.io.formats import write_edge_list
 
 NUMBERS = pa.table({"source": [1, 2, 3, 1], "destination": [2, 3, 3, 1], "weight": [1.0, 2.0, 0.5, 4.0]})
 NAMES = pa.table({"source": ["a", "b", "ü"], "destination": ["b", "c, d", "a"], "weight": [1.0, -2.0, 0.5]})
