@@ -29,10 +29,10 @@ def attribute_column(values: list[Any]) -> pd.Series:
     return pd.Series(values, dtype=_DTYPES.get(kind, ("object", "object"))[missing])
 
 
-def weight_column(
-    weight: Any, attributes: Mapping[str, Sequence[Any]], ends: Sequence[tuple[Any, Any]]
-) -> pd.Series | None:
-    """The weight of each edge under the option `weight`, as a series with the name of the attribute; None for an
+def set_weight(
+    frame: pd.DataFrame, weight: Any, attributes: Mapping[str, Sequence[Any]], ends: Sequence[tuple[Any, Any]]
+) -> str | None:
+    """Put the weight of each edge under the option `weight` into the frame of edges, and return its name; None for an
     unweighted graph. `attributes` has the values of each attribute, and None or pd.NA for an edge without it."""
     auto = is_default(weight, AUTO)
     name = WEIGHT if auto else weight
@@ -54,7 +54,8 @@ def weight_column(
         if is_wrong:
             remedy = "correct it, or name another attribute with weight="
             raise WeightError(f"the edge from {u!r} to {v!r}: {name} {value!r} is not a number ({remedy})")
-    return pd.Series(values, name=name, dtype=None if len(values) else "float64")
+    frame[name] = pd.Series(values, dtype=None if len(values) else "float64")
+    return name
 
 
 def _is_number(value: Any) -> bool:

@@ -9,7 +9,7 @@ import pandas as pd
 from dgraph.errors import ColumnError, IdError
 from dgraph.frames.sources import NoWeight
 from dgraph.io.edge_list import EdgeList
-from dgraph.io.libraries.attributes import attribute_column, check_id_list, to_python, weight_column
+from dgraph.io.libraries.attributes import attribute_column, check_id_list, set_weight, to_python
 
 
 def from_igraph(g: Any, weight: str | None = "auto", name: str | None = "name") -> EdgeList:
@@ -33,10 +33,8 @@ def from_igraph(g: Any, weight: str | None = "auto", name: str | None = "name") 
                 raise ColumnError(f"attribute {attribute!r} has the same name as another column (rename the attribute)")
             frame[attribute] = attribute_column(list(sequence[attribute]))
     of_edges = {attribute: list(g.es[attribute]) for attribute in g.es.attributes()}
-    weights = weight_column(weight, of_edges, [(ids[u], ids[v]) for u, v in pairs])
-    if weights is not None:
-        edges[weights.name] = weights
-    label, unweighted = None if weights is None else weights.name, NoWeight(() if weight is None else None)
+    label = set_weight(edges, weight, of_edges, [(ids[u], ids[v]) for u, v in pairs])
+    unweighted = NoWeight(() if weight is None else None)
     return EdgeList(edges, "source", "destination", label, g.is_directed(), vertices, unweighted)
 
 

@@ -10,7 +10,7 @@ from dgraph.errors import ColumnError
 from dgraph.frames.any_frame import is_numeric
 from dgraph.frames.sources import NoWeight
 from dgraph.io.edge_list import EdgeList
-from dgraph.io.libraries.attributes import attribute_column, check_id_list, records, weight_column
+from dgraph.io.libraries.attributes import attribute_column, check_id_list, records, set_weight
 
 
 def from_networkx(g: Any, weight: str | None = "auto") -> EdgeList:
@@ -25,16 +25,13 @@ def from_networkx(g: Any, weight: str | None = "auto") -> EdgeList:
     if g.is_multigraph():
         columns["key"] = attribute_column([key for _, _, key in g.edges(keys=True)])
     attributes = _attributes([data for _, _, data in edges], "edge", list(columns))
-    weights = weight_column(weight, attributes, [(u, v) for u, v, _ in edges]) if edges else None
     columns |= {name: attribute_column(values) for name, values in attributes.items()}
-    if weights is not None:
-        columns[weights.name] = weights
     of_nodes = _attributes(data_of_nodes, "node", ["id"])
     frame = pd.DataFrame(columns)
+    label = set_weight(frame, weight, attributes, [(u, v) for u, v, _ in edges]) if edges else None
     vertices = pd.DataFrame({"id": nodes, **{name: attribute_column(values) for name, values in of_nodes.items()}})
     if not len(frame):
         frame = frame.astype(vertices["id"].dtype if nodes else "int64")
-    label = None if weights is None else weights.name
     instead = [name for name in attributes if weight is not None and is_numeric(frame, name)]
     return EdgeList(frame, "source", "destination", label, g.is_directed(), vertices, NoWeight(instead))
 
