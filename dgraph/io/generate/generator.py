@@ -27,11 +27,7 @@ class Generator(ABC):
     """
 
     seed: int
-
-    @property
-    def weights(self) -> tuple[float, float] | None:
-        """The lowest and the highest weight; integers give an int64 column."""
-        return None
+    weights: tuple[float, float] | None = None  # the lowest and the highest; integers give an int64 column
 
     @property
     @abstractmethod

@@ -35,9 +35,8 @@ def read(
     id_type: str | None = None,
 ) -> EdgeList:
     """The graph that the three files describe. The weight is the first edge property; `weight=None` leaves it out."""
-    stem = paths.split_suffix(path)[0]
-    if paths.split_suffix(path)[1] not in SUFFIXES:
-        stem = os.fspath(path)
+    stem, suffix, _ = paths.split_suffix(path)
+    stem = stem if suffix in SUFFIXES else os.fspath(path)
     members = {suffix: _member(stem, suffix, path) for suffix in SUFFIXES}
     properties = read_properties(members[".properties"]) if members[".properties"] else {}
     for key, suffix in (("vertex-file", ".v"), ("edge-file", ".e")):
@@ -49,9 +48,7 @@ def read(
         raise FileError("there is no .e file of edges", path=f"{stem}.e", remedy=remedy)
     names = [name.strip() for name in properties.get("edge-properties.names", "").split(",") if name.strip()]
     none = properties.get("meta.edges") == "0"
-    table = _numbers(
-        members[".e"], ["source", "destination"], names or ["weight"], bool(names), id_type, may_be_empty=none
-    )
+    table = _numbers(members[".e"], ["source", "destination"], names, id_type, may_be_empty=none)
     known = table.column_names
     if weight is True or is_default(weight, AUTO):
         weight = known[2] if len(known) > 2 else None
@@ -60,7 +57,7 @@ def read(
     vertices = None
     if members[".v"]:
         none = properties.get("meta.vertices") == "0"
-        vertices = _numbers(members[".v"], ["id"], [], False, id_type, may_be_empty=none).select(["id"])
+        vertices = _numbers(members[".v"], ["id"], [], id_type, may_be_empty=none)
         _require_declared(properties, "vertices", vertices, members)
         table, vertices = _known(table, vertices, members[".e"])
     _require_declared(properties, "edges", table, members)
@@ -107,30 +104,23 @@ def _require_declared(properties: dict[str, str], what: str, table: pa.Table, me
     require_rows(table, str(members[".v" if what == "vertices" else ".e"]), declared, what)
 
 
-def _numbers(
-    path: str, ids: list[str], names: list[str], required: bool, id_type: str | None, *, may_be_empty: bool
-) -> pa.Table:
-    """The columns of a .v or .e file: the ids, then the properties that the file has."""
-    try:
-        head = read_head(path).decode("utf-8", errors="replace")
-    except FileError as error:
-        if not may_be_empty or "empty" not in error.problem:
-            raise
-        kinds = dict.fromkeys(ids, pa.int64()) | dict.fromkeys(names if required else [], pa.float64())
-        return pa.table({name: pa.array([], kind) for name, kind in kinds.items()})
+def _numbers(path: str, ids: list[str], names: list[str], id_type: str | None, *, may_be_empty: bool) -> pa.Table:
+    """The columns of a .v or .e file: the ids, and of edges the properties that the file has; those in `names` must be
+    there."""
+    if may_be_empty and files.is_empty(path):
+        return pa.schema(dict.fromkeys(ids, pa.int64()) | dict.fromkeys(names, pa.float64())).empty_table()
+    head = read_head(path).decode("utf-8", errors="replace")
     rows = [(number, line) for number, line in enumerate(head.split("\n")[:1000]) if line.strip()]
     count = len(split_line(rows[0][1], BLANKS)) if rows else len(ids)
-    if count < len(ids) + (len(names) if required else 0):
-        problem = f"expected the fields {', '.join([*ids, *(names if required else [])])}, got {count}"
+    if count < len(ids) + len(names):
+        problem = f"expected the fields {', '.join([*ids, *names])}, got {count}"
         raise FileError(problem, path=path, line=rows[0][0] + 1, remedy="complete the file or its .properties")
-    names = [*ids, *names][:count]
+    names = [*ids, *(names or ["weight"])][:count]
     names += [f"column{place}" for place in range(len(names), count)]
     sample = tuple(tuple(split_line(line, BLANKS)) for _, line in rows[:100])
     dialect = Dialect(BLANKS, tuple(names), quoting=False, comments=(), sample=sample)
-    kinds = {name: "id" if name in ids else "weight" for name in names}
-    for name in names[len(ids) + (1 if ids != ["id"] else 0) :]:
-        kinds[name] = "other"
-    return read_table(path, dialect, kinds, id_type=id_type)
+    kinds = ["id"] if ids == ["id"] else ["id", "id", "weight", *["other"] * count]
+    return read_table(path, dialect, dict(zip(names, kinds, strict=False)), id_type=id_type)
 
 
 def _known(table: pa.Table, vertices: pa.Table, path: str) -> tuple[pa.Table, pa.Table]:
