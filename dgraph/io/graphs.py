@@ -20,9 +20,8 @@ from dgraph.native.free_memory import explain_lack_of_memory, free_memory
 
 BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the same time
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a cluster; the smallest block in bytes
-BLOCK_SHARE = (
-    32  # a thread may read a block of 1 / BLOCK_SHARE of its part of a worker's memory; reading needs 4 blocks
-)
+# A thread may read a block of 1 / BLOCK_SHARE of its part of a worker's memory; reading needs 4 blocks.
+BLOCK_SHARE = 32
 MEMORY_SHARE = 8  # a file larger than this fraction of the free memory is read block by block
 
 

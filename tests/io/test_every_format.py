@@ -109,4 +109,4 @@ def test_undirected_edges_come_back_so_or_are_refused(name, tmp_path):
 def test_isolated_vertices_come_back_or_are_refused(name, directed, tmp_path):
     table = pa.table(GRAPHS["numbers from 1"] | {"weight": [3, 1, 2]})
     back = round_trip(name, EdgeList(table, "source", "destination", "weight", directed, range(1, 5)), tmp_path)
-    assert back is None or vertex_ids(back.vertices).to_pylist() == [1, 2, 3, 4]
+    assert back is None or vertex_ids(back.vertices, name, name, "").to_pylist() == [1, 2, 3, 4]

@@ -66,22 +66,18 @@ def check_ids(column: pa.ChunkedArray, name: str) -> None:
         raise IdError(f"{column.null_count} ids in column {name!r} are missing (fill them in, or drop these rows)")
 
 
-def vertex_ids(vertices: Any) -> pa.ChunkedArray:
-    """The ids that `EdgeList.vertices` lists, as a range or in the first column of a table."""
+def vertex_ids(vertices: Any, path: Any, format: str, remedy: str) -> pa.ChunkedArray:
+    """The ids that `EdgeList.vertices` lists, as a range or in the only column of a table, for a format that cannot
+    hold vertex attributes."""
     if isinstance(vertices, range):
         return pa.chunked_array([pa.array(np.arange(vertices.start, vertices.stop, vertices.step, dtype=np.int64))])
     table = to_table(vertices)
     if not table.num_columns:
         raise ColumnError("the vertices have no columns (give a table whose first column lists ids)")
+    if table.num_columns > 1:
+        raise ColumnError(f"{path}: {format} cannot hold the vertex column {table.column_names[1]!r} ({remedy})")
     check_ids(table.column(0), table.column_names[0])
     return table.column(0)
-
-
-def plain_vertex_ids(vertices: Any, path: Any, format: str, remedy: str) -> pa.ChunkedArray:
-    """The ids that `EdgeList.vertices` lists, for a format that cannot hold vertex attributes."""
-    if not isinstance(vertices, range) and len(names := to_table(vertices).column_names) > 1:
-        raise ColumnError(f"{path}: {format} cannot hold the vertex column {names[1]!r} ({remedy})")
-    return vertex_ids(vertices)
 
 
 def refuse_isolated_vertices(
@@ -91,7 +87,7 @@ def refuse_isolated_vertices(
     if edge_list.vertices is None:
         return
     format = f"{format} lists only edges and"
-    ids = plain_vertex_ids(edge_list.vertices, path, format, remedy)
+    ids = vertex_ids(edge_list.vertices, path, format, remedy)
     named = pa.chunked_array(
         [chunk for name in (edge_list.source, edge_list.destination) for chunk in _as(table[name], ids.type).chunks],
         type=ids.type,
@@ -129,7 +125,7 @@ def one_based_edges(
     remedy = "number them with renumber=True, or write .csv, .parquet or .npz"
     columns = [table[name] for name in names[:2]]
     if edge_list.vertices is not None:
-        columns.append(plain_vertex_ids(edge_list.vertices, path, format, "write Graphalytics, or drop it"))
+        columns.append(vertex_ids(edge_list.vertices, path, format, "write Graphalytics, or drop it"))
     ends = []
     for column in columns:
         if pa.types.is_string(column.type) and len(column):

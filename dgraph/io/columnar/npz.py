@@ -19,7 +19,7 @@ from dgraph.arguments import AUTO, is_default
 from dgraph.errors import ColumnError, FileError, IdError, WeightError
 from dgraph.frames.sources import WEIGHT
 from dgraph.io import declared_sizes, files, paths
-from dgraph.io.columnar.arrow_tables import edge_table, plain_vertex_ids
+from dgraph.io.columnar.arrow_tables import edge_table, vertex_ids
 from dgraph.io.edge_list import EdgeList, choose_columns
 
 SUFFIXES = (".npz",)
@@ -172,7 +172,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     if isinstance(vertices, range):
         arrays["vertices_range"] = np.array([vertices.start, vertices.stop, vertices.step], np.int64)
     elif vertices is not None:
-        arrays["vertices"] = _array(path, "vertices", plain_vertex_ids(vertices, path, "an archive", "drop it"))
+        arrays["vertices"] = _array(path, "vertices", vertex_ids(vertices, path, "an archive", "drop it"))
     with files.atomic(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, array in arrays.items():  # np.savez_compressed reserves some names, such as "file"
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:

@@ -57,9 +57,8 @@ def read(
             pieces.append(_read_file(name, chosen).replace_schema_metadata(None))
     pa.default_memory_pool().release_unused()  # memory that Arrow used for reading: half the size of the table
     try:
-        table = pa.concat_tables(
-            _with_common_types(pieces, chosen[:2]), promote_options="permissive"
-        ).unify_dictionaries()
+        table = pa.concat_tables(_with_common_types(pieces, chosen[:2]), promote_options="permissive")
+        table = table.unify_dictionaries()
     except pa.ArrowException as error:
         problem = f"{path}: the files have incompatible columns: {error}"
         raise ColumnError(f"{problem} (write all files with the same columns)") from error

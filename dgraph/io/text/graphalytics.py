@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from dgraph.arguments import AUTO, is_default
 from dgraph.errors import FileError, IdError
 from dgraph.io import files, paths
-from dgraph.io.columnar.arrow_tables import concatenate, edge_table, plain_vertex_ids, refuse_other_columns
+from dgraph.io.columnar.arrow_tables import concatenate, edge_table, refuse_other_columns, vertex_ids
 from dgraph.io.edge_list import EdgeList, choose_columns
 from dgraph.io.text.dialect import BLANKS, Dialect, read_head, split_line
 from dgraph.io.text.plain_text import check_text_ids, warn_of_whole_numbers
@@ -155,7 +155,7 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
         stem, compression = os.fspath(path), ""
     columns = [table[source], table[destination]]
     if edge_list.vertices is not None:
-        columns.append(plain_vertex_ids(edge_list.vertices, path, "a .v file", "drop it"))
+        columns.append(vertex_ids(edge_list.vertices, path, "a .v file", "drop it"))
     columns = [column for column in columns if len(column)] or [pa.chunked_array([pa.array([], pa.int64())])]
     if len({column.type for column in columns}) > 1 and any(pa.types.is_string(column.type) for column in columns):
         raise IdError(f"{path}: ids are strings in one column and integers in another (use one type)")
