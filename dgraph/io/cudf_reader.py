@@ -80,7 +80,7 @@ def text_block(block: tuple, spec: Any, id_type: str, schema: pa.Schema, stays: 
     import cudf
 
     name, dialect, span = block
-    quoting = csv.QUOTE_MINIMAL if dialect.quoting else csv.QUOTE_NONE
+    quoting = csv.QUOTE_NONE if dialect.delimiter == BLANKS else csv.QUOTE_MINIMAL
     names, kinds = list(dialect.names), spec.kinds
     with closing(lazy_edges.open_span(name, dialect, span)) as stream:
         lines = b"".join(iter(lambda: stream.read(1 << 20), b""))

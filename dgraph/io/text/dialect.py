@@ -32,14 +32,14 @@ _NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file is written. Columns without a header are called `column0`, `column1`, ..."""
+    """How a text file is written. Columns without a header are called `column0`, `column1`, ... Values may be quoted,
+    except between blanks."""
 
     delimiter: str
     names: tuple[str, ...]
     header: bool = False
     skip: int = 0  # lines before the first row: comments, blank lines and the header
     comments: tuple[str, ...] = COMMENTS
-    quoting: bool = True
     bare_cr: bool = False  # lines end in a carriage return only
     trim: bool = False  # ignore blanks next to the delimiter
     doubtful: tuple[str, ...] = ()  # a first row that is read as an edge but may be a header
@@ -64,10 +64,10 @@ def looks_like_number(field: str) -> bool:
     return _NUMBER.fullmatch(field) is not None
 
 
-def split_line(line: str, delimiter: str, quoting: bool = True) -> list[str]:
+def split_line(line: str, delimiter: str) -> list[str]:
     if delimiter == BLANKS:
         return _FIELD.findall(line)
-    if not quoting or '"' not in line:
+    if '"' not in line:
         return line.split(delimiter)
     try:
         return next(csv.reader([line], delimiter=delimiter), [])
@@ -102,7 +102,7 @@ def sniff(
     if not rows:
         words = tuple(split_line(comment, BLANKS))
         if whole and len(words) > 1 and _NAMES.issuperset(words[:2]):  # column names without rows
-            return Dialect(BLANKS, words, skip=len(lines), quoting=False)
+            return Dialect(BLANKS, words, skip=len(lines))
         if whole:
             problem = "no row of data, only blank and comment lines"
             raise FileError(problem, path=path, remedy="write or download it again")
@@ -130,7 +130,6 @@ def sniff(
         names,
         header=named,
         skip=skip,
-        quoting=delimiter != BLANKS,
         bare_cr=bare_cr,
         trim=spaced and b'"' not in head,
         doubtful=first if guessed and not recurs and not any(map(looks_like_number, first)) else (),
@@ -161,7 +160,7 @@ def _first_rows(lines: Sequence[str]) -> tuple[str, list[tuple[int, str]]]:
 
 def fixed_dialect(names: tuple[str, ...], skip: int, comments: tuple[str, ...] = ()) -> Dialect:
     """The dialect of formats with their own header, which is read elsewhere: numbers separated by blanks."""
-    return Dialect(BLANKS, names, skip=skip, comments=comments, quoting=False)
+    return Dialect(BLANKS, names, skip=skip, comments=comments)
 
 
 def _records(rows: list[tuple[int, str]]) -> list[tuple[int, str]]:

@@ -118,7 +118,7 @@ def _numbers(path: str, ids: list[str], names: list[str], id_type: str | None, *
     names = [*ids, *(names or ["weight"])][:count]
     names += [f"column{place}" for place in range(len(names), count)]
     sample = tuple(tuple(split_line(line, BLANKS)) for _, line in rows[:100])
-    dialect = Dialect(BLANKS, tuple(names), quoting=False, comments=(), sample=sample)
+    dialect = Dialect(BLANKS, tuple(names), comments=(), sample=sample)
     kinds = ["id"] if ids == ["id"] else ["id", "id", "weight", *["other"] * count]
     return read_table(path, dialect, dict(zip(names, kinds, strict=False)), id_type=id_type)
 

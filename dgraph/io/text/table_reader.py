@@ -12,6 +12,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -36,11 +37,11 @@ _ODD_INTEGER = re.compile(rb"(?<![0-9.eExX+-])-?0[0-9xX]|(?<![0-9.eExX])-0(?![.0
 _BLANK_RUN = re.compile(rb"  +")
 
 
-class CleanLines(io.RawIOBase):
+class CleanLines:
     """Reads whole lines of `stream` after the first `skip`; `odd_integers`, `hexadecimal` and `quotes`
     report what it found."""
 
-    def __init__(self, stream: BinaryIO, path: str, dialect: Dialect, skip: int, watch_integers: bool = True):
+    def __init__(self, stream: BinaryIO, path: str, dialect: Dialect, skip: int, watch_integers: bool):
         self.stream, self.path, self.dialect = stream, path, dialect
         self.watch_integers = watch_integers
         self.odd_integers = self.hexadecimal = self.quotes = False
@@ -52,9 +53,6 @@ class CleanLines(io.RawIOBase):
         delimiter = re.escape(dialect.delimiter.encode())
         self._trim = re.compile(rb"[ \t]*" + delimiter + rb"[ \t]*") if dialect.trim else None
         self._skip(skip)
-
-    def readable(self) -> bool:
-        return True
 
     def _skip(self, lines: int) -> None:
         block = self.stream.read(BLOCK).removeprefix(b"\xef\xbb\xbf")
@@ -84,11 +82,9 @@ class CleanLines(io.RawIOBase):
         check_text(block, self.path)
         if self.dialect.bare_cr:
             block = block.replace(b"\r", b"\n")
-        if self.dialect.quoting and not self.quotes and b'"' in block:
-            self.quotes = True
-            block = self._without_comments(block, block.index(b'"'))
-        elif not self.quotes:
-            block = self._without_comments(block, len(block))
+        if not self.quotes:
+            self.quotes = self.dialect.delimiter != BLANKS and b'"' in block
+            block = self._without_comments(block, block.index(b'"') if self.quotes else len(block))
         if self.dialect.delimiter == BLANKS:
             block = _single_blanks(block)
         elif self._trim is not None and not self.quotes:
@@ -113,19 +109,13 @@ class CleanLines(io.RawIOBase):
                 return False
         return True
 
-    def read(self, size: int = -1) -> bytes:
-        size = 1 << 62 if size is None or size < 0 else size
+    def read(self, size: int) -> bytes:
         while self._at >= len(self._ready):
             if not self._advance():
                 return b""
         data = self._ready[self._at : self._at + size]
         self._at += len(data)
         return data
-
-    def close(self) -> None:
-        if not self.closed:
-            self.stream.close()
-        super().close()
 
 
 def _single_blanks(block: bytes) -> bytes:
@@ -219,16 +209,16 @@ def _strict(kinds: Mapping[str, str], id_type: str | None) -> dict[str, str]:
 def _parse(path, dialect, kinds, ids, weights, open_stream, newlines=False) -> tuple[pa.Table, CleanLines]:
     types = {name: {"id": ids, "weight": weights, "other": pa.string(), **_FIXED}[kind] for name, kind in kinds.items()}
     stream, skip = (open_stream(), 0) if open_stream else (files.open_bytes(path), dialect.skip)
-    lines = CleanLines(stream, path, dialect, skip, watch_integers=ids == pa.int64())
-    with lines:
+    with closing(stream):
+        lines = CleanLines(stream, path, dialect, skip, watch_integers=ids == pa.int64())
         if not lines.has_rows():
             return pa.schema(types).empty_table(), lines
         table = _read_csv(
             lines,
             read_options=pyarrow.csv.ReadOptions(column_names=list(dialect.names), block_size=BLOCK),
             parse_options=pyarrow.csv.ParseOptions(
-                delimiter=dialect.delimiter if dialect.delimiter != BLANKS else " ",
-                quote_char='"' if dialect.quoting else False,
+                delimiter=dialect.delimiter,
+                quote_char=False if dialect.delimiter == BLANKS else '"',
                 newlines_in_values=newlines,
             ),
             convert_options=pyarrow.csv.ConvertOptions(
