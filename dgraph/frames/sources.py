@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,7 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | NoWeigh
         if not _is_label(name):
             raise ColumnError(f"{option}= must be the name of an edge column, got a {type(name).__name__}")
     if is_default(weight, AUTO):
-        weight, unweighted = _auto_weight(frame, (source, destination)), NoWeight(None)
+        weight, unweighted = auto_weight(columns, (source, destination), partial(is_numeric, frame)), NoWeight(None)
     for name in (source, destination, *([weight] if weight is not None else [])):
         if name not in columns:
             remedy = "Name the columns with source=, destination= and weight="
@@ -126,12 +126,11 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | NoWeigh
     return EdgeSource(frame, source, destination, weight, of_cudf, unweighted)
 
 
-def _auto_weight(frame: Any, ends: Sequence[str]) -> str | None:
-    """The column that weight="auto" takes: a numeric one called `weight`."""
-    columns = column_names(frame)
+def auto_weight(columns: Sequence[str], ends: Sequence[str], numeric: Callable[[str], bool]) -> str | None:
+    """The column that weight="auto" takes: one called `weight`, if it is `numeric`."""
     if WEIGHT not in columns or WEIGHT in ends:
         return None
-    if columns.count(WEIGHT) > 1 or is_numeric(frame, WEIGHT):
+    if columns.count(WEIGHT) > 1 or numeric(WEIGHT):
         return WEIGHT
     warn_not_numeric("column")
     return None

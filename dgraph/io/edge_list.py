@@ -10,7 +10,7 @@ from typing import Any
 from dgraph.arguments import AUTO, is_default
 from dgraph.building.graph_frames import compute_frames
 from dgraph.errors import ColumnError, OptionError, WeightError
-from dgraph.frames.sources import UNWEIGHTED_BY_CHOICE, WEIGHT, NoWeight, warn_not_numeric
+from dgraph.frames.sources import UNWEIGHTED_BY_CHOICE, NoWeight, auto_weight
 from dgraph.graph import Graph
 from dgraph.phrases.phrases import format_option, warn
 
@@ -88,10 +88,7 @@ def choose_columns(
         raise OptionError(f"{path}: source and destination are both column {start!r}; name two columns")
     auto = is_default(weight, AUTO)
     if auto:
-        weight = WEIGHT if WEIGHT in known and WEIGHT not in (start, end) else None
-        if weight is not None and not numeric(WEIGHT):
-            warn_not_numeric("column")
-            weight = None
+        weight = auto_weight(known, (start, end), numeric)
     label = None if weight is None else find("weight", weight)
     if label in (start, end):
         raise OptionError(f"{path}: weight={weight!r} is an id column (name the column that holds the weights)")

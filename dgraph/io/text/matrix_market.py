@@ -71,9 +71,8 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = "auto") -> Edge
     weighted = keep_weight(path, weight, values is not None, "a pattern matrix has no values to use as weights")
     data: dict[str, Any] = {"source": i, "destination": j} | ({"weight": values} if weighted else {})
     label, directed = "weight" if weighted else None, header.symmetry != "symmetric"
-    return EdgeList(
-        pa.table(data), "source", "destination", label, directed, declared_sizes.vertex_range(path, 1, n + 1)
-    )
+    vertices = declared_sizes.vertex_range(path, 1, n + 1)
+    return EdgeList(pa.table(data), "source", "destination", label, directed, vertices)
 
 
 def read_header(path: str) -> MatrixHeader:
