@@ -114,7 +114,11 @@ def read_edge_list(
     options: dict[str, Any] = {}
     if isinstance(format, Text):
         options = {"delimiter": format.delimiter, "header": format.header}
-    options |= _type_of_ids(path, name, id_type)
+    if id_type is not None and "id_type" in takes:
+        options["id_type"] = id_type
+    elif id_type is not None and not (id_type == "int64" and name in _ONE_BASED):  # where ids are always integers
+        problem = f"{name} has no option id_type={id_type!r}: the file says what its ids are"
+        raise OptionError(f"{path}: {problem} (leave it out)")
     if readers is not None and name not in readers:
         raise OptionError(f"{path}: {name} files cannot be read block by block (convert to .parquet or .csv first)")
     if "source" in takes:
@@ -138,20 +142,6 @@ def usual_weight(format: Any, weight: Any) -> Any:
     if is_default(weight, AUTO) and str(format).lower().lstrip(".") == "wel":
         return 2
     return None if weight is False else weight
-
-
-def _type_of_ids(path: str | os.PathLike, name: str, id_type: str | None) -> dict[str, str]:
-    """The option `id_type` for the reader of a format; an OptionError if the format itself determines the type of
-    ids."""
-    if id_type is None:
-        return {}
-    if "id_type" in inspect.signature(FORMATS[name].read).parameters:
-        return {"id_type": id_type}
-    if id_type == "int64" and name in _ONE_BASED:
-        return {}  # ids are always integers here
-    raise OptionError(
-        f"{path}: {name} has no option id_type={id_type!r}: the file says what its ids are (leave it out)"
-    )
 
 
 def _weight_where_columns_are_fixed(

@@ -6,7 +6,6 @@ import sys
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from dgraph.arguments import known_options
@@ -319,5 +318,5 @@ def _blocks(generator: generate.Generator, workers: Workers) -> LazyPieces:
     """The edges as tasks, one per block."""
     pieces = max(len(workers.addresses), -(-generator.num_indices // BLOCK))
     cuts = [generator.num_indices * i // pieces for i in range(pieces + 1)]
-    meta = pd.DataFrame({name: np.empty(0, dtype) for name, dtype in generator.columns.items()})
+    meta = pd.DataFrame(generator.empty(0))
     return LazyPieces(lambda: meta, lambda: [workers.call(generator.block, a, z) for a, z in pairwise(cuts)])

@@ -75,11 +75,12 @@ class Generator(ABC):
         stop = self.num_indices if stop is None else stop
         if not 0 <= start <= stop <= self.num_indices:
             raise OptionError(f"block({start}, {stop}): give 0 <= start <= stop <= {self.num_indices}")
-        out = self._empty(self.count(start, stop))
+        out = self.empty(self.count(start, stop))
         self._fill(start, stop, out)
         return out
 
-    def _empty(self, rows: int) -> Columns:
+    def empty(self, rows: int) -> Columns:
+        """Columns with room for some rows."""
         return {name: np.empty(rows, dtype) for name, dtype in self.columns.items()}
 
     def build(self, threads: int | None = None) -> Columns:
@@ -88,7 +89,7 @@ class Generator(ABC):
         with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
             counts = list(pool.map(self.count, cuts[:-1], cuts[1:]))
             ends = np.cumsum([0, *counts]).tolist()
-            whole = self._empty(ends[-1])
+            whole = self.empty(ends[-1])
 
             def fill(start: int, stop: int, first: int, last: int) -> None:
                 self._fill(start, stop, {name: column[first:last] for name, column in whole.items()})

@@ -146,7 +146,7 @@ def _rows(path: str, header: MetisHeader, numbers: np.ndarray, lengths: np.ndarr
         form = ["size"] * header.sizes + ["weight"] * header.constraints + ["(neighbour weight)..."] * header.weighted
         problem = f"vertex {row + 1} has {lengths[row]} numbers instead of {' '.join(form)}"
         raise FileError(problem, path=path, remedy="check the row, and fmt in the header")
-    first = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64) if len(lengths) else np.empty(0, np.int64)
+    first = np.cumsum(lengths) - lengths
     names = ["size"] * header.sizes
     names += ["weight"] if header.constraints == 1 else [f"weight{k}" for k in range(header.constraints)]
     attributes = {name: numbers[first + place] for place, name in enumerate(names)}

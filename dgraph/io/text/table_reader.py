@@ -120,15 +120,10 @@ class CleanLines:
 
 def _single_blanks(block: bytes) -> bytes:
     for sign in (b"\t", b"\r", b"\v", b"\f"):
-        if sign in block:
-            block = block.replace(sign, b" ")
+        block = block.replace(sign, b" ")
     if b"  " in block:
         block = _BLANK_RUN.sub(b" ", block)
-    if b" \n" in block:
-        block = block.replace(b" \n", b"\n")
-    if b"\n " in block:
-        block = block.replace(b"\n ", b"\n")
-    return block.strip(b" ") if block[:1] == b" " or block[-1:] == b" " else block
+    return block.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 
 def _odd_integers(block: bytes) -> bool:
