@@ -7,18 +7,43 @@ generated file and its hash depends only on its meaning.
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import functools
 import hashlib
 import inspect
+import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
+import numpy as np
+
 from dgraph.errors import ProgramError
-from dgraph.programs.definition import definition_of
-from dgraph.programs.resolver import Resolver, outer_names
-from dgraph.programs.syntax import ALLOWED, alternatives, arities, dot_name, flaws, rename_locals
+from dgraph.phrases.phrases import format_count
+from dgraph.programs.syntax import (
+    ALLOWED,
+    BUILTINS,
+    EXPRESSIONS,
+    IN_PLACE,
+    INFINITE,
+    MATH,
+    PIECES,
+    STATEMENTS,
+    alternatives,
+    arities,
+    dot,
+    dot_name,
+    flaws,
+    fold_integers,
+    integer_value,
+    literal,
+    local_names,
+    math_name,
+    noun,
+    rename_locals,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +54,6 @@ class Function:
     title: str  # the name in errors, such as "send of ShortestPaths"
     parameters: tuple[str, ...]
     tree: ast.FunctionDef  # without outer names
-    file: str
-    line: int
     arity: int = 1  # number of returned values
     helpers: dict[str, Function] = field(default_factory=dict)
     dots: tuple[
@@ -96,11 +119,12 @@ class Function:
 
     def place(self, node: ast.AST | None = None) -> str:
         """The file, line, function and expression, for errors."""
-        line = self.line + (getattr(node, "lineno", 1) - 1 if node is not None else 0)
+        code = self.python.__code__
+        line = code.co_firstlineno + (getattr(node, "lineno", 1) - 1 if node is not None else 0)
         expression = ""
         if node is not None and not isinstance(node, ast.FunctionDef):
             expression = f": `{ast.unparse(node).splitlines()[0]}`"
-        return f"{self.file}, line {line}, in {self.title}{expression}"
+        return f"{code.co_filename}, line {line}, in {self.title}{expression}"
 
 
 @functools.lru_cache(maxsize=1024)  # classes may be created in a loop
@@ -110,9 +134,8 @@ def read_function(python: Callable, title: str, within: tuple[Callable, ...] = (
     `within` lists the functions that call it as a helper.
     """
     python = getattr(python, "__func__", python)  # the function of a static method
-    definition = definition_of(python, title)
-    tree, arguments, names = definition.tree, definition.tree.args, tuple(inspect.signature(python).parameters)
-    function = Function(python, title, names, tree, definition.file, definition.line)
+    tree, names = definition_of(python, title), tuple(inspect.signature(python).parameters)
+    arguments, function = tree.args, Function(python, title, names, tree)
     if arguments.vararg or arguments.kwarg or arguments.defaults or arguments.kwonlyargs or arguments.posonlyargs:
         remedy = f"Write ({', '.join(names)})."
         function.refuse("parameters must be plain names, without defaults, * or /", arguments, remedy)
@@ -122,7 +145,7 @@ def read_function(python: Callable, title: str, within: tuple[Callable, ...] = (
     for argument in arguments.args:
         argument.annotation = None
     rename_locals(tree)
-    resolver = Resolver(function, (*within, python), read_function)
+    resolver = Resolver(function, (*within, python))
     tree.body = [resolver.visit(statement) for statement in tree.body]
     of_helpers = {name: helper.arity for name, helper in resolver.helpers.items()}
     for problem, node, remedy in flaws(tree, of_helpers):
@@ -130,3 +153,198 @@ def read_function(python: Callable, title: str, within: tuple[Callable, ...] = (
     arguments.args += [ast.arg(arg=dot_name(i)) for i in range(len(resolver.dots))]
     (arity,), dots = arities(tree, of_helpers), tuple(resolver.dots)
     return replace(function, arity=arity, helpers=resolver.helpers, dots=dots, read=resolver.read)
+
+
+def definition_of(python: Any, title: str) -> ast.FunctionDef:
+    """The syntax tree of a function, called `title` in errors. A function without readable source is an error."""
+    if hasattr(python, "__wrapped__"):
+        raise ProgramError(
+            f"{title}: kernels are generated from a function without its decorator; remove the decorator"
+        )
+    if not inspect.isfunction(python):
+        raise ProgramError(f"{title}: expected a function written with def, got {python!r}")
+    code = python.__code__
+    place = f"{code.co_filename}, line {code.co_firstlineno}"
+    if code.co_name == "<lambda>" or inspect.iscoroutinefunction(python):
+        raise ProgramError(f"{place}: {title} must be a function written with def, not a lambda or async")
+    try:
+        lines, line = inspect.getsourcelines(python)
+    except OSError as error:
+        raise ProgramError(
+            f"{title}: cannot read the source of this function, from which kernels are generated. Define the program "
+            "in a file or a notebook cell, with def"
+        ) from error
+    try:
+        tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except SyntaxError:
+        tree = ast.Pass()
+    if not isinstance(tree, ast.FunctionDef) or line != code.co_firstlineno or not _matches_code(tree, code):
+        raise ProgramError(f"{place}: cannot find {title}: the file has changed since it was imported; import it again")
+    return tree
+
+
+def _matches_code(tree: ast.FunctionDef, code: Any) -> bool:
+    """Whether the source has the name and the parameters of the compiled code, where `__x` is `_Class__x`."""
+    written = [argument.arg for argument in (*tree.args.posonlyargs, *tree.args.args)]
+    own = code.co_varnames[: code.co_argcount]
+    return tree.name == code.co_name and len(own) == len(written) and all(map(str.endswith, own, written))
+
+
+def outer_names(python: Callable) -> dict[str, Any]:
+    """The global and nonlocal names that a function reads, with their values."""
+    closure = inspect.getclosurevars(python)
+    return {**closure.globals, **closure.nonlocals}
+
+
+class Resolver(ast.NodeTransformer):
+    """Turns outer names into literals, `math.` names and helper functions, and rejects code that is not allowed."""
+
+    def __init__(self, function: Function, within: tuple[Callable, ...]):
+        self.function = function
+        self.within = within  # this function, and those that call it as a helper
+        self.outer, self.read = outer_names(function.python), dict[tuple[str, ...], Any]()
+        self.local = local_names(function.tree)
+        written = (argument.arg for argument in function.tree.args.args)
+        self.parameters = dict(zip(written, function.parameters, strict=True))
+        self.helpers: dict[str, Function] = {}
+        self.dots: list[tuple[str, str]] = []
+
+    def visit(self, node: ast.AST) -> Any:
+        if not isinstance(node, (*STATEMENTS, *EXPRESSIONS, *PIECES)):
+            self.function.refuse(f"{noun(node)} cannot run on every device", node)
+        return super().visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        self.visit(node.value)
+        return self.function.refuse("its value is not used", node, "Return it or assign it to a name.")
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        remedy = "Use a VertexColumn for values of vertices, an EdgeColumn for those of edges, or a vector."
+        return self.function.refuse("an index cannot run on every device", node, remedy)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        before = ast.Name(id=node.target.id, ctx=ast.Load()) if isinstance(node.target, ast.Name) else node.target
+        value = ast.copy_location(ast.BinOp(left=before, op=node.op, right=node.value), node)
+        return ast.copy_location(ast.Assign(targets=[self.visit(node.target)], value=self.visit(value)), node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is None:
+            self.function.refuse("an annotation without a value does nothing", node, "Remove it.")
+        assign = ast.Assign(targets=[self.visit(node.target)], value=self.visit(node.value))
+        return ast.copy_location(assign, node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Compute operations on constants now. Turn integers into floats before raising them to negative powers."""
+        node.left, node.right = self.visit(node.left), self.visit(node.right)
+        power = integer_value(node.right)
+        if isinstance(node.op, ast.Pow) and power is not None and power < 0 and integer_value(node.left) is None:
+            node.left = ast.Call(func=ast.Name(id="float64", ctx=ast.Load()), args=[node.left], keywords=[])
+        return fold_integers(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if any(isinstance(operation, ast.Is | ast.IsNot) for operation in node.ops):
+            self.function.refuse("`is` compares objects, not numbers", node, "Write == or !=.")
+        return self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if node.value is None:
+            self.function.refuse("None is not a number", node, "Write the merge's identity, or dgraph.NONE.")
+        if not isinstance(node.value, bool | int | float):
+            self.function.refuse(f"expected a number, got {type(node.value).__name__}", node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.local or isinstance(node.ctx, ast.Store):
+            return node
+        if node.id not in self.outer:
+            if node.id in BUILTINS:
+                return ast.Name(id="float64", ctx=node.ctx) if node.id == "float" else node  # Numba's takes no bool
+            if hasattr(builtins, node.id):
+                self.function.refuse(f"{node.id!r} cannot run on every device", node)
+            known = ", ".join(self.function.parameters) or "nothing"
+            remedy = f"This function reads {known}: make it a parameter, too, or define it outside of the class."
+            self.function.refuse(f"{node.id!r} is not known here", node, remedy)
+        self.read[(node.id,)] = self.outer[node.id]
+        return self.value(self.outer[node.id], node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        owner = self.outer.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        if owner is None or node.value.id in self.local:  # type: ignore[attr-defined]
+            self.function.refuse("numbers have no attributes; only names from outside the program do", node)
+        if not hasattr(owner, node.attr):
+            self.function.refuse(
+                f"{ast.unparse(node.value)!r} has no {node.attr!r}", node, "It is read once, when kernels are made."
+            )
+        self.read[node.value.id, node.attr] = getattr(owner, node.attr)  # type: ignore[attr-defined]
+        return self.value(getattr(owner, node.attr), node)
+
+    def value(self, value: Any, node: ast.expr) -> ast.AST:
+        """An outer value as an expression without outer names."""
+        if isinstance(value, np.bool_ | np.number):
+            value = value.item()
+        if isinstance(value, bool | int | float):  # or a member of an enumeration
+            exact = bool if isinstance(value, bool) else int if isinstance(value, int) else float
+            return ast.copy_location(literal(exact(value)), node)
+        name = getattr(value, "__name__", "")
+        if name in MATH and getattr(math, name) is value:
+            return ast.copy_location(math_name(name), node)
+        if isinstance(value, np.ufunc) or str(getattr(value, "__module__", "")).startswith("numpy"):
+            instead = IN_PLACE.get(name) or (f"math.{name}" if name in MATH else "Python numbers and math.*")
+            self.function.refuse("a NumPy function cannot run on every device", node, f"Write {instead}.")
+        if inspect.isfunction(value) or hasattr(value, "__wrapped__"):
+            if value in self.within:
+                self.function.refuse("a recursive function cannot run on every device", node, "Write a loop.")
+            helper = read_function(value, f"{name}, a helper of {self.function.title}", self.within)
+            self.helpers[helper.own_name] = helper
+            return ast.copy_location(ast.Name(id=helper.own_name, ctx=ast.Load()), node)
+        if getattr(value, "__module__", "") == "math":
+            remedy = f"Available from math: {', '.join(MATH)}."
+            self.function.refuse(f"{name!r} cannot run on every device", node, remedy)
+        if callable(value):
+            self.function.refuse(f"{name!r} cannot run on every device", node)
+        return self.function.refuse(f"expected a number, got {type(value).__name__}", node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if node.keywords:
+            self.function.refuse("keyword arguments are not supported", node)
+        target = node.func
+        owner = target.value if isinstance(target, ast.Attribute) else target
+        called = self.outer.get(owner.id) if isinstance(owner, ast.Name) and owner.id not in self.local else None
+        if (getattr(called, target.attr, None) if isinstance(target, ast.Attribute) else called) is dot:
+            return self.dot(node)
+        if isinstance(target, ast.Name) and target.id in self.local:
+            self.function.refuse("a value cannot be called", node)
+        if isinstance(target, ast.Name) and target.id == "range":
+            self.function.refuse("range is only allowed in a for loop", node)
+        if called is None and ast.unparse(target) in ("min", "max") and len(node.args) < 2:
+            self.function.refuse("min and max need at least two arguments", node, "Pass the values one by one.")
+        if called is None and ast.unparse(node).lower() in INFINITE:
+            return ast.copy_location(literal(float(node.args[0].value)), node)  # type: ignore[attr-defined]
+        function = self.visit(target)
+        node.args = [self.visit(argument) for argument in node.args]
+        if ast.unparse(function) in ("math.degrees", "math.radians"):  # CUDA has these for floats only
+            node.args = [ast.Call(ast.Name("float64", ctx=ast.Load()), [one], []) for one in node.args]
+        helper = self.helpers.get(function.id) if isinstance(function, ast.Name) else None
+        if helper is not None and len(helper.parameters) != len(node.args):
+            remedy = f"Its parameters: {', '.join(helper.parameters) or 'none'}."
+            problem = f"expected {format_count(len(helper.parameters), 'argument')}, got {len(node.args)}"
+            self.function.refuse(problem, node, remedy)
+        node.func = function
+        return node
+
+    def dot(self, node: ast.Call) -> ast.AST:
+        pair = tuple(self.parameters.get(a.id, "") for a in node.args if isinstance(a, ast.Name))
+        if len(node.args) != 2 or len(pair) != 2 or "" in pair:
+            self.function.refuse("dot needs two vectors among the parameters", node)
+        if pair not in self.dots:
+            self.dots.append(pair)
+        return ast.copy_location(ast.Name(id=dot_name(self.dots.index(pair)), ctx=ast.Load()), node)
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        call = node.iter
+        named_range = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"
+        if not named_range or not isinstance(node.target, ast.Name) or node.orelse:
+            self.function.refuse("a for loop must run over range(...)", node.iter)
+        call.args = [self.visit(argument) for argument in call.args]  # type: ignore[attr-defined]
+        node.body = [self.visit(statement) for statement in node.body]
+        return node
