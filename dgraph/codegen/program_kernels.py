@@ -48,10 +48,9 @@ from dgraph.codegen.text import (
     item,
     literal,
 )
-from dgraph.programs.analysis import Analysis, PhaseAnalysis
+from dgraph.programs.analysis import Analysis, PhaseAnalysis, Reads
 from dgraph.programs.kernel_names import before_name, field_name, inbox_name, merge_name, phase_name, sent_name
 from dgraph.programs.program import Delta, State
-from dgraph.programs.reads import Reads
 
 
 class KernelWriter:

@@ -15,9 +15,8 @@ import numpy as np
 from dgraph.codegen.compiler import Kernels, load
 from dgraph.codegen.kernel_source import Source, generate
 from dgraph.errors import ProgramError
-from dgraph.programs.analysis import Analysis, PhaseAnalysis, analyse, component_of
+from dgraph.programs.analysis import Analysis, PhaseAnalysis, Reads, analyse, component_of
 from dgraph.programs.program import Global, Result, VertexProgram
-from dgraph.programs.reads import Reads
 
 
 @dataclass(frozen=True)

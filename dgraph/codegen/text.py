@@ -9,10 +9,9 @@ from dataclasses import field as field_of
 from typing import Any
 
 from dgraph.errors import ProgramError
-from dgraph.programs.analysis import Analysis, PhaseAnalysis, component_of
+from dgraph.programs.analysis import Analysis, PhaseAnalysis, Reads, component_of
 from dgraph.programs.kernel_names import ORDINAL, before_name, field_name, inbox_name
 from dgraph.programs.program import Field
-from dgraph.programs.reads import Reads
 from dgraph.programs.syntax import dot_name
 
 

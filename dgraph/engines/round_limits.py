@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from dgraph.errors import RunError
-from dgraph.programs.analysis import Analysis
-from dgraph.programs.reads import Reads
+from dgraph.programs.analysis import Analysis, Reads
 from dgraph.programs.sends import values_at
 
 FREELY = 1000  # rounds beyond the number of vertices, along whose longest path a message takes one round per vertex

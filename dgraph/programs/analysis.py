@@ -6,7 +6,7 @@ sends the same message along all its out-edges, so the message is computed once 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,11 +14,12 @@ from weakref import WeakKeyDictionary
 
 from dgraph.errors import ProgramError
 from dgraph.phrases.phrases import format_count
-from dgraph.programs.functions import read_function
+from dgraph.programs.functions import Function, read_function
 from dgraph.programs.kernel_names import field_name, sent_name
 from dgraph.programs.program import (
     Delta,
     EdgeColumn,
+    Field,
     Global,
     Message,
     Parameter,
@@ -28,12 +29,39 @@ from dgraph.programs.program import (
     VertexColumn,
     VertexProgram,
 )
-from dgraph.programs.reads import EDGE_KINDS, VERTEX_KINDS, Reads, reads_of
 from dgraph.programs.sends import check_sends
+
+VERTEX_KINDS = frozenset({"state", "vertex", "column", "global"})
+EDGE_KINDS = frozenset({"edge", "target", "ahead", "draw"})  # columns; its target's states, and constants; `random`
+_VERTEX_VALUES = ("id", "degree", "random", "vertex_random", "component")
+_RUN_VALUES = ("round", "vertices")
 
 WITHOUT_ROUNDS = ("bulk_async", "block_descent")  # engines that do not run in rounds
 WEIGHT = EdgeColumn(float)
 WEIGHT.name = "weight"
+
+
+@dataclass(frozen=True)
+class Reads:
+    """A function, and where each of its parameters comes from."""
+
+    function: Function
+    kinds: dict[str, str]  # state, before, message, edge, target, ahead, draw, column, parameter, global, vertex or run
+    vector: bool  # whether the function reads or returns a vector, and so runs once per component
+    component: int | None = None  # which component of a vector of global values it folds
+
+    def names_of(self, *kinds: str) -> tuple[str, ...]:
+        """The parameters that come from one of `kinds`."""
+        return tuple(name for name, kind in self.kinds.items() if kind in kinds)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the function reads a built-in name, such as `id` or `round`, and not a field with this name."""
+        return self.kinds.get(name) in ("vertex", "run", "ahead", "draw")
+
+    @property
+    def depends_on_round(self) -> bool:
+        """Whether the function reads the number of the round or a random draw, which differ from round to round."""
+        return any(name in self for name in ("round", "random", "vertex_random"))
 
 
 @dataclass(frozen=True)
@@ -137,15 +165,15 @@ class Analysis:
     @cached_property
     def vertex_columns(self) -> tuple[VertexColumn, ...]:
         """The vertex columns to pass to the kernels."""
-        read = {name.removeprefix("target_") for reads in self.readers for name in reads.names_of("column", "ahead")}
-        return tuple(column for column in self.columns if column.name in read)
+        return self._columns_read_by(self.readers)
 
     @cached_property
     def copied_columns(self) -> tuple[VertexColumn, ...]:
         """The vertex columns that `send` reads, and of which proxies need copies."""
-        read = {
-            name.removeprefix("target_") for phase in self.phases for name in phase.send.names_of("column", "ahead")
-        }
+        return self._columns_read_by(phase.send for phase in self.phases)
+
+    def _columns_read_by(self, functions: Iterable[Reads]) -> tuple[VertexColumn, ...]:
+        read = {name.removeprefix("target_") for reads in functions for name in reads.names_of("column", "ahead")}
         return tuple(column for column in self.columns if column.name in read)
 
     @cached_property
@@ -269,6 +297,61 @@ def _analysed(program: VertexProgram) -> Analysis:
     if analysis.in_any_order:
         check_sends(program, analysis)
     return analysis
+
+
+def reads_of(program: VertexProgram, function: Function, phase: Any, admitted: frozenset, vector: bool) -> Reads:
+    """What a function reads. Kinds that are not `admitted` are errors. `vector` says whether it returns a vector."""
+    kinds, vectors, phase = {}, set(), phase if "message" in admitted else None
+    for name in function.parameters:
+        kind, field = _kind(program, name, phase)
+        if name == "random" and kind == "vertex" and "draw" in admitted:
+            kind = "draw"  # in `send`, a random number is drawn for each edge
+        if kind not in admitted | {"parameter", "run"}:
+            known = kind or name in ("message", *program.fields)
+            problem = "cannot be read here" if known else "is neither declared nor built in"
+            remedy = f"Available: {', '.join(_readable(program, phase, admitted))}."
+            remedy = "Functions of a program take no self." if name == "self" else remedy
+            function.refuse(f"the parameter {name!r} {problem}", None, remedy)
+        kinds[name] = kind
+        vectors |= {name} if field is not None and field.shape is not None else set()
+    for pair in function.dots:
+        if not set(pair) <= vectors:
+            function.refuse(f"dot({', '.join(pair)}) needs two vectors", None, "Declare them with a shape.")
+    vector |= bool(vectors) or (program.vector_length > 0 and kinds.get("component") == "vertex")
+    return Reads(function, kinds, vector)
+
+
+def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple[str, Field | None]:
+    """Where a parameter comes from, and its field. Declared fields take precedence over built-in names."""
+    if phase and (messages := [message for message in phase.messages if message.name == name]):
+        return "message", messages[0]
+    field = program.fields.get(name)
+    for kind, field_class in (("state", State), ("parameter", Parameter), ("global", Global), ("column", VertexColumn)):
+        if isinstance(field, field_class):
+            return kind, field
+    if isinstance(field, EdgeColumn) or name == "weight":
+        return "edge", field
+    if name in _VERTEX_VALUES:
+        return "vertex", None
+    if name in _RUN_VALUES:
+        return "run", None
+    if name.endswith("_before"):
+        state = program.fields.get(name.removesuffix("_before"))
+        return ("before" if isinstance(state, State) else ""), state
+    if name.startswith("target_"):
+        target = name.removeprefix("target_")
+        field = program.fields.get(target)
+        fixed = isinstance(field, VertexColumn) or target in ("id", "degree")
+        return ("target" if isinstance(field, State) else "ahead" if fixed else ""), field
+    return "", None
+
+
+def _readable(program: VertexProgram, phase: type[Phase] | None, admitted: frozenset) -> list[str]:
+    names = [*program.fields, "weight", *_VERTEX_VALUES, *_RUN_VALUES]
+    names += [message.name for message in phase.messages] if phase else []
+    states = [state.name for state in program.of(State)]
+    names += [f"{state}_before" for state in states] + [f"target_{name}" for name in ("id", "degree", *program.fields)]
+    return [n for n in dict.fromkeys(names) if _kind(program, n, phase)[0] in admitted | {"parameter", "run"}]
 
 
 def component_of(name: str, c: int | None) -> str:
