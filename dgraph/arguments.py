@@ -190,6 +190,30 @@ def to_python(value: Any) -> Any:
     return value.as_py() if hasattr(value, "as_py") else value
 
 
+def cast_to(dtype: np.dtype, name: str, value: Any, *, is_vertex: bool = False, is_vector: bool = False) -> Any:
+    """Convert `value` to a dtype; with `is_vertex`, return ids that the graph will number as they are. Raise an
+    OptionError if the conversion would change the value, or if it is not a scalar (with `is_vector`, not a vector)."""
+    if type(value) in (int, float) and not is_vector and dtype == type(value) and abs(value) < 2**63:  # noqa: E721
+        return value  # ten times faster than the general case
+    value = to_python(value)
+    array = np.asarray(value)
+    ids = "uUOf" if is_vector else "uUO"  # NumPy makes floats of ids on both sides of 2^63
+    if is_vertex and array.dtype.kind in ids and array.ndim == is_vector:
+        return np.asarray(value, object) if is_vector else value
+    try:
+        with np.errstate(invalid="ignore"):  # casting NaN to an integer changes it, which is detected below
+            cast = array.astype(dtype)
+        same = bool(np.all((cast == array) | (cast != cast))) or dtype.kind == "f"
+        same &= array.dtype.kind == "i" or not is_vertex  # booleans and floats are not ids
+    except (TypeError, ValueError, OverflowError):
+        same = False
+    if not same or array.ndim != is_vector:
+        one = "vertex" if is_vertex else dtype.name
+        kind = f"vector of {'vertices' if is_vertex else one}" if is_vector else one
+        raise OptionError(f"{name}={value!r}: expected {'an' if kind[0] == 'i' else 'a'} {kind}")
+    return cast if is_vector else cast.item()
+
+
 def values_by_vertex(name: str, values: Any) -> Mapping[Any, Any] | None:
     """Return {vertex: value} from a mapping, a Series (by its index), or a frame with two columns; otherwise None."""
     if isinstance(values, Mapping):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dgraph.arguments import check_integer, to_python
+from dgraph.arguments import cast_to, check_integer
 from dgraph.errors import OptionError, ProgramError
 from dgraph.phrases.suggestions import suggestion
 from dgraph.programs.declarations import check_merges, check_names, check_phase, check_spelling, functions_of
@@ -53,28 +53,6 @@ class Field:
         shape = "" if self.shape is None else f", shape={self.shape!r}"
         return f"{type(self).__name__}({'vertex' if self.is_vertex else self.dtype.name}{shape})"
 
-    def cast(self, value: Any, what: str = "") -> Any:
-        """Convert `value` to this field's dtype. Raise an OptionError if the conversion would change the value."""
-        if type(value) in (int, float) and self.shape is None and self.dtype == type(value) and abs(value) < 2**63:
-            return value  # ten times faster than the general case
-        value = to_python(value)
-        array = np.asarray(value)
-        ids = "uUO" if self.shape is None else "uUOf"  # NumPy makes floats of ids on both sides of 2^63
-        if self.is_vertex and array.dtype.kind in ids and array.ndim == (self.shape is not None):
-            return value if self.shape is None else np.asarray(value, object)  # the graph will number them
-        try:
-            with np.errstate(invalid="ignore"):  # casting NaN to an integer changes it, which is detected below
-                cast = array.astype(self.dtype)
-            same = bool(np.all((cast == array) | (cast != cast))) or self.dtype.kind == "f"
-            same &= array.dtype.kind == "i" or not self.is_vertex  # booleans and floats are not ids
-        except (TypeError, ValueError, OverflowError):
-            same = False
-        if not same or (self.shape is None) != (array.ndim == 0) or array.ndim > 1:
-            one = "vertex" if self.is_vertex else self.dtype.name
-            kind = one if self.shape is None else f"vector of {'vertices' if self.is_vertex else one}"
-            raise OptionError(f"{what or self.name}={value!r}: expected {'an' if kind[0] == 'i' else 'a'} {kind}")
-        return cast.item() if self.shape is None else cast
-
 
 class State(Field):
     """A value that each vertex holds.
@@ -96,7 +74,7 @@ class State(Field):
 
     def __init__(self, dtype: Any, start: Any = 0, *, shape: int | str | None = None):
         super().__init__(dtype, shape=shape)
-        self.start = Field(dtype).cast(start, "start")
+        self.start = cast_to(self.dtype, "start", start, is_vertex=self.is_vertex)
 
 
 class Delta(State):
@@ -215,7 +193,8 @@ class VertexColumn(Field):
     def __init__(self, dtype: Any, missing: Any = None, *, shape: int | str | None = None):
         super().__init__(dtype, shape=shape)
         self.optional = missing is not None  # whether the graph may lack the column
-        self.missing = Field(dtype).cast((NONE if self.is_vertex else 0) if missing is None else missing, "missing")
+        value = (NONE if self.is_vertex else 0) if missing is None else missing
+        self.missing = cast_to(self.dtype, "missing", value, is_vertex=self.is_vertex)
 
 
 class Decorator(Field):
@@ -442,7 +421,8 @@ class VertexProgram:
             value = values.get(name, parameter.default)
             if value is None:
                 raise OptionError(f"{self.title} needs a value for its parameter {name!r}")
-            self.values[name] = parameter.cast(value, f"{self.title}: {name}")
+            kind = {"is_vertex": parameter.is_vertex, "is_vector": parameter.shape is not None}
+            self.values[name] = cast_to(parameter.dtype, f"{self.title}: {name}", value, **kind)
         self.vector_length = self._vector_length()
 
     @property
