@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from dgraph.agents.daemon import BlockCall, LocalDaemon, Workspace, WorkspaceSpec, is_push
-from dgraph.devices.cuda import CudaDevice, RowList
+from dgraph.devices.cuda import COMPUTE, DOWN, UP, CudaDevice, RowList
 from dgraph.devices.device_memory import DeviceArray
 from dgraph.pipeline.stages import BUFFERS
-
-DOWN, COMPUTE, UP = range(3)  # the stages, and the numbers of their streams
 
 
 class CudaDaemon(LocalDaemon):

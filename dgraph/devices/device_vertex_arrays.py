@@ -11,7 +11,6 @@ import numpy as np
 
 from dgraph.codegen.cuda.cuda_kernels import BEST, LISTED
 from dgraph.devices.device_memory import DeviceArray, Memory
-from dgraph.devices.tally import DeviceCounters
 from dgraph.errors import DeviceError
 from dgraph.programs.analysis import PhaseAnalysis
 from dgraph.programs.kernel_names import phase_name
@@ -24,6 +23,36 @@ LARGE_MAIL = 64 << 10  # mail of at least this many bytes stays on the device; c
 PART_EDGES = 1 << 11  # edges of a sender that one warp handles; other warps share the rest
 
 Launch = Callable[..., Any]  # runs a kernel by name, over a number of rows, with arguments by name
+
+
+class DeviceCounters:
+    """Named numbers on the device that kernels write. They are adjacent, so one small copy fetches all of them."""
+
+    SLOT = 8  # bytes
+
+    def __init__(self, memory: Memory, dtypes: Mapping[str, Any]):
+        self.memory, self.known = memory, True
+        size = self.SLOT * len(dtypes)
+        self._device, self._host = memory.empty(size, np.uint8), memory.pinned(size)
+        self._places = {name: slice(self.SLOT * i, self.SLOT * (i + 1)) for i, name in enumerate(dtypes)}
+        memory.fill(self._device, 0)
+        self._host[:] = 0
+        places = {name: (place, np.dtype(dtypes[name])) for name, place in self._places.items()}
+        self.device = {name: self._device[place].view(dtype) for name, (place, dtype) in places.items()}
+        self._read = {name: self._host[place].view(dtype) for name, (place, dtype) in places.items()}
+
+    def clear(self, first: str, last: str) -> None:
+        """Set the numbers from `first` to `last` to 0, also in the host's copy, so that no old number is read again."""
+        places = slice(self._places[first].start, self._places[last].stop)
+        self.memory.fill(self._device[places], 0)
+        self._host[places] = 0
+
+    def __getitem__(self, name: str) -> Any:
+        """A number, after waiting for the kernels that write it."""
+        if not self.known:
+            self.memory.get(self._device, self._host)
+            self.known = True
+        return self._read[name][0].item()
 
 
 class DeferredCount:
@@ -75,10 +104,11 @@ class DeviceIds:
 
 class DeviceVertexArrays(VertexArrays):
     """Operations on the arrays of one partition. `launch` runs a kernel of `codegen/cuda/array_kernels.py`, `run` one
-    of the program."""
+    of the program, whose `totals` kernels report, too."""
 
-    def __init__(self, memory: Memory, tally: DeviceCounters, launch: Launch, run: Launch):
-        self.memory, self.tally, self.launch, self.run = memory, tally, launch, run
+    def __init__(self, memory: Memory, totals: Mapping[str, Any], launch: Launch, run: Launch):
+        self.memory, self.launch, self.run = memory, launch, run
+        self.tally = DeviceCounters(memory, {**SLOTS, **totals})
         self._scratch: dict[str, DeviceArray] = {}
         self._places: dict[tuple, DeviceArray] = {}
         self._listed: DeviceIds | None = None  # the list whose long rows are in scratch now

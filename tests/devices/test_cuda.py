@@ -16,7 +16,7 @@ import pytest
 import dgraph as dg
 import dgraph.ops.wcc
 from dgraph.devices import probe
-from dgraph.devices.simulator import share_arrays
+from dgraph.devices.own_device import share_arrays
 from dgraph.errors import DeviceError, OptionError
 
 SUPPORT = Path(__file__).parents[1] / "support"

@@ -10,7 +10,7 @@ from one_thread import OneThreadOfAGpu
 import dgraph as dg
 from dgraph.cluster.workers import Capabilities
 from dgraph.devices import device_vertex_arrays
-from dgraph.devices.gpu_memory import GpuMemory
+from dgraph.devices.device_memory import GpuMemory
 
 RUNS = {
     "pagerank": lambda graph, **options: dg.pagerank(graph, max_iter=4, tol=0, **options),
@@ -98,8 +98,8 @@ def test_messages_go_through_main_memory_where_the_host_chooses_receivers():
 
 def test_small_messages_and_those_without_gpu_memory_go_through_main_memory(monkeypatch):
     memory = GpuMemory()
-    memory.budget = 1000
-    arrays = device_vertex_arrays.DeviceVertexArrays(memory, None, None, None)
+    arrays = device_vertex_arrays.DeviceVertexArrays(memory, {}, None, None)
+    memory.budget = memory.used + 1000
     assert arrays.mail_buffer(600).nbytes == arrays.direct == 600
     monkeypatch.setattr(device_vertex_arrays, "LARGE_MAIL", 600)
     room = arrays.mail_buffer(600)

@@ -7,8 +7,8 @@ import pytest
 from one_thread import OneThread
 
 import dgraph as dg
+from dgraph.devices.cuda import EdgeBlocks
 from dgraph.devices.device_memory import Memory
-from dgraph.devices.edge_blocks import EdgeBlocks
 from dgraph.errors import DeviceError, OptionError
 
 OPERATIONS = {

@@ -14,7 +14,7 @@ from one_thread import OneThreadOfAGpu
 
 import dgraph as dg
 from dgraph.devices import own_device
-from dgraph.devices.gpu_memory import GpuMemory
+from dgraph.devices.device_memory import GpuMemory
 from dgraph.errors import DeviceError
 
 

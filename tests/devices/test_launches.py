@@ -18,7 +18,7 @@ from dgraph.codegen.compiler import numba_type
 from dgraph.codegen.cuda.array_kernels import array_kernels
 from dgraph.codegen.source_cache import module_of
 from dgraph.devices.device_memory import DeviceArray, Memory
-from dgraph.devices.launches import CompilerLaunch, FixedLaunch, Launcher
+from dgraph.devices.own_device import CompilerLaunch, FixedLaunch, Launcher
 from dgraph.errors import DeviceError
 
 pytestmark = pytest.mark.skipif(

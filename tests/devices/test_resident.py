@@ -6,7 +6,7 @@ from one_thread import MEMORY, OneThread
 
 import dgraph as dg
 from dgraph.devices.device_memory import Memory
-from dgraph.devices.tally import DeviceCounters
+from dgraph.devices.device_vertex_arrays import DeviceCounters
 from dgraph.errors import DeviceError, OptionError
 
 pytestmark = pytest.mark.usefixtures("one_thread")

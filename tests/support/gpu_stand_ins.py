@@ -10,8 +10,7 @@ import raft_on_cpu
 from one_thread import OneThread, OneThreadOfAGpu
 
 from dgraph.devices import cuda, own_device, probe
-from dgraph.devices.device_memory import Memory
-from dgraph.devices.gpu_memory import GpuMemory
+from dgraph.devices.device_memory import GpuMemory, Memory
 
 
 @pytest.fixture
