@@ -6,16 +6,12 @@ the same arrays.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from dgraph.codegen.compiler import load
 from dgraph.codegen.kernel_source import Source
-from dgraph.devices.cpu import Cpu
-from dgraph.pipeline.stages import BUFFERS
 
 LOST: Any = object()  # returned in place of a kernel's answer if the device had to be restarted
 
@@ -75,80 +71,6 @@ class Daemon(Protocol):
 
     def close(self) -> None:
         """End the daemon, and leave nothing behind."""
-
-
-class Workspace:
-    """The arrays of one table and the kernels of one program, on some device. Where the device uses the arrays of the
-    agent itself, `download` and `upload` have nothing to do."""
-
-    arrays: Mapping[str, np.ndarray]
-
-    def download(self, call: BlockCall) -> None: ...
-
-    def run(self, call: BlockCall) -> Any: ...
-
-    def upload(self, call: BlockCall) -> None: ...
-
-
-class LocalDaemon(ABC):
-    """A daemon on a device of this process."""
-
-    def __init__(self) -> None:
-        self.workspaces: dict[str, Workspace] = {}
-
-    @abstractmethod
-    def workspace(self, spec: WorkspaceSpec) -> Workspace: ...
-
-    def open(self, table: str, spec: WorkspaceSpec) -> Mapping[str, np.ndarray]:
-        self.close_table(table)  # first, because there may be no memory for both
-        self.workspaces[table] = self.workspace(spec)
-        return self.workspaces[table].arrays
-
-    def download(self, table: str, call: BlockCall) -> None:
-        self.workspaces[table].download(call)
-
-    def compute(self, table: str, call: BlockCall) -> Any:
-        return self.workspaces[table].run(call)
-
-    def upload(self, table: str, call: BlockCall) -> None:
-        self.workspaces[table].upload(call)
-
-    def close_table(self, table: str) -> None:
-        self.workspaces.pop(table, None)
-
-    def close(self) -> None:
-        self.workspaces.clear()
-
-
-class CpuDaemon(LocalDaemon):
-    """Runs blocks on the CPU of this process."""
-
-    def __init__(self, threads: int = 1):
-        super().__init__()
-        self.threads = threads
-
-    def workspace(self, spec: WorkspaceSpec) -> CpuWorkspace:
-        arrays = {name: np.zeros(array.shape, array.dtype) for name, array in spec.arrays.items()}
-        return CpuWorkspace(spec, arrays, self.threads)
-
-
-class CpuWorkspace(Workspace):
-    """Kernels on the CPU, over arrays of this process or in shared memory."""
-
-    def __init__(self, spec: WorkspaceSpec, arrays: Mapping[str, np.ndarray], threads: int):
-        self.arrays, self.cpu = arrays, Cpu(load(spec.source), threads)
-        for name in spec.kernels:  # compile them now, so that no measured time includes compilation
-            self.cpu.kernels[name].compile()
-        self.values = [
-            {**spec.constants, **{n: arrays[n][buffer] if s.per_buffer else arrays[n] for n, s in spec.arrays.items()}}
-            for buffer in range(BUFFERS)
-        ]
-
-    def run(self, call: BlockCall) -> Any:
-        values = {**self.values[call.buffer], **call.scalars}
-        if is_push(call.kernel):
-            return self.cpu.once(call.kernel, call.hi, values)
-        return self.cpu.rows(call.kernel, call.hi, values, call.lo)[0][1]
 
 
 def is_push(kernel: str) -> bool:

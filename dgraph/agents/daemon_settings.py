@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dgraph.agents.cuda_daemon import CudaDaemon
-from dgraph.agents.daemon import CpuDaemon, Daemon
+from dgraph.agents.daemon import Daemon
+from dgraph.agents.local_daemon import LocalDaemon
 from dgraph.agents.own_process_daemon import BEAT_TIMEOUT, ProcessDaemon
 from dgraph.arguments import AUTO
 from dgraph.devices.probe import CPU, CUDA, OR_NO_DAEMON, require_cuda
@@ -23,10 +23,9 @@ class InProcess:
     device: str = CPU
 
     def start(self, threads: int) -> Daemon:
-        if self.device == CPU:
-            return CpuDaemon(threads)
-        require_cuda(f"daemons={CUDA!r}", OR_NO_DAEMON)
-        return CudaDaemon()
+        if self.device == CUDA:
+            require_cuda(f"daemons={CUDA!r}", OR_NO_DAEMON)
+        return LocalDaemon(threads)
 
 
 @dataclass(frozen=True)

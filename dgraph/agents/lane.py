@@ -7,24 +7,30 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from dgraph.agents.daemon import Daemon
-from dgraph.agents.roles import roles_of, workspace_for
+from dgraph.agents.daemon import ArraySpec, Daemon, WorkspaceSpec, is_pull, is_push
 from dgraph.agents.vertex_cache import VertexCache
+from dgraph.codegen.message_sums import EXCESS
+from dgraph.codegen.neighbourhood_merges import SCRATCH
 from dgraph.codegen.recipe import Recipe
+from dgraph.codegen.text import COMMON_ARGUMENTS, Argument
 from dgraph.options import DaemonKind
 from dgraph.pipeline.block_size import CostFit
 from dgraph.pipeline.blocks import Block
+from dgraph.pipeline.stages import BUFFERS
+from dgraph.programs.analysis import Analysis, PhaseAnalysis
+from dgraph.programs.kernel_names import field_name, inbox_name, phase_name
 
-_numbers = itertools.count()
-
+LIST_ARRAYS = {"indptr", "neighbours", "senders", "queue", EXCESS, *SCRATCH}
 TIME_COLUMNS = ("pipeline", "predicted")
 COUNTER_COLUMNS = ("blocks", "skipped_blocks", "moved", "restarts", *TIME_COLUMNS)
 
 Costs = defaultdict[str, CostFit]  # by kernel
+_numbers = itertools.count()
 
 
 class DaemonHandle(NamedTuple):
@@ -72,7 +78,7 @@ class Lane:
         if edges <= self.edges and area <= self.area:
             return
         self.edges, self.area = max(edges, self.edges), max(area, self.area)
-        spec = workspace_for(self.recipe, self.kind.device, self.roles, self.cache.slots, self.area, self.edges)
+        spec = self._workspace(self.cache.slots, self.area, self.edges)
         before, self.arrays = self.arrays, self.daemon.open(self.table, spec)
         for name in self.cached & set(before):
             self.arrays[name][: self.cache.slots] = before[name][: self.cache.slots]
@@ -90,5 +96,84 @@ class Lane:
         self.daemon.close_table(self.table)
 
     def _bytes_per_vertex(self) -> int:
-        specs = workspace_for(self.recipe, self.kind.device, self.roles, 1, 0, 0).arrays
-        return sum(spec.nbytes for spec in specs.values())
+        return sum(spec.nbytes for spec in self._workspace(1, 0, 0).arrays.values())
+
+    def _workspace(self, slots: int, area: int, edges: int) -> WorkspaceSpec:
+        """What the daemon must hold: arrays over the cache's slots and the areas of three buffers, and the edges of
+        each buffer."""
+        recipe, arguments, arrays = self.recipe, dict[str, Argument](), dict[str, ArraySpec]()
+        for name in self.roles:
+            arguments |= {argument.name: argument for argument in recipe.source.kernels[name] if argument.dims}
+        columns = {column for one in self.roles.values() for column in one.edges}
+        lengths = {**dict.fromkeys(columns, edges), "neighbours": edges, "senders": area, "queue": area}
+        vectors = {field_name(p.name): p.name for p in recipe.analysis.parameters if p.shape is not None}
+        places = slots + BUFFERS * area
+        for name, argument in arguments.items():
+            if name in lengths:
+                arrays[name] = ArraySpec(argument.dtype, (BUFFERS, lengths[name]), True)
+            elif name not in vectors and name not in SCRATCH:
+                shape = (1,) if name == EXCESS else (places, recipe.analysis.width)[: argument.dims]
+                arrays[name] = ArraySpec(argument.dtype, shape)
+        arrays["indptr"] = ArraySpec(COMMON_ARGUMENTS["indptr"].dtype, (places,))
+        constants = {array: recipe.values[name] for array, name in vectors.items()}
+        device = self.kind.device
+        return WorkspaceSpec(recipe.source_for(device), tuple(self.roles), arrays, constants, device)
+
+
+@dataclass(frozen=True)
+class KernelRoles:
+    """What an edge kernel reads and writes, and at which end of an edge: what a block must bring to a daemon and take
+    back."""
+
+    phase: PhaseAnalysis
+    sources: tuple[str, ...]  # read at the sending end
+    rows: tuple[str, ...]  # read or written at the receiving end
+    written: tuple[str, ...]
+    edges: tuple[str, ...]  # edge columns, and the ordinals of edges
+    scalars: tuple[str, ...]
+    identities: dict[str, object]  # the initial value of each inbox
+
+
+def roles_of(recipe: Recipe) -> dict[str, KernelRoles]:
+    """The roles of each edge kernel of a program, by name. These kernels run in blocks, on daemons."""
+    analysis, result = recipe.analysis, {}
+    columns = set(recipe.source.edge_columns)
+    vectors = {field_name(parameter.name) for parameter in analysis.parameters if parameter.shape is not None}
+    phases = {phase_name(phase, what): phase for phase in analysis.phases for what in ("push", "pull")}
+    for name, arguments in recipe.source.kernels.items():
+        if not (is_push(name) or is_pull(name)):
+            continue
+        phase = phases[name]
+        arrays = [a for a in arguments if a.dims and a.name not in LIST_ARRAYS | columns | vectors]
+        written = {a.name for a in arrays if a.written}
+        rows = written | _at_target(analysis, phase)
+        sources = ({a.name for a in arrays} - rows) | (_at_source(phase) - written)
+        result[name] = KernelRoles(
+            phase,
+            tuple(a.name for a in arrays if a.name in sources),
+            tuple(a.name for a in arrays if a.name in rows),
+            tuple(a.name for a in arrays if a.name in written),
+            tuple(a.name for a in arguments if a.name in columns),
+            tuple(a.name for a in arguments if not a.dims and a.name not in ("lo", "hi", "queued")),
+            {inbox_name(phase, message): message.identity for message in phase.messages},
+        )
+    return result
+
+
+def _at_source(phase: PhaseAnalysis) -> set[str]:
+    """Arrays that are read at the sending vertex."""
+    if phase.hoisted:
+        return set()
+    reads, arrays = phase.send, {"id": "number", "random": "number", "vertex_random": "number", "degree": "degree"}
+    return {
+        *map(field_name, reads.names_of("state", "column")),
+        *(array for name, array in arrays.items() if name in reads),
+    }
+
+
+def _at_target(analysis: Analysis, phase: PhaseAnalysis) -> set[str]:
+    """Arrays that are read at the receiving vertex."""
+    names = {name.removeprefix("target_") for name in phase.send.names_of("target", "ahead")}
+    declared = names & {field.name for field in (*analysis.states, *analysis.columns)}
+    arrays = {*map(field_name, declared), *("number" if name == "id" else name for name in names - declared)}
+    return arrays | ({"number"} if phase.draws or not phase.combines else set())

@@ -1,22 +1,29 @@
 """A daemon in a separate process, over shared memory, so that a failure of the device's runtime stays in that process.
-When the process dies or hangs, the agent starts another and has the block in flight computed again."""
+When the process dies or hangs, the agent starts another and has the block in flight computed again.
+
+The agent runs this module as that process (see `main`)."""
 
 from __future__ import annotations
 
+import mmap
 import os
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
-from dgraph.agents.daemon import LOST, BlockCall, WorkspaceSpec
-from dgraph.agents.shared_memory import arrays_in, map_memory, memory_file, size_of
+from dgraph.agents.daemon import LOST, ArraySpec, BlockCall, WorkspaceSpec
+from dgraph.agents.local_daemon import LocalDaemon
+from dgraph.devices.probe import CUDA, OR_NO_DAEMON, require_cuda
 from dgraph.errors import OptionError, RunError
 
 BEAT_TIMEOUT = 5.0  # seconds without a heartbeat after which a process counts as hung
@@ -24,6 +31,8 @@ START_TIMEOUT = 60.0  # seconds that a process may take to start: it loads Numba
 BLOCK_TIMEOUT = 300.0  # seconds that a block may take: a device may hang while its process still sends heartbeats
 CHECK_INTERVAL = 0.1  # seconds between two checks of the heartbeat
 ATTEMPTS = 3  # attempts to compute one block
+BEAT_INTERVAL = 0.05  # seconds between two heartbeats
+ALIGNMENT = 64  # bytes: a cache line
 
 
 class ProcessDaemon:
@@ -91,7 +100,7 @@ class ProcessDaemon:
     def _begin(self) -> bool:
         """Start the process and open all tables in it."""
         own_end, child_end = socket.socketpair()
-        arguments = ["-m", "dgraph.agents.child_process", str(child_end.fileno()), str(self.threads)]
+        arguments = ["-m", "dgraph.agents.own_process_daemon", str(child_end.fileno()), str(self.threads)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         with child_end:
             self.process = subprocess.Popen(
@@ -178,3 +187,98 @@ class ProcessDaemon:
     def _forget(self, table: str) -> None:
         if table in self.tables:
             os.close(self.tables.pop(table)[1])
+
+
+# -- shared memory -----------------------------------------------------------------------------------------------------
+# It has no name, so it is freed when both processes have ended, however they ended; `multiprocessing.shared_memory`
+# leaves a file behind when its owner is killed.
+
+
+def size_of(specs: Mapping[str, ArraySpec]) -> int:
+    """Bytes that arrays take, each on separate cache lines."""
+    return max(ALIGNMENT, sum(map(_aligned, specs.values())))
+
+
+def arrays_in(memory: mmap.mmap, specs: Mapping[str, ArraySpec]) -> dict[str, np.ndarray]:
+    """The arrays, one after another. Both processes derive their places from the same specs."""
+    result, begin = {}, 0
+    for name, spec in specs.items():
+        count = int(np.prod(spec.shape))
+        result[name] = np.frombuffer(memory, spec.dtype, count, begin).reshape(spec.shape)
+        begin += _aligned(spec)
+    return result
+
+
+def memory_file(size: int) -> int:
+    """A descriptor of new, zeroed memory; it can be passed to another process."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("dgraph")
+    else:  # a file whose name is removed at once
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, size)
+    return descriptor
+
+
+def map_memory(descriptor: int) -> mmap.mmap:
+    """The memory behind a descriptor."""
+    return mmap.mmap(descriptor, os.fstat(descriptor).st_size)
+
+
+def _aligned(spec: ArraySpec) -> int:
+    return -(-spec.nbytes // ALIGNMENT) * ALIGNMENT
+
+
+# -- in the other process ----------------------------------------------------------------------------------------------
+
+
+def main(descriptor: int, threads: int) -> None:
+    """Serve until the agent closes its end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the agent handles Ctrl-C
+    connection, side = Connection(descriptor), socket.socket(fileno=os.dup(descriptor))
+    beat = np.frombuffer(_receive_memory(side), np.int64)
+    threading.Thread(target=_send_heartbeats, args=(beat, os.getppid()), daemon=True).start()
+    daemon = LocalDaemon(threads)
+    while True:
+        try:
+            what, table, value = connection.recv()
+        except (EOFError, OSError):
+            return
+        answer: Any = None
+        try:
+            if what == "compute":
+                daemon.download(table, value)
+                answer = daemon.compute(table, value)
+                daemon.upload(table, value)
+            else:
+                daemon.close_table(table)
+            if what == "open":
+                arrays = arrays_in(_receive_memory(side), value.arrays)
+                if value.device == CUDA:
+                    require_cuda(f"daemons='{CUDA} own process'", OR_NO_DAEMON)
+                daemon.open(table, value, arrays)
+            connection.send((True, answer))
+        except Exception as error:
+            connection.send((False, error))
+
+
+def _receive_memory(side: socket.socket) -> mmap.mmap:
+    """Memory whose descriptor the agent has sent after a message. It is freed when no process maps it any more."""
+    _, (descriptor,), _, _ = socket.recv_fds(side, 1, 1)
+    try:
+        return map_memory(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _send_heartbeats(beat: np.ndarray, parent: int) -> None:
+    """Send heartbeats, even while a kernel runs; end this process when the agent's has ended."""
+    while True:
+        beat[0] += 1
+        if os.getppid() != parent:
+            os._exit(0)
+        time.sleep(BEAT_INTERVAL)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

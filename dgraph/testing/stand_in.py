@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from dgraph.agents.daemon import BlockCall, CpuDaemon
+from dgraph.agents.daemon import BlockCall
+from dgraph.agents.local_daemon import LocalDaemon
 from dgraph.devices.probe import CPU
 
 
@@ -25,7 +26,7 @@ class StandIn:
         return StandInDaemon(self, threads)
 
 
-class StandInDaemon(CpuDaemon):
+class StandInDaemon(LocalDaemon):
     """A daemon on the CPU whose stages take at least the times of its kind."""
 
     def __init__(self, kind: StandIn, threads: int = 1):

@@ -10,7 +10,7 @@ from cases import BY_BLOCK, PROGRAMS, STATES, SYNCHRONOUS, check_values, graph_f
 from test_block_descent import Shares, WeightedShares
 
 import dgraph as dg
-from dgraph.agents.daemon import CpuDaemon
+from dgraph.agents.local_daemon import LocalDaemon
 from dgraph.errors import DeviceError, OptionError
 from dgraph.testing.stand_in import StandIn
 
@@ -81,7 +81,7 @@ def test_mass_is_conserved(program, parts, mode):
     assert abs(result.by_number("share").sum() - 1) < 1e-9
 
 
-class Full(CpuDaemon):
+class Full(LocalDaemon):
     """Its third block finds no room."""
 
     blocks = 0

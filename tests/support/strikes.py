@@ -7,7 +7,7 @@ import time
 
 import psutil
 
-DAEMON = "dgraph.agents.child_process"
+DAEMON = "dgraph.agents.own_process_daemon"
 PAUSE = 2.0  # seconds
 
 

@@ -1,7 +1,7 @@
-"""A CUDA device as a daemon (experimental): blocks travel to it and back on three streams, one per pipeline stage.
+"""A daemon on a device of this process: the CPU, or a GPU (experimental).
 
-A block brings everything that its kernel reads, including vertices, so a GPU can serve a worker whose tables are in
-main memory.
+Blocks travel to a GPU and back on three streams, one per pipeline stage. A block brings everything that its kernel
+reads, including vertices, so a GPU can serve a worker whose tables are in main memory.
 """
 
 from __future__ import annotations
@@ -11,23 +11,85 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.agents.daemon import BlockCall, LocalDaemon, Workspace, WorkspaceSpec, is_push
+from dgraph.agents.daemon import BlockCall, WorkspaceSpec, is_push
+from dgraph.codegen.compiler import load
+from dgraph.devices.cpu import Cpu
 from dgraph.devices.cuda import COMPUTE, DOWN, UP, CudaDevice, RowList
 from dgraph.devices.device_memory import DeviceArray
+from dgraph.devices.probe import CPU
 from dgraph.pipeline.stages import BUFFERS
 
 
-class CudaDaemon(LocalDaemon):
-    """The GPU of this process."""
+class LocalDaemon:
+    """Runs blocks in this process, over arrays that the agent has made elsewhere, or over new ones."""
 
-    def workspace(self, spec: WorkspaceSpec) -> CudaWorkspace:
-        return CudaWorkspace(spec)
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads
+        self.workspaces: dict[str, Workspace] = {}
+
+    def open(
+        self, table: str, spec: WorkspaceSpec, arrays: Mapping[str, np.ndarray] | None = None
+    ) -> Mapping[str, np.ndarray]:
+        self.close_table(table)  # first, because there may be no memory for both
+        on_cpu = spec.device == CPU
+        workspace = CpuWorkspace(spec, arrays, self.threads) if on_cpu else CudaWorkspace(spec, arrays)
+        self.workspaces[table] = workspace
+        return workspace.arrays
+
+    def download(self, table: str, call: BlockCall) -> None:
+        self.workspaces[table].download(call)
+
+    def compute(self, table: str, call: BlockCall) -> Any:
+        return self.workspaces[table].run(call)
+
+    def upload(self, table: str, call: BlockCall) -> None:
+        self.workspaces[table].upload(call)
+
+    def close_table(self, table: str) -> None:
+        self.workspaces.pop(table, None)
+
+    def close(self) -> None:
+        self.workspaces.clear()
+
+
+class Workspace:
+    """The arrays of one table and the kernels of one program, on some device. Where the device uses the arrays of the
+    agent itself, `download` and `upload` have nothing to do."""
+
+    arrays: Mapping[str, np.ndarray]
+
+    def download(self, call: BlockCall) -> None: ...
+
+    def run(self, call: BlockCall) -> Any: ...
+
+    def upload(self, call: BlockCall) -> None: ...
+
+
+class CpuWorkspace(Workspace):
+    """Kernels on the CPU, over arrays of this process or in shared memory."""
+
+    def __init__(self, spec: WorkspaceSpec, arrays: Mapping[str, np.ndarray] | None, threads: int):
+        if arrays is None:
+            arrays = {name: np.zeros(array.shape, array.dtype) for name, array in spec.arrays.items()}
+        self.arrays, self.cpu = arrays, Cpu(load(spec.source), threads)
+        for name in spec.kernels:  # compile them now, so that no measured time includes compilation
+            self.cpu.kernels[name].compile()
+        self.values = [
+            {**spec.constants, **{n: arrays[n][buffer] if s.per_buffer else arrays[n] for n, s in spec.arrays.items()}}
+            for buffer in range(BUFFERS)
+        ]
+
+    def run(self, call: BlockCall) -> Any:
+        values = {**self.values[call.buffer], **call.scalars}
+        if is_push(call.kernel):
+            return self.cpu.once(call.kernel, call.hi, values)
+        return self.cpu.rows(call.kernel, call.hi, values, call.lo)[0][1]
 
 
 class CudaWorkspace(Workspace):
     """Arrays of one table on a device, each a copy of a host array that the agent writes and reads."""
 
-    def __init__(self, spec: WorkspaceSpec, arrays: Mapping[str, np.ndarray] | None = None):
+    def __init__(self, spec: WorkspaceSpec, arrays: Mapping[str, np.ndarray] | None):
         self.spec, self.cuda = spec, CudaDevice(spec.source)
         self.memory = self.cuda.memory
         arguments = {one.name: one for name in spec.kernels for one in spec.source.kernels[name]}
