@@ -1,13 +1,24 @@
 """Turns kernel text into callable kernels, each compiled on first use. Numba's errors become a ProgramError.
 
 Signatures are explicit: passing an array of another dtype is an error and never triggers a second compilation.
+
+Each text is written to a file that is named by its hash, so that machine code is compiled only once. Numba keeps the
+machine code next to it, in pickles. The folder is therefore private, and one that other users can write to is refused.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import linecache
+import os
 import re
+import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,14 +26,15 @@ from numba import types
 from numba.core import errors as numba_errors
 from numba.np.numpy_support import from_dtype
 
-from dgraph.codegen import source_cache
 from dgraph.codegen.kernel_source import Source
 from dgraph.codegen.text import Argument
 from dgraph.errors import ProgramError
+from dgraph.native.machine_code import cache_folder, warn_uncached
 from dgraph.programs.syntax import ALLOWED
 
 _loaded: dict[str, Kernels] = {}
-_lock = threading.Lock()
+_modules: dict[str, ModuleType] = {}
+_lock, _import_lock = threading.Lock(), threading.Lock()
 
 
 class Kernel:
@@ -40,7 +52,7 @@ class Kernel:
         functions; they are ignored in favour of the declared types."""
         with self._lock:
             if self._compiled is None:
-                dispatcher = getattr(source_cache.module_of(self.source), self.name)
+                dispatcher = getattr(module_of(self.source), self.name)
                 try:
                     dispatcher.compile(tuple(numba_type(one, not one.written) for one in self.arguments))
                 except numba_errors.NumbaError as error:
@@ -78,9 +90,59 @@ def forget_kernels() -> None:
     """Forget all kernels and their modules, so that this process behaves like a new one (for tests).
 
     Both must go together, because a module whose kernels are compiled refuses to compile them again."""
-    with _lock:
+    with _lock, _import_lock:
         _loaded.clear()
-        source_cache.forget_modules()
+        for module in _modules.values():
+            sys.modules.pop(module.__name__, None)
+        _modules.clear()
+
+
+def module_of(source: Source) -> ModuleType:
+    """The module of a source: written to the cache and imported, once per process."""
+    with _import_lock:
+        if source.digest not in _modules:
+            try:
+                _modules[source.digest] = _import(_write(source))
+            except OSError as error:
+                warn_uncached(error)
+                _modules[source.digest] = _module_in_memory(source)
+        return _modules[source.digest]
+
+
+def _write(source: Source) -> Path:
+    path = cache_folder() / f"{source.name.lower()}_{source.digest}.py"
+    with suppress(OSError):
+        if path.read_text() == source.text:
+            return path  # do not rewrite it: Numba discards its machine code when the file is newer
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-", suffix=".py")
+    os.close(descriptor)
+    try:
+        Path(name).write_text(source.text)
+        Path(name).replace(path)  # atomic, so that no other process reads half a file
+    except OSError:
+        Path(name).unlink()
+        raise
+    return path
+
+
+def _module_in_memory(source: Source) -> ModuleType:
+    """The module of a source without a file, for when the disk is full or read-only."""
+    module = ModuleType(f"dgraph_kernels_{source.name.lower()}_{source.digest}")
+    place = f"<{module.__name__}>"
+    linecache.cache[place] = len(source.text), None, source.text.splitlines(keepends=True), place
+    sys.modules[module.__name__] = module
+    exec(compile(source.text, place, "exec"), module.__dict__)
+    return module
+
+
+def _import(path: Path) -> ModuleType:
+    name = f"dgraph_kernels_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # always true for a .py file
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def numba_type(argument: Argument, readonly: bool = False) -> Any:

@@ -11,7 +11,6 @@ from dataclasses import field as field_of
 from dgraph.arguments import check_choice
 from dgraph.codegen.bounds import bound_name
 from dgraph.codegen.cuda import cuda_head, cuda_kernels
-from dgraph.codegen.descent.daemon_blocks import DaemonBlockWriter
 from dgraph.codegen.descent.descent_kernel import IMPORTS, DescentKernelWriter, descent_arrays
 from dgraph.codegen.message_sums import WRAPPED
 from dgraph.codegen.neighbourhood_merges import TEXTS
@@ -98,7 +97,6 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     if operator is not None:
         texts.arrays |= descent_arrays(analysis)
         DescentKernelWriter(texts, operator).write()
-        DaemonBlockWriter(texts, operator).write()
     method = program.solver and program.solver.local_method
     if target == "cpu" and method is not None and method.finds_messages:
         texts.settled()

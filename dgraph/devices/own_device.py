@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.core.errors import NumbaError
 
-from dgraph.codegen.compiler import numba_type, translate_compiler_error
+from dgraph.codegen.compiler import module_of, numba_type, translate_compiler_error
 from dgraph.codegen.kernel_source import Source
-from dgraph.codegen.source_cache import module_of
 from dgraph.codegen.text import Argument
 from dgraph.devices.device_memory import DeviceArray, GpuMemory, Memory, SimulatedMemory
 from dgraph.devices.probe import simulated

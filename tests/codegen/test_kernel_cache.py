@@ -10,7 +10,7 @@ from pathlib import Path
 import programs
 import pytest
 
-from dgraph.codegen import source_cache
+from dgraph.codegen import compiler
 from dgraph.codegen.kernel_source import generate
 from dgraph.errors import OptionError
 from dgraph.native import machine_code
@@ -39,13 +39,13 @@ def test_the_cache_is_private(tmp_path, monkeypatch):
 
 def test_a_spoiled_file_in_the_cache_is_written_anew(tmp_path, monkeypatch):
     monkeypatch.setenv("DGRAPH_CACHE", str(tmp_path / "kernels"))
-    source_cache.forget_modules()
+    compiler.forget_kernels()
     source = generate(programs.PageRank)
-    path = source_cache._write(source)
+    path = compiler._write(source)
     path.write_text("raise SystemExit")
-    assert source_cache._write(source).read_text() == source.text
+    assert compiler._write(source).read_text() == source.text
     assert not list(path.parent.glob(".new-*"))
-    source_cache.forget_modules()
+    compiler.forget_kernels()
 
 
 def test_a_file_that_was_changed_since_it_was_read_is_not_kept(tmp_path, monkeypatch):

@@ -14,9 +14,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dgraph.codegen.compiler import numba_type
+from dgraph.codegen.compiler import module_of, numba_type
 from dgraph.codegen.cuda.array_kernels import array_kernels
-from dgraph.codegen.source_cache import module_of
 from dgraph.devices.device_memory import DeviceArray, Memory
 from dgraph.devices.own_device import CompilerLaunch, FixedLaunch, Launcher
 from dgraph.errors import DeviceError

@@ -17,9 +17,9 @@ from numba import cuda, types
 from numba.cuda.np.numpy_support import from_dtype
 
 import dgraph as dg
+from dgraph.codegen.compiler import module_of
 from dgraph.codegen.cuda.array_kernels import array_kernels
 from dgraph.codegen.kernel_source import generate
-from dgraph.codegen.source_cache import module_of
 
 
 def compiled(source, name: str, capability: str) -> list[int]:

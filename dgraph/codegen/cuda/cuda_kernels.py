@@ -196,8 +196,7 @@ class CudaKernelWriter(KernelWriter):
         """Compute the bound of a round (see `bounds.py`)."""
         kernel = self.kernel(phase_name(phase, BEST), "The best message of senders[lo:hi].", "senders")
         fields = {bound_name(phase, message): message for message in phase.messages}
-        for name, message in fields.items():
-            kernel.add(f"fold_{name} = {message.dtype.name}({literal(message.identity)})")
+        kernel.add(*identities("fold", fields))
         with self.rows(kernel, "i"):
             kernel.add("u = senders[i]")
             for name, m in fields.items():

@@ -9,6 +9,12 @@ from a queue and update them from the newest values of all others, without waiti
 
 A block has one writer at a time, so states need no atomics. With pull, a message is a state, which may be gathered
 repeatedly. With push, it is a change, which must be merged exactly once.
+
+If a daemon takes a block, it handles the edges, and other kernels the vertices:
+
+    gathered   pull: apply the messages that a daemon has gathered for a block, and notify the readers
+    leaving    push: take the inboxes of a block, and list the vertices whose messages the daemon must send
+    arriving   push: merge into inboxes the messages that a daemon has merged per target, as CPU threads do with theirs
 """
 
 from __future__ import annotations
@@ -16,14 +22,14 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
-from dgraph.codegen.descent.news import OUT_EDGE, QUEUE_ARRAYS, STORE_ARGUMENTS, real
-from dgraph.codegen.descent.turn import IN_EDGE, TurnWriter
+from dgraph.codegen.descent.turn import IN_EDGE, OUT_EDGE, QUEUE_ARRAYS, STORE_ARGUMENTS, TurnWriter, real
 from dgraph.codegen.text import Argument, by_name, call, edges_of
 from dgraph.native import block_queue, team
 from dgraph.programs.analysis import Analysis
-from dgraph.programs.kernel_names import before_name, field_name, inbox_name, sent_name
+from dgraph.programs.kernel_names import before_name, field_name, inbox_name, incoming_name, sent_name
 
 OPERATORS = ("push", "pull", "pull_push")
+DAEMON_KERNELS = {"pull": ("gathered",), "push": ("leaving", "arriving")}  # operator -> kernels
 
 _sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (block_queue, team))
 _digest = sha256(_sources).hexdigest()[:20]  # part of the text, so that a change to these modules recompiles kernels
@@ -63,6 +69,11 @@ class DescentKernelWriter(TurnWriter):
         self.relay()
         if self.operator == "pull_push":
             self.fill()
+        elif self.operator == "pull":
+            self.gathered()
+        else:
+            self.leaving()
+            self.arriving()
 
     def descend(self) -> None:
         doc = "Update blocks from the queue, until it is empty or the edges of this call are used up."
@@ -173,3 +184,46 @@ class DescentKernelWriter(TurnWriter):
     def _send(self, own: dict[str, str]) -> str:
         """The message of v, with the states in `own` in place of its current ones."""
         return call(self.kernel, self.phase.send, "send", OUT_EDGE, None, own)
+
+    # -- blocks that a daemon takes ------------------------------------------------------------------------------------
+
+    def gathered(self) -> None:
+        doc = "Rows lo:hi of one block apply what a daemon has gathered; returns the vertices fired and edges visited."
+        kernel = self.begin_kernel("gathered", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
+        kernel.add("_owned, _b = _limits[_queue.OWNED], int64(lo) >> _limits[_queue.SHIFT]")
+        kernel.add("_fired, _edges, _told = 0, 0, 0.0", *(["_own = 0.0"] if self.own else []))
+        with kernel.block("for v in range(lo, hi):"):
+            kernel.add(f"_total = {kernel.use(inbox_name(self.phase, self.message))}[v]")
+            if not self.synchronous:
+                taken = kernel.use("_taken", True)
+                kernel.add(f"if _total == {taken}[v]: continue", f"{taken}[v] = _total")
+            self.update()
+        if self.by_block:
+            self.notify_blocks()
+        self.requeue_block()
+        kernel.add("return _fired, _edges")
+
+    def leaving(self) -> None:
+        doc = "Rows lo:hi of one block take their inboxes; returns how many fired, and how many send."
+        kernel = self.begin_kernel("leaving", doc, "lo", "hi", "_size", *QUEUE_ARRAYS)
+        kernel.add("_b, _fired, _count = int64(lo) >> _limits[_queue.SHIFT], 0, uint64(0)")
+        with self.deferring_later_rows(), kernel.block("for v in range(lo, hi):"):
+            self.take()
+            self.update(self.leave)
+        kernel.add("return _fired, int64(_count)")
+
+    def leave(self, change: str, own: dict[str, str]) -> None:
+        """List v, so that the daemon sends its message."""
+        if self.phase.hoisted:
+            self.kernel.add(f"{self.kernel.use('_leaving', True)}[v] = _new")
+        self.kernel.add(f"{self.kernel.use('_leavers', True)}[_count] = v", "_count += one")
+
+    def arriving(self) -> None:
+        kernel = self.begin_kernel(
+            "arriving", "Merge messages for the vertices ids[lo:hi].", "lo", "hi", "_size", *QUEUE_ARRAYS
+        )
+        kernel.add("_owned = _limits[_queue.OWNED]")
+        with kernel.block("for i in range(lo, hi):"):
+            kernel.add(f"_w = {kernel.use('ids')}[i]")
+            kernel.add(f"_new = {kernel.use(incoming_name(inbox_name(self.phase, self.message)))}[i]")
+            self.deliver(f"abs({real(self.message, '_new')})")

@@ -13,8 +13,8 @@ from dgraph.agents.daemon_settings import title_of
 from dgraph.agents.lane import Lane
 from dgraph.agents.triplets import PullRequest, PushRequest
 from dgraph.codegen.bounds import best_possible, bound_name, is_bounded
-from dgraph.codegen.descent.daemon_blocks import DAEMON_KERNELS
-from dgraph.codegen.descent.news import STORED_ARRAYS
+from dgraph.codegen.descent.descent_kernel import DAEMON_KERNELS
+from dgraph.codegen.descent.turn import STORED_ARRAYS
 from dgraph.devices.cpu import Cpu
 from dgraph.native import block_queue as queue
 from dgraph.pipeline.blocks import Block
