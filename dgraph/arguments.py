@@ -242,9 +242,9 @@ VALUES: list[Any] = []  # all classes of options
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 def value(cls: type[R]) -> type[R]:
     """Decorate a class of options. It becomes a frozen dataclass whose fields are keywords, whose repr can be pasted,
-    and which raises an OptionError for a wrong call."""
+    and which raises an OptionError for a wrong call. `help` shows its fields as keywords."""
     made = dataclass(frozen=True, kw_only=True, repr=False)(cls)
-    fill = made.__init__
+    fill, signature = made.__init__, inspect.signature(made)
 
     def __init__(self: Any, *positional: Any, **given: Any) -> None:
         named = [one.name for one in fields(self)]
@@ -266,7 +266,7 @@ def value(cls: type[R]) -> type[R]:
 
     setattr(made, "__init__", __init__)  # noqa: B010  (mypy allows no assignment to a method)
     setattr(made, "__repr__", _call)  # noqa: B010
-    setattr(made, "__signature__", _signature(made))  # noqa: B010
+    setattr(made, "__signature__", signature.replace(return_annotation=signature.empty))  # noqa: B010
     VALUES.append(made)
     return made
 
@@ -279,22 +279,6 @@ def _call(self: Any) -> str:
         if (held := getattr(self, one.name)) != one.default
     ]
     return f"dg.{type(self).__name__}({', '.join(said)})"
-
-
-def _signature(cls: Any) -> inspect.Signature:
-    """The signature that `help` shows: the fields as keywords, preceded by those that are also positional."""
-    parameter = inspect.Parameter
-    return inspect.Signature(
-        [
-            parameter(
-                one.name,
-                parameter.KEYWORD_ONLY if one.kw_only else parameter.POSITIONAL_OR_KEYWORD,
-                default=parameter.empty if one.default is MISSING else one.default,
-                annotation=one.type,
-            )
-            for one in fields(cls)
-        ]
-    )
 
 
 def _remedy(cls: Any, name: str) -> str:
