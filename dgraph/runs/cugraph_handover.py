@@ -13,6 +13,7 @@ from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.cugraph.calls import (
     PACKAGES,
     REMEDY,
+    TEAM_PACKAGES,
     Arcs,
     ColumnsAndTotals,
     CugraphCall,
@@ -20,9 +21,9 @@ from dgraph.cugraph.calls import (
     GraphShape,
     call_gpu,
     merge_answers,
+    run_team,
     with_predecessors,
 )
-from dgraph.cugraph.gpu_team import TEAM_PACKAGES, run_team
 from dgraph.cugraph.operations import OPERATIONS
 from dgraph.devices.probe import missing_requirements
 from dgraph.errors import LostError, OptionError
