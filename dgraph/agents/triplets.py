@@ -44,6 +44,11 @@ class BlockRequest(Stages):
         self.lost_daemon = False  # whether a daemon was lost, so that slots may hold changes that are not flagged
         cache.begin_request()
 
+    def bring(self, names: Iterable[str], ids: np.ndarray, place: int) -> None:
+        """Copy vertices to the block's area, from a place on."""
+        for name in names:
+            self.lane.count_moved(gather(self.values[name], ids, self.lane.arrays[name][place:]))
+
     def refresh(self, ids: np.ndarray, slots: np.ndarray) -> None:
         """Copy vertices to slots of the cache if they have changed since they were last copied."""
         for name in self.cached:
@@ -64,12 +69,16 @@ class BlockRequest(Stages):
     def write_back(self, slots: np.ndarray) -> None:
         """Upload the changes in some slots of the cache. Only a `PushRequest` keeps changes there."""
 
-    def free_slots(self) -> None:
-        """Free some slots of the cache before it is full."""
+    def find(self, ids: np.ndarray, spill: int, buffer: int) -> BlockPlaces:
+        """Write the places of a block's neighbours to its buffer, after freeing some slots of the cache before it is
+        full. Neighbours without a slot are in the block's area, from `spill` on."""
         slots = self.cache.victims()
         if len(slots):
             self.write_back(slots)
             self.cache.free_slots(slots)
+        places = self.cache.find(ids, spill, self.lane.arrays["neighbours"][buffer])
+        self.refresh(places.ids, places.slots)
+        return places
 
     def check_sums(self, first: int, owners: range | np.ndarray) -> None:
         """Report a sum in the daemon that exceeds its type (see `message_sums.py`). The places from `first` on hold the
@@ -109,12 +118,9 @@ class PullRequest(BlockRequest):
             for name in self.roles.edges:
                 lane.arrays[name][buffer, : block.edges] = values[name][edges]
             self.bring_rows(rows, slice(base, base + count))
-            self.free_slots()
             spill = base + count
-            places = self.cache.find(neighbours, spill, lane.arrays["neighbours"][buffer])
-            self.refresh(places.ids, places.slots)
-            for name in self.roles.sources:
-                lane.count_moved(gather(values[name], places.spilled, lane.arrays[name][spill:]))
+            places = self.find(neighbours, spill, buffer)
+            self.bring(self.roles.sources, places.spilled, spill)
             used = base, spill + len(places.spilled)
             call = BlockCall(self.kernel, base, base + count, buffer, block.edges, self.scalars, used)
         lane.daemon.download(lane.table, call)
@@ -203,19 +209,15 @@ class PushRequest(BlockRequest):
             np.cumsum(indptr[senders.astype(np.int64) + 1] - indptr[senders], out=ends[1:])
             for name in self.roles.edges:
                 gather_edges(indptr, senders, values[name], arrays[name][buffer])
-            for name in self.roles.sources:
-                lane.count_moved(gather(values[name], senders, arrays[name][base:]))
+            self.bring(self.roles.sources, senders, base)
             targets = np.empty(block.edges, np.uint32)
             gather_edges(indptr, senders, values["neighbours"], targets)
-            self.free_slots()
             spill = base + count
-            places = self.cache.find(targets, spill, arrays["neighbours"][buffer])
+            places = self.find(targets, spill, buffer)
             spilled = slice(spill, spill + len(places.spilled))
-            self.refresh(places.ids, places.slots)
             for name, identity in self.roles.identities.items():
                 arrays[name][spilled] = identity
-            for name in self.fixed:
-                lane.count_moved(gather(values[name], places.spilled, arrays[name][spill:]))
+            self.bring(self.fixed, places.spilled, spill)
             arrays["arrived"][spilled] = False
             call = BlockCall(self.kernel, 0, count, buffer, block.edges, self.scalars, (base, spilled.stop))
         lane.daemon.download(lane.table, call)
