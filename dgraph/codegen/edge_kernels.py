@@ -214,10 +214,7 @@ class EdgeKernelWriter:
     def gather_vectors(self, kernel: KernelText) -> None:
         """Merge into the inbox itself, because a vector does not fit in a register."""
         if self.analysis.synchronous:
-            for message in self.messages:
-                with kernel.components(message.shape is not None):
-                    array = kernel.use(inbox_name(self.phase, message), True)
-                    kernel.add(f"{item(array, 'v', message)} = {literal(message.identity)}")
+            self.kernels.empty_inbox(kernel, self.phase)
         with kernel.block(self.in_edges), self.sender(kernel):
             self.deliver_sent(kernel)
             if not self.analysis.synchronous:

@@ -163,24 +163,14 @@ class DeviceVertexArrays(VertexArrays):
             self._listed.rest = {}  # the scratch is reused, so senders of the previous list are no longer split
         self._listed = ids
         known = not isinstance(ids.count, DeferredCount) or ids.count.value is not None
+        count, most = (len(ids), 0) if known else (0, len(ids.array))
         for side, slot in zip(sides, REST[: len(sides)], strict=True):
-            rest = self.scratch_arrays(
-                {f"{one} {slot}": side.num_edges // PART_EDGES + 1 for one in ("senders", "parts")}, np.uint32
-            )
-            ids.rest[id(side.indptr)] = LongRows(
-                rest[f"senders {slot}"], rest[f"parts {slot}"], DeferredCount(self.tally, slot)
-            )
-            arguments = {
-                "ids": ids.array,
-                LISTED: LISTED,
-                "indptr": self.memory.resident_copy(side.indptr),
-                EDGES: EDGES,
-            }
-            arguments |= {"rest": slot, **ids.rest[id(side.indptr)].arguments}
-            if not known:
-                self.launch("count_edges", 0, most=len(ids.array), **arguments)
-            elif len(ids):
-                self.launch("count_edges", len(ids), **arguments)
+            names, size = (f"senders {slot}", f"parts {slot}"), side.num_edges // PART_EDGES + 1
+            senders, parts = self.scratch_arrays(dict.fromkeys(names, size), np.uint32).values()
+            long_rows = ids.rest[id(side.indptr)] = LongRows(senders, parts, DeferredCount(self.tally, slot))
+            indptr = self.memory.resident_copy(side.indptr)
+            lists = {"ids": ids.array, "listed": LISTED, "edges": EDGES, "rest": slot}
+            self.launch("count_edges", count, most=most, indptr=indptr, **lists, **long_rows.arguments)
         return DeferredCount(self.tally, EDGES, beside=[one.length for one in ids.rest.values()])
 
     # -- flags and fields ----------------------------------------------------------------------------------------------

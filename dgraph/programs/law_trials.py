@@ -12,6 +12,7 @@ import math
 import random
 from collections.abc import Iterator, Mapping
 from copy import copy
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -170,10 +171,7 @@ class LawTrial:
         return self.reference.call(self.phase.functions["apply"], self.reference.states, context)
 
     def _merge_messages(self, messages: list[NamedValues]) -> NamedValues:
-        whole = self.silent
-        for message in messages:
-            whole = merged(self.fields, whole, message)
-        return whole
+        return reduce(partial(merged, self.fields), messages, self.silent)
 
     def _without_deltas(self, state: NamedValues) -> NamedValues:
         """A state without Deltas, which are reset before every firing."""

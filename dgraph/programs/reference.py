@@ -402,8 +402,6 @@ def _call(function: Callable, context: Mapping[str, Any], c: int = 0) -> Any:
         value: Any = c if name == "component" else context[name]
         if callable(value):  # `random` and `vertex_random` are built in
             value = value(c)
-        if value is None:  # `component` is built in
-            value = c
         arguments.append(Component(value, c) if hasattr(value, "__len__") else value)
     return function(*arguments)
 
