@@ -209,13 +209,13 @@ class Reference:
             for v in range(self.vertices):
                 self.deliver(v, self.call(self.program.functions["seed"], phase.messages, self.values_at(v, number)))
         else:
-            sending = set(self.senders)
+            sending, word = set(self.senders), self.word(number)
             reads_target = any(name.startswith("target_") for name in parameters(phase.functions["send"]))
             for u, v, columns, ordinal in self.along[phase.along]:
                 if u in sending and to in (None, v):
                     context = {**self.values_at(u, number), **columns}
                     if "random" not in self.program.fields:
-                        context["random"] = partial(self.draw_of_edge, number, u, v, ordinal)
+                        context["random"] = partial(uniform_of_edge, word, u, v, ordinal)
                     if reads_target:
                         context |= {f"target_{name}": value for name, value in self.values_at(v, number).items()}
                     self.deliver(v, self.call(phase.functions["send"], phase.messages, context))
@@ -294,10 +294,6 @@ class Reference:
     def draw(self, number: int, v: int, component: int) -> float:
         """The random number of a vertex in a round."""
         return uniform(self.word(number), v, component)
-
-    def draw_of_edge(self, number: int, u: int, v: int, ordinal: int, component: int) -> float:
-        """The random number of an edge in a round."""
-        return uniform_of_edge(self.word(number), u, v, ordinal, component)
 
     def results(self) -> dict[str, list]:
         """The columns of the result.
