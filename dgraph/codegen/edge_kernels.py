@@ -37,6 +37,7 @@ class EdgeKernelWriter:
         self.kernels, self.analysis, self.width = kernels, kernels.analysis, kernels.width
         self.phase, self.messages = phase, phase.messages
         self.checked = checked_sums(phase) if self.checks_sums else []
+        self.wide_sums = [m for m in self.checked if is_wide(m)]  # totals must be checked before they are stored
 
     def push(self) -> None:
         """Accumulative: senders write to the inboxes of their targets."""
@@ -149,11 +150,6 @@ class EdgeKernelWriter:
     def merge_into_totals(self, kernel: KernelText) -> None:
         kernel.add(*(f"total_{m.name} = {merge_name(m.merge)}(total_{m.name}, new_{m.name})" for m in self.messages))
         kernel.add(*(f"bits_{m.name} |= new_{m.name} ^ (new_{m.name} >> 63)" for m in self.wide_sums))
-
-    @property
-    def wide_sums(self) -> list[Message]:
-        """The messages whose totals must be checked before they are stored."""
-        return [m for m in self.checked if is_wide(m)]
 
     def check_totals(self, kernel: KernelText) -> None:
         """Add up a row again, exactly, if its largest message times its length could exceed 64 bits. Testing afterwards

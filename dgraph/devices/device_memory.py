@@ -68,6 +68,7 @@ class Memory:
     refused."""
 
     xp: Any = np  # the array module
+    default_budget: int | None = None  # of runs for which none is set
 
     def __init__(self, budget: int | None = None):
         self.budget = budget
@@ -165,11 +166,6 @@ class Memory:
         self.copied += size
         self.copies += 1
 
-    @property
-    def default_budget(self) -> int | None:
-        """The budget of runs for which none is set."""
-        return None
-
     def begin(self, budget: int | None) -> None:
         """Begin a run, which may set a budget."""
         self.budget = budget or self.default_budget
@@ -239,6 +235,7 @@ class GpuMemory(Memory):
         self._external: dict[int, Any] = {}  # the compiler's stream objects, by address
         self._in_flight: dict[int, list[np.ndarray]] = {}  # by stream: arrays that the GPU may still be reading
         self.streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(3)]
+        self.default_budget = int(BUDGET_SHARE * cupy.cuda.runtime.memGetInfo()[1])
         self.begin(None)
 
     def begin(self, budget: int | None) -> None:
@@ -296,10 +293,6 @@ class GpuMemory(Memory):
             return np.frombuffer(self.xp.cuda.alloc_pinned_memory(max(size, 1)), np.uint8, size)
         except self.failures:  # the system cannot pin more: copies are slower
             return super().pinned(size)
-
-    @property
-    def default_budget(self) -> int:
-        return int(BUDGET_SHARE * self.xp.cuda.runtime.memGetInfo()[1])
 
     def pin(self, array: np.ndarray) -> bool:
         key, address = id(array), array.ctypes.data

@@ -35,10 +35,18 @@ class TurnWriter:
     def __init__(self, kernels, operator: str):
         self.kernels, self.operator = kernels, operator
         self.analysis: Analysis = kernels.analysis
+        self.synchronous = self.analysis.synchronous
         self.phase: PhaseAnalysis = self.analysis.phases[0]
         self.message: Message = self.phase.messages[0]
         self.is_checked = self.message in checked_sums(self.phase)
         self.smaller_wins = smaller_wins(self.message)  # None if messages are not ordered
+        self.kept = [state for state in self.analysis.states if state.name in kernels.kept_states]
+        # a change concerns all readers alike, so that blocks are notified as a whole
+        self.by_block = self.synchronous and operator == "pull"
+        # each inbox is the sum of the last messages of all neighbours, to which senders add differences
+        self.adds = self.synchronous and operator == "push"
+        # a block takes only the waiting messages that order before the messages of many other blocks
+        self.takes_best_first = operator == "push" and self.smaller_wins is not None and not self.synchronous
 
     def begin_kernel(self, name: str, doc: str, *arguments: str) -> KernelText:
         """Begin a kernel."""
@@ -171,8 +179,8 @@ class TurnWriter:
 
     def store_states(self) -> None:
         """Store the new states."""
-        for name in [state.name for state in self.analysis.states if state.name in self.kernels.kept_states]:
-            self.kernel.add(f"{self.kernel.use(field_name(name), True)}[v] = new_{name}")
+        for state in self.kept:
+            self.kernel.add(f"{self.kernel.use(field_name(state.name), True)}[v] = new_{state.name}")
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
@@ -275,28 +283,12 @@ class TurnWriter:
     # -- what follows from the program and the operator ----------------------------------------------------------------
 
     @property
-    def by_block(self) -> bool:
-        """Whether a change concerns all readers alike, so that blocks are notified as a whole."""
-        return self.synchronous and self.operator == "pull"
-
-    @property
-    def adds(self) -> bool:
-        """Whether each inbox is the sum of the last messages of all neighbours, to which senders add differences."""
-        return self.synchronous and self.operator == "push"
-
-    @property
-    def synchronous(self) -> bool:
-        return self.analysis.synchronous
-
-    @property
     def own(self) -> list[State]:
         """The states that `apply` reads in every round of a synchronous program, in addition to messages. Operations
         read states only to relax (`ScaledPageRank`), and then know without another turn how far a block is from its
         fixed point."""
         read = self.phase.apply.names_of("state") if self.synchronous and self.analysis.reads_attributes else ()
-        return [
-            state for state in self.analysis.states if state.name in read and state.name in self.kernels.kept_states
-        ]
+        return [state for state in self.kept if state.name in read]
 
     @property
     def sent_one_by_one(self) -> bool:
@@ -305,8 +297,3 @@ class TurnWriter:
         sent_states = self.phase.send.names_of("state")
         deltas = any(isinstance(state, Delta) and state.name in sent_states for state in self.analysis.states)
         return self.operator == "push" and not self.phase.hoisted and (deltas or not self.phase.idempotent)
-
-    @property
-    def takes_best_first(self) -> bool:
-        """Whether a block takes only the waiting messages that order before the messages of many other blocks."""
-        return self.operator == "push" and self.smaller_wins is not None and not self.synchronous
