@@ -73,7 +73,7 @@ class CudaDevice:
         self._own |= {"parts": self.memory.to_device(np.zeros(1, np.uint32)), "part_size": WHOLE_ROW}
         self._lists: dict[tuple, tuple[Any, list[RowList]]] = {}
         self._counts: dict[str, DeferredCount] = {}
-        self._arguments: dict[str, frozenset[str]] = {}  # the names of each kernel's arguments
+        self._names = {name: {one.name for one in arguments} for name, arguments in source.kernels.items()}
 
     def once(self, name: str, count: int, values: Mapping[str, Any]) -> Any:
         """Run a push or a receive; returns the new length of the queue."""
@@ -101,7 +101,7 @@ class CudaDevice:
         self, name: str, count: int, values: Mapping[str, Any], first: int = 0, block: int | None = None
     ) -> list[tuple[int, Any]]:
         """Run a kernel over all rows at once. `block` matters only on devices whose sums depend on it."""
-        names = self._names(name)
+        names = self._names[name]
         if ROWS in names:
             return [(first, self._pull(name, count, values, first))]
         if FINISHED in names:
@@ -111,7 +111,7 @@ class CudaDevice:
         return [(first, listed)]
 
     def _pull(self, name: str, count: int, values: Mapping[str, Any], first: int) -> Any:
-        queued = self._queue(values["queued"]) if LISTED in self._names(name) else None
+        queued = self._queue(values["queued"]) if LISTED in self._names[name] else None
         if queued is not None:
             values = {**values, "queued": queued.before, LISTED: QUEUED}
         lists = self._listed(values["indptr"], first, count)
@@ -195,20 +195,15 @@ class CudaDevice:
 
     def _fold(self, name: str, count: int, values: Mapping[str, Any], first: int = 0) -> dict[str, Any]:
         """Run a kernel that folds values; returns them by name."""
-        names = [one for one in self.folded if total_name(one) in self._names(name)]
+        names = [one for one in self.folded if total_name(one) in self._names[name]]
         self._launch(name, first, count, values)
         return {one: self.tally[one] if count > first else self.folded[one].identity for one in names}
-
-    def _names(self, name: str) -> frozenset[str]:
-        if name not in self._arguments:
-            self._arguments[name] = frozenset(argument.name for argument in self.source.kernels[name])
-        return self._arguments[name]
 
     # -- edges ---------------------------------------------------------------------------------------------------------
 
     def _edges(self, name: str, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """The arrays over edges that a kernel reads from the host."""
-        names = self.edge_arrays.intersection(self._names(name))
+        names = self.edge_arrays.intersection(self._names[name])
         return {one: values[one] for one in sorted(names) if isinstance(values[one], np.ndarray)}
 
     def _listed(self, indptr: np.ndarray, first: int, count: int) -> list[RowList]:
@@ -227,7 +222,7 @@ class CudaDevice:
 
     def _scratch(self, name: str, edges: int) -> dict[str, DeviceArray]:
         """Scratch for the neighbourhoods of this many edges, if the kernel uses any."""
-        names = SCRATCH.keys() & self._names(name)
+        names = SCRATCH.keys() & self._names[name]
         return self.arrays.scratch_arrays({one: SCRATCH[one] * edges for one in sorted(names)}, np.int64)
 
 

@@ -37,9 +37,8 @@ class DeviceCounters:
         self._places = {name: slice(self.SLOT * i, self.SLOT * (i + 1)) for i, name in enumerate(dtypes)}
         memory.fill(self._device, 0)
         self._host[:] = 0
-        places = {name: (place, np.dtype(dtypes[name])) for name, place in self._places.items()}
-        self.device = {name: self._device[place].view(dtype) for name, (place, dtype) in places.items()}
-        self._read = {name: self._host[place].view(dtype) for name, (place, dtype) in places.items()}
+        self.device = {name: self._device[place].view(dtypes[name]) for name, place in self._places.items()}
+        self._read = {name: self._host[place].view(dtypes[name]) for name, place in self._places.items()}
 
     def clear(self, first: str, last: str) -> None:
         """Set the numbers from `first` to `last` to 0, also in the host's copy, so that no old number is read again."""
