@@ -47,9 +47,8 @@ class Kernel:
         self._compiled: Callable | None = None
         self._lock = threading.Lock()
 
-    def compile(self, types: Any = None) -> Callable:
-        """The compiled function, from the cache on disk if possible. A team passes `types` as it does to Numba's own
-        functions; they are ignored in favour of the declared types."""
+    def compile(self) -> Callable:
+        """The compiled function, from the cache on disk if possible."""
         with self._lock:
             if self._compiled is None:
                 dispatcher = getattr(module_of(self.source), self.name)

@@ -83,7 +83,7 @@ def interpreted() -> Iterator[None]:
             modules[source.digest] = plain(module)
         return modules[source.digest]
 
-    def compiled(self, types=None):
+    def compiled(self):
         function = getattr(module_of(self.source), self.name)
         kinds = [None if one.dims else np.dtype(one.dtype).type for one in self.arguments]
 

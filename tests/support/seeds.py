@@ -14,7 +14,6 @@ import dgraph as dg
 from dgraph.checkpoint import piece
 from dgraph.exchange.mail import Packet, cut
 from dgraph.exchange.proxy_post import encode
-from dgraph.io import EdgeList, write_edge_list
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.formats import write_edge_list
 
