@@ -30,7 +30,7 @@ from dgraph.bench.turns import take_turns, timed
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.cpu import Cpu
 from dgraph.errors import AnswerError
-from dgraph.ops.power_iteration import PageRank
+from dgraph.ops.pagerank import PageRank
 from dgraph.partition.balance import split_for
 from dgraph.pipeline.block_size import Cost
 from dgraph.tables.edge_tables import EdgeTables

@@ -59,7 +59,7 @@ def programs_of(operation: str) -> list[type[VertexProgram]]:
     name = operation.replace("-", "_")
     check_choice("program", name, sorted(OPERATIONS), operations=True)
     module = import_module(f"dgraph.ops.{name}")
-    if hasattr(module, "IN_ROUNDS"):  # PageRank imports its programs from another module
+    if hasattr(module, "IN_ROUNDS"):  # PageRank has other forms of its programs, too
         return list(module.IN_ROUNDS.values())
     classes = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, VertexProgram)]
     programs = [one for one in classes if one.__module__ == module.__name__]

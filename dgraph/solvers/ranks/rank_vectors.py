@@ -25,7 +25,7 @@ CHANGE, DANGLING = 0, 1
 
 
 def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solution:
-    """Solver of `PageRanks` of `ops/power_iteration.py`."""
+    """Solver of `PageRanks` of `ops/pagerank.py`."""
     values, columns, n = problem.values, problem.columns, problem.vertices
     layout, several = layout_of(problem), values["several"]
     cached = CACHED_BYTES << are_skewed(layout.degree)
