@@ -26,8 +26,7 @@ _NAMES = {
     "dgraph.ops.sssp": "sssp",
     "dgraph.ops.wcc": "wcc",
     "dgraph.ops.scc": "scc",
-    "dgraph.ops.k_core": "k_core",
-    "dgraph.ops.core_number": "core_number",
+    "dgraph.ops.k_core": "k_core core_number",
     "dgraph.ops.triangles": "triangles",
     "dgraph.ops.lcc": "lcc",
     "dgraph.ops.leiden": "leiden",
@@ -106,11 +105,10 @@ if TYPE_CHECKING:  # type checkers consider only `name as name` public
     )
     from dgraph.ops.bfs import bfs as bfs
     from dgraph.ops.cdlp import cdlp as cdlp
-    from dgraph.ops.core_number import core_number as core_number
     from dgraph.ops.degrees import degrees as degrees
     from dgraph.ops.factorize import factorize as factorize
     from dgraph.ops.hits import hits as hits
-    from dgraph.ops.k_core import k_core as k_core
+    from dgraph.ops.k_core import core_number as core_number, k_core as k_core
     from dgraph.ops.katz import katz as katz
     from dgraph.ops.label_propagation import label_propagation as label_propagation
     from dgraph.ops.lcc import lcc as lcc

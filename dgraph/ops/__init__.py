@@ -1,1 +1,1 @@
-"""The operations that users call, one per file. Hand-written kernels for them are in `solvers/`."""
+"""The operations that users call, one or two per file. Hand-written kernels for them are in `solvers/`."""

@@ -58,11 +58,11 @@ def programs_of(operation: str) -> list[type[VertexProgram]]:
     """The programs of an operation, by its name."""
     name = operation.replace("-", "_")
     check_choice("program", name, sorted(OPERATIONS), operations=True)
-    module = import_module(f"dgraph.ops.{name}")
+    module = import_module(getattr(import_module("dgraph"), name).__module__)
     if hasattr(module, "IN_ROUNDS"):  # PageRank has other forms of its programs, too
         return list(module.IN_ROUNDS.values())
     classes = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, VertexProgram)]
-    programs = [one for one in classes if one.__module__ == module.__name__]
+    programs = [one for one in classes if one.__module__ == module.__name__ and one.operation == name]
     if not programs:
         raise OptionError(f"{name} is not a vertex program: its kernels are written by hand")
     return programs

@@ -14,8 +14,7 @@ from real_graphs import SMALL, real_graph
 
 import dgraph as dg
 from dgraph.native import team
-from dgraph.ops.core_number import core_number, simple_graph
-from dgraph.ops.k_core import k_core
+from dgraph.ops.k_core import core_number, k_core, simple_graph
 from dgraph.solvers.subgraphs.neighbours import is_simple
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify

@@ -4,7 +4,7 @@ from numpy import float32, float64, inf, int64
 
 from dgraph.ops import residuals
 from dgraph.ops.cdlp import CommunityDetection
-from dgraph.ops.core_number import CoreNumber as CoreNumber
+from dgraph.ops.k_core import CoreNumber as CoreNumber
 from dgraph.ops.k_core import KCore as KCore
 from dgraph.ops.label_propagation import WeightedLabelPropagation as WeightedLabelPropagation
 from dgraph.ops.wcc import Components as Components
