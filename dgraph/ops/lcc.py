@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dgraph.graph import Graph
-from dgraph.ops.triangle_blocks import count_across
+from dgraph.ops.triangles import count_across
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 
