@@ -32,7 +32,7 @@ class CoreNumber(VertexProgram):
 
     operation = "core_number"
     kind = "synchronous"
-    solver = Solver(core_numbers, ("out", "incoming"), PeelingMethod("core"), reads_per_edge=2)
+    solver = Solver(core_numbers, ("out", "incoming"), PeelingMethod(), reads_per_edge=2)
     core = State(int64)
     merge = H_INDEX
     along = "both"
@@ -149,7 +149,7 @@ class MainCore(CoreNumber):
     """Which vertices belong to the core of the highest core number."""
 
     operation = "k_core"
-    solver = Solver(main_core, ("out", "incoming"), PeelingMethod("core"), reads_per_edge=2)
+    solver = Solver(main_core, ("out", "incoming"), PeelingMethod(), reads_per_edge=2)
 
     @Global(int64, MAX)
     def highest(core):

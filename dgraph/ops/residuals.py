@@ -53,9 +53,7 @@ class Residuals(VertexProgram):
     restart = VertexColumn(float64, missing=0)  # the probability that a jump leads to a vertex
     restarts_evenly = Parameter(float64, 1.0)  # 1 instead of that column if all vertices are equally likely
     stages, falls = Parameter(int64, 1), Parameter(float64, 1.0)  # see `DiffusionMethod`
-    diffuse = DiffusionMethod(
-        *("alpha", "rank", "held", "strength", "least", "falls", "stages", "given", "surplus", "mass"), most=MOST
-    )
+    diffuse = DiffusionMethod(MOST)
 
     def start(known, left, times):
         return times * known, times * left

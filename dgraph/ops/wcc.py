@@ -12,7 +12,7 @@ from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.solver import Solver
-from dgraph.solvers.subgraphs.components import components, local_components
+from dgraph.solvers.subgraphs.components import components
 
 
 class Components(VertexProgram):
@@ -22,7 +22,7 @@ class Components(VertexProgram):
     smallest = State(vertex, start=UNREACHED)
     merge = MIN
     along = "both"
-    solver = Solver(components, ("out", "incoming"), ContractionMethod(local_components))
+    solver = Solver(components, ("out", "incoming"), ContractionMethod())
 
     def seed(id):
         return id

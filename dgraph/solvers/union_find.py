@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import uint64
 
-from dgraph.native.team import compare_and_swap, part, prefetch
+from dgraph.native.team import compare_and_swap, kernel, part, prefetch
 
 AHEAD = uint64(16)  # prefetch distance, in vertices
 
@@ -32,3 +32,11 @@ def flatten(first, last, above):
         while root != above[root]:
             root = above[root]
         above[u] = root
+
+
+@kernel
+def join_pairs(some, others, above):
+    """Join the trees of these pairs of vertices, and flatten all trees."""
+    for i in range(uint64(some.size)):
+        link(uint64(some[i]), uint64(others[i]), above)
+    flatten(0, above.size, above)

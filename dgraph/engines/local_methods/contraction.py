@@ -9,7 +9,6 @@ three, whatever the graph looks like.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -21,8 +20,8 @@ from dgraph.exchange.proxy_post import BORDER_ANSWER, BORDER_REPORT, BROADCAST, 
 from dgraph.native.team import ONE, kernel
 from dgraph.programs.kernel_names import inbox_name
 from dgraph.solvers.solver import LocalMethod
-from dgraph.solvers.union_find import flatten, link
-from dgraph.tables.edge_tables import EdgeTables
+from dgraph.solvers.subgraphs.components import local_components
+from dgraph.solvers.union_find import join_pairs
 from dgraph.vertex_state.local_state import LocalState
 
 ROOT_PARTITION = 0  # the partition that joins all pairs, if there are more than two partitions
@@ -62,9 +61,8 @@ class ContractState(LocalState):
     free_rounds = FreeContractionRounds
     together = True  # False once other partitions wait for what this one sends, which then goes out immediately
 
-    def __init__(self, contract: ContractionMethod, *arguments: Any):
+    def __init__(self, _: LocalMethod, *arguments: Any):
         super().__init__(*arguments)
-        self.unite = contract.unite
         self.labels: ComponentLabels | None = None  # None until the local components are known
         self.received: dict[tuple[int, int], list[np.ndarray]] = {}
         self.unsent: list[Callable[[], None]] = []
@@ -105,7 +103,7 @@ class ContractState(LocalState):
     def _steps(self) -> Iterator[MailKeys]:
         """The whole algorithm. It yields the letters that it needs before it can continue."""
         post, parts = self.post, self.partition.parts
-        component, edges_read = self.unite(self.edges)
+        component, edges_read = local_components(self.edges)
         self.total["edges"] += edges_read
         (phase,) = self.analysis.phases
         (message,) = phase.messages
@@ -164,12 +162,9 @@ class ContractState(LocalState):
         return super().results(kernel)
 
 
-@dataclass(frozen=True)
 class ContractionMethod(LocalMethod):
-    """The method for programs that find the smallest vertex of each component. `unite` returns two values: for each
-    local vertex, owned or proxy, the smallest local id in its local component; and the number of edges it read."""
+    """The method for programs that find the smallest vertex of each component."""
 
-    unite: Callable[[EdgeTables], tuple[np.ndarray, int]]
     finds_messages = True
     state: ClassVar[type] = ContractState
 
@@ -212,7 +207,7 @@ def join(pairs: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     labels = np.sort(ends, axis=None)
     labels = np.delete(labels, 1 + np.flatnonzero(labels[1:] == labels[:-1]))  # np.unique takes ten times as long
     above = np.arange(len(labels), dtype=np.uint32)
-    _join(*np.searchsorted(labels, ends), above)
+    join_pairs(*np.searchsorted(labels, ends), above)
     return labels, labels[above]
 
 
@@ -237,13 +232,6 @@ def _pair(component, labels, vertices, others, met, pairs):
             pairs[0, count] = labels[c]
             count += ONE
     return count
-
-
-@kernel
-def _join(some, others, above):
-    for i in range(uint64(some.size)):
-        link(some[i], others[i], above)
-    flatten(0, above.size, above)
 
 
 @kernel

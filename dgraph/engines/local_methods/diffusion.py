@@ -80,13 +80,12 @@ class DiffuseState(LocalState):
         super().begin()
         (phase,) = self.analysis.phases
         self.fields = by_name(self.values)
-        names, values = self.diffuse, self.fields
         self.inbox = self.values[inbox_name(phase, phase.messages[0])]
-        received = np.add(values[names.held][: self.n], self.inbox[: self.n], dtype=np.float64)
+        received = np.add(self.fields["held"][: self.n], self.inbox[: self.n], dtype=np.float64)
         self.told_by = {q for q in self.post.peers if len(self.post.masters("any", q))}  # all that ever send here
-        self.stages = int(values[names.stages])  # how many stages are left, including this one
+        self.stages = int(self.fields["stages"])  # how many stages are left, including this one
         self.opening = self.stages > 1
-        factor, strength = float(values[names.factor]), values.get(names.strength)
+        factor, strength = float(self.fields["alpha"]), self.fields.get("strength")
         # the first guess needs no sweep: every vertex has the same multiple of what it receives from outside
         times = 1 / (1 - factor) if self.opening else 0.0
         self.diffusion = Diffusion(self.edges, factor, strength, received, times)
@@ -140,15 +139,14 @@ class DiffuseState(LocalState):
     def conclude(self) -> None:
         """Write the states at the end of the last stage."""
         if self.stages == 1:
-            names = self.diffuse.passed, self.diffuse.held
-            self.diffusion.results(*(self.fields[name][: self.n] for name in names))
+            self.diffusion.results(self.fields["rank"][: self.n], self.fields["held"][: self.n])
 
     def fold(self, kernel: str = "fold") -> list[tuple]:
         """At the end of every stage but the last, return the sums that the next stage starts from."""
         if kernel != "conclude" or self.stages == 1:
             return super().fold(kernel)
-        names, result = self.diffuse, self.diffusion
-        known = {names.surplus: result.surplus, names.mass: result.mass, names.given: result.supply}
+        result = self.diffusion
+        known = {"surplus": result.surplus, "mass": result.mass, "given": result.supply}
         each_round = self.analysis.globals_each_round
         return [tuple(known.get(name, 0.0) for name in self.analysis.globals if name not in each_round)]
 
@@ -157,34 +155,36 @@ class DiffuseState(LocalState):
         passed on, chosen such that the residuals sum to zero, because residuals of one sign fade slowest."""
         self.stages -= 1
         if self.stages:
-            given, surplus = totals[self.diffuse.given], totals[self.diffuse.surplus]
+            given, surplus = totals["given"], totals["surplus"]
             times = given / max(given - surplus, given / self.diffuse.most) if given else 1.0
             self.diffusion.scale(times)
-            self.limit = self._limit(times * totals[self.diffuse.mass])
+            self.limit = self._limit(times * totals["mass"])
         return self.stages > 0
 
     def _limit(self, mass: float) -> float:
         """How much may be left at the end of this stage. `mass` is the sum of all values of all vertices, or 0 before
         the first stage has computed it; the less mass, the less may be left."""
-        least = self.fields[self.diffuse.least] * self.fields[self.diffuse.falls] ** (self.stages - 1)
+        least = self.fields["least"] * self.fields["falls"] ** (self.stages - 1)
         return HELD_BACK_SHARE * min(mass or ASSUMED_MASS, 1.0) * least * len(self.diffusion.edges.senders)
 
 
 @dataclass(frozen=True)
 class DiffusionMethod(LocalMethod):
     """The method for programs in which a vertex passes on, along its out-edges, a fixed fraction of everything that it
-    receives. All fields but `most` name parts of the program."""
+    receives. Such a program has these parts:
 
-    factor: str  # parameter: the fraction that is passed on
-    passed: str  # state: the sum of everything that a vertex has passed on
-    held: str  # state: what it has received but not passed on, its residual
-    strength: str  # column: the sum of the weights by which a vertex divides, if edges are weighted
-    least: str  # parameter: how much may be held back for each edge in the last stage
-    falls: str  # parameter: how many times as much may be held back in the stage before
-    stages: str  # parameter: the number of stages
-    given: str  # global value over vertices with out-edges: the sum of what they receive from outside
-    surplus: str  # global value over the same vertices: the sum of their residuals
-    mass: str  # global value over all vertices: the sum of everything that they have received
+    alpha     parameter: the fraction that is passed on
+    rank      state: the sum of everything that a vertex has passed on
+    held      state: what it has received but not passed on, its residual
+    strength  column: the sum of the weights by which a vertex divides, if edges are weighted
+    least     parameter: how much may be held back for each edge in the last stage
+    falls     parameter: how many times as much may be held back in the stage before
+    stages    parameter: the number of stages
+    given     global value over vertices with out-edges: the sum of what they receive from outside
+    surplus   global value over the same vertices: the sum of their residuals
+    mass      global value over all vertices: the sum of everything that they have received
+    """
+
     most: float  # a stage starts from at most this multiple of what was passed on
     state: ClassVar[type] = DiffuseState
 

@@ -10,7 +10,6 @@ No bound is ever below the core number, so an outdated one does no harm, and a c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,9 +25,9 @@ from dgraph.vertex_state.synchronous_state import SynchronousState
 
 
 class PeelState(LocalState, SynchronousState):
-    def __init__(self, peel: PeelingMethod, *arguments: Any):
+    def __init__(self, _: LocalMethod, *arguments: Any):
         super().__init__(*arguments)
-        self.core = self.values[field_name(peel.core)]
+        self.core = self.values[field_name("core")]
         self.support: np.ndarray | None = None  # None until the bounds of all proxies are known
         self.fallen, self.weak = np.zeros(self.size, bool), np.zeros(self.n, bool)
         self.queued = 0  # the number of weak vertices; they are the first of the queue
@@ -69,12 +68,10 @@ class PeelState(LocalState, SynchronousState):
         return self.edges.receivers(phase.along, joined=True)[0]
 
 
-@dataclass(frozen=True)
 class PeelingMethod(LocalMethod):
     """The method for programs that compute h-indices in a simple graph, over both directions of its edges, and start at
-    the degrees. `core` names the state."""
+    the degrees. The state is `core`."""
 
-    core: str
     in_rounds = True
     state: ClassVar[type] = PeelState
 

@@ -10,7 +10,7 @@ from numba import uint64
 from dgraph.native.team import ONE, barrier, kernel, share, team, worthwhile_threads
 from dgraph.partition.partition import Partition
 from dgraph.solvers.communities.ties import Ties, unite
-from dgraph.solvers.union_find import flatten, link
+from dgraph.solvers.union_find import join_pairs
 
 
 class CommunitySums(NamedTuple):
@@ -75,12 +75,5 @@ def roots(vertices: int, trees: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarr
     """The root of each vertex once the trees of all partitions are joined."""
     above = np.arange(vertices, dtype=np.uint32)
     for children, parents in trees:
-        _join(children.astype(np.uint32), parents.astype(np.uint32), above)
+        join_pairs(children.astype(np.uint32), parents.astype(np.uint32), above)
     return above
-
-
-@kernel
-def _join(children, parents, above):
-    for i in range(children.size):
-        link(uint64(children[i]), uint64(parents[i]), above)
-    flatten(0, above.size, above)
