@@ -56,9 +56,12 @@ def merged(
     """The edges between communities. A loop of a vertex counts `loops` times. Unless `numbers` is empty, only edges to
     vertices whose number is not smaller are counted."""
     count = len(members.starts) - 1
+    edges = np.bincount(labels, first.lengths, count)
+    if len(second.begins):
+        edges += np.bincount(labels, second.lengths, count)
     begins = np.zeros(count + 1, np.int64)
-    most = int(team(_bound, 1, first, second, members, begins))
-    rows = Ties(begins[:-1], np.empty(count, np.int64), *room.for_edges(most))
+    np.cumsum(np.minimum(edges, count), out=begins[1:], dtype=np.int64)  # a row that is as long as it can be
+    rows = Ties(begins[:-1], np.empty(count, np.int64), *room.for_edges(int(begins[-1])))
     threads = worthwhile_threads(threads, READS * (first.entries + second.entries))
     how, tally = (loops, max(1, min(GRAIN, count // 64))), np.zeros(64, np.int64)
     team(_merge, threads, first, second, labels, members, numbers, rows, *tables(threads, count), how, tally)
@@ -82,22 +85,6 @@ def _group(rank, size, signals, labels, members):
         c = count - ONE - back
         starts[c + ONE] = starts[c]
     starts[0] = 0
-
-
-@kernel
-def _bound(rank, size, signals, first, second, members, begins):
-    """Where the row of each community begins, if it is as long as it can be. Returns the sum of the lengths."""
-    order, starts = members
-    count = uint64(starts.size) - ONE
-    for c in range(count):
-        edges = 0
-        for i in range(uint64(starts[c]), uint64(starts[c + ONE])):
-            u = uint64(order[i])
-            edges += first.ends[u] - first.begins[u]
-            if second.begins.size:
-                edges += second.ends[u] - second.begins[u]
-        begins[c + ONE] = begins[c] + min(edges, starts.size - 1)
-    return begins[count]
 
 
 @kernel

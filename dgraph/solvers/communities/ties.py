@@ -34,13 +34,17 @@ class Ties(NamedTuple):
         return cls(indptr[:-1], indptr[1:], neighbours, weights)
 
     @property
+    def lengths(self) -> np.ndarray:
+        """The number of edges in each row."""
+        return self.ends - self.begins
+
+    @property
     def entries(self) -> int:
-        """The number of edges."""
-        return int((self.ends - self.begins).sum())
+        return int(self.lengths.sum())
 
     def listed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Both ends and the weight of each edge."""
-        lengths = self.ends - self.begins
+        lengths = self.lengths
         places = np.repeat(self.ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())  # the gaps left out
         rows = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
         return rows, self.neighbours[places], self.weights[places] if len(self.weights) else self.weights
@@ -103,7 +107,7 @@ class Level:
     @property
     def untied(self) -> np.ndarray:
         """Whether a vertex has no edges."""
-        return np.asarray(sum(one.ends - one.begins for one in self.ties if len(one.begins)) == 0)
+        return np.asarray(sum(one.lengths for one in self.ties if len(one.begins)) == 0)
 
     @property
     def threads(self) -> int:
