@@ -17,7 +17,7 @@ from dgraph import errors
 from dgraph.ops import bfs
 from dgraph.programs import laws
 from dgraph.programs.monoid import NONE, UNREACHED
-from dgraph.solvers.paths import breadth_first, row_order
+from dgraph.solvers.paths import breadth_first
 from dgraph.solvers.paths.breadth_first import SearchThresholds
 from dgraph.solvers.solver import Problem
 from dgraph.tables.edge_tables import EdgeTables
@@ -108,7 +108,7 @@ def test_every_mix_of_push_and_pull_gives_the_same_tree(sizes, drawn, patience):
         graph = dg.Graph.from_edges(frame, **options)  # anew: the rows of the one before are sorted
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(breadth_first, "DEFAULT_THRESHOLDS", sizes)
-            patch.setattr(row_order, "READS_BEFORE_SORT", patience)
+            patch.setattr(breadth_first, "READS_BEFORE_SORT", patience)
             found = solve(graph, sources, threads, **limits)
         assert found["distance"].tolist() == distance
         assert found["predecessor"].tolist() == before

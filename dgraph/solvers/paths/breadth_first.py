@@ -3,6 +3,7 @@ look for a predecessor in the frontier (Beamer, Asanović, Patterson, SC 2012)."
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from dgraph.native.team import (
     ONE,
     atomic_add,
+    atomic_max,
     atomic_min,
     barrier,
     kernel,
@@ -21,9 +23,10 @@ from dgraph.native.team import (
     team,
     worthwhile_threads,
 )
+from dgraph.partition.adjacency import Adjacency
 from dgraph.programs.monoid import NONE, UNREACHED
-from dgraph.solvers.paths.row_order import order_of
 from dgraph.solvers.solver import CsrArrays, Problem, Solution
+from dgraph.tables.edge_tables import cached_on
 
 _first: Any = trailing_zeros  # the position of a word's lowest bit
 
@@ -56,6 +59,7 @@ NEAR, FAR = uint64(8), uint64(24)  # prefetch distances in a queue: of rows, and
 BEGIN, END, TAKEN, AHEAD, LEVEL, PUSHED = range(6)
 
 DEFAULT_THRESHOLDS = SearchThresholds()
+READS_BEFORE_SORT = 2  # rows are sorted once all edges have been read this many times on average
 
 
 def search(problem: Problem, sources: np.ndarray, goal: SearchGoal) -> Solution:
@@ -318,3 +322,46 @@ def list_bits(rank, size, front, out, queue, at):
             queue[uint64(at)] = v
             at += 1
     return at, ahead
+
+
+# -- rows with neighbours in ascending order, so that the first match is the smallest ----------------------------------
+# Sorting takes longer than a search, so rows are sorted only once searches in unsorted ones have cost enough.
+
+
+@dataclass
+class Order:
+    """Rows, and whether they are sorted; `edges_read` counts the edges read while they were unsorted."""
+
+    rows: Adjacency
+    ascending: bool
+    edges_read: int = 0
+
+
+def order_of(rows: Adjacency, reverse: Adjacency, threads: int) -> Order:
+    """The rows, or a sorted copy of them without columns, made from the edges in the other order (`reverse`). It is
+    cached with the rows."""
+
+    def look() -> Order:
+        disorder = np.zeros(1, np.int64)
+        team(_find_disorder, threads, rows.indptr, rows.neighbours, disorder)
+        # This is a new Adjacency, because a value that refers to its weak key would keep the key alive.
+        return Order(Adjacency(rows.indptr, rows.neighbours), not disorder[0])
+
+    order = cached_on(rows, "order", look)
+    if order.ascending or order.edges_read <= READS_BEFORE_SORT * rows.num_edges:
+        return order
+    ends = Adjacency(reverse.indptr, reverse.neighbours)
+    return cached_on(rows, "sorted", lambda: Order(ends.transposed(threads), True))
+
+
+@kernel
+def _find_disorder(rank, size, signals, indptr, neighbours, disorder):
+    """Set disorder[0] if the neighbours of some row are not in ascending order."""
+    first, last = share(rank, size, indptr.size - 1)
+    for u in range(uint64(first), uint64(last)):
+        before = np.uint32(0)
+        for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
+            if neighbours[e] < before:
+                atomic_max(disorder, 0, 1)
+                return
+            before = neighbours[e]

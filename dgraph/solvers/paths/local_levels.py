@@ -12,8 +12,7 @@ from numba import uint64
 
 from dgraph.native.team import ONE, kernel, part, prefetch
 from dgraph.programs.monoid import UNREACHED
-from dgraph.solvers.paths.breadth_first import LOW, SIX
-from dgraph.solvers.paths.row_order import order_of
+from dgraph.solvers.paths.breadth_first import LOW, SIX, order_of
 from dgraph.solvers.paths.vertex_numbers import VertexNumbers, number_of_vertex, numbers_of
 from dgraph.solvers.solver import FIRST_SEND_FACTOR, SettleProblem
 from dgraph.tables.edge_tables import cached_on
