@@ -225,8 +225,8 @@ class Diffusion:
         n, self.threads, self.owned, self.factor = len(layout.rows), edges.threads, len(given), factor
         self.edges, self.arrays = layout.edges, DiffusionArrays(*(np.empty(n) for _ in range(6)))
         self.told = np.zeros(n - self.owned)  # for each proxy, the value that its master knows
-        self.rows = np.empty((self.threads, int(np.diff(layout.cuts).max(initial=0))))
-        self.sums = np.zeros((len(layout.cuts) - 1, 3))
+        self.rows = np.empty((self.threads, int(np.diff(layout.edges.cuts).max(initial=0))))
+        self.sums = np.zeros((len(layout.edges.cuts) - 1, 3))
         self.supply, absolute = map(float, _begin(layout.rows, given, float(times), factor, divisor, self.arrays))
         self.noise, self.left, self.came, self.surplus, self.mass = 0.0, 0.0, absolute, 0.0, 0.0
 

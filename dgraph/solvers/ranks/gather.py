@@ -10,7 +10,7 @@ that the branch at the end of a row is predicted well.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import uint64
@@ -35,24 +35,16 @@ class RowEdges(NamedTuple):
     cuts: np.ndarray
     indptr: np.ndarray
     senders: np.ndarray
-    weights: Any  # None: all are 1
+    weights: np.ndarray | None  # None: all are 1
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """`senders[indptr[i]:indptr[i + 1]]` are the places of the vertices that send to place i, which is that of vertex
-    rows[i]. Blocks of places `cuts[b]:cuts[b + 1]` take about the same work."""
+    """Row i of `edges` is that of vertex rows[i]. Its senders are places, too."""
 
     rows: np.ndarray  # uint32
-    indptr: np.ndarray  # int64
-    senders: np.ndarray  # uint32
-    weights: np.ndarray | None
+    edges: RowEdges
     degree: np.ndarray  # uint32, by place: the number of out-edges
-    cuts: np.ndarray  # int64
-
-    @property
-    def edges(self) -> RowEdges:
-        return RowEdges(self.cuts, self.indptr, self.senders, self.weights)
 
 
 def table_of(problem: Problem, along: str) -> Adjacency:
@@ -88,7 +80,7 @@ def lay_out(table: Adjacency, weights: np.ndarray | None, threads: int) -> Layou
     moved = None if weights is None else np.empty_like(weights)
     sides = table.indptr, table.neighbours, weights, rows, places, indptr
     team(_move, threads, np.zeros(1, np.int64), cuts, *sides, senders, moved)
-    return Layout(rows, indptr, senders, moved, degree[rows], cuts)
+    return Layout(rows, RowEdges(cuts, indptr, senders, moved), degree[rows])
 
 
 def _bounds(lengths: np.ndarray) -> np.ndarray:

@@ -58,9 +58,10 @@ def _can_divide(strength: np.ndarray, dtype: Any) -> bool:
 
 def _in_proportion(layout: Layout, strength: np.ndarray) -> tuple[Layout, np.ndarray]:
     """Weights as shares of their vertex's sum, for weights that are too small or too large to divide by that sum."""
-    assert layout.weights is not None
-    sends = strength > 0
-    return replace(layout, weights=layout.weights / np.where(sends, strength, 1)[layout.senders]), sends.astype(float)
+    edges, sends = layout.edges, strength > 0
+    assert edges.weights is not None
+    shares = edges.weights / np.where(sends, strength, 1)[edges.senders]
+    return replace(layout, edges=edges._replace(weights=shares)), sends.astype(float)
 
 
 def katz(problem: Problem) -> Solution:
@@ -101,14 +102,14 @@ def fixed_point(
     `start` are in the order of rows."""
     values = problem.values
     sent = np.empty_like(start), np.empty_like(start)
-    widest = int(np.diff(layout.cuts).max(initial=0))
+    widest = int(np.diff(layout.edges.cuts).max(initial=0))
     came = np.empty((problem.threads, widest), start.dtype)
-    found, sums = np.zeros(3), np.zeros((2, len(layout.cuts) - 1, 2))
+    found, sums = np.zeros(3), np.zeros((2, len(layout.edges.cuts) - 1, 2))
     scores = Scores(layout.rows, strength, start, *sent)
     turns, limits = np.zeros(2 * LINE, np.int64), (tuple(map(float, factors)), tolerance, values["max_iter"])
     turn = team(_fixed_point, problem.threads, turns, layout.edges, scores, restart, spread, *limits, sums, came, found)
     rounds, change, dangling = int(found[0]), float(found[1]), float(found[2])
-    edges = rounds * len(layout.senders)
+    edges = rounds * len(layout.edges.senders)
     return sent[turn], Solution({}, rounds, edges, {"change": change, "dangling": dangling})
 
 

@@ -38,7 +38,7 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solution:
     spread = restart if same else _in_groups(columns["spread"], layout.rows, width, dtype)
     scores = restart.copy()
     vectors = Vectors(strength, restart, spread, scores, np.empty(n * width, dtype))
-    sums, totals = np.zeros((len(layout.cuts) - 1, 2, width)), np.zeros((problem.threads, 2, width))
+    sums, totals = np.zeros((len(layout.edges.cuts) - 1, 2, width)), np.zeros((problem.threads, 2, width))
     totals[:, CHANGE] = np.inf
     own, turns = np.empty((problem.threads, 2, width + LINE)), np.zeros(2 * LINE, np.int64)
     alpha, kept, limits = values["alpha"], values["kept"], (float(values["tol"]), values["max_iter"])
@@ -49,7 +49,7 @@ def rank_vectors(problem: Problem, dtype: Any = np.float64) -> Solution:
     ranks = np.empty((n, several), dtype)
     ranks[layout.rows] = scores[:, :several]
     last = {"change": totals[0, CHANGE, :several].tolist(), "dangling": totals[0, DANGLING, :several].tolist()}
-    return Solution({"pagerank": ranks}, rounds, rounds * len(layout.senders), last)
+    return Solution({"pagerank": ranks}, rounds, rounds * len(layout.edges.senders), last)
 
 
 def _one_by_one(problem: Problem, dtype: Any) -> Solution:
