@@ -15,6 +15,7 @@ from numba import uint64
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, atomic_add, atomic_load, atomic_min, barrier, kernel, stopped, team
 from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.solvers.communities.ties import Ties
 from dgraph.solvers.subgraphs.neighbours import Neighbours
 
 GRAIN = 256  # rows or edges that a thread takes at a time
@@ -64,10 +65,7 @@ def _supports(rows: Neighbours, threads: int) -> np.ndarray:
 
 def _listed(rows: Neighbours, values: np.ndarray) -> Trusses:
     """The edges, each with its value."""
-    lengths = rows.bounds[:, 1] - rows.bounds[:, 0]
-    places = np.repeat(rows.bounds[:, 1] - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
-    high = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
-    return Trusses(high, rows.others[places], values[places])
+    return Trusses(*Ties(rows.bounds[:, 0], rows.bounds[:, 1], rows.others, values).listed())
 
 
 def _peel_edges(edges: Trusses, size: int, threads: int, first: int, last: int) -> np.ndarray:
