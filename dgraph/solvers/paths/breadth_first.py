@@ -254,11 +254,8 @@ def pull(rank, size, signals, level, length, incoming, ascending, goal, threshol
         before, length = length, count[FOUND]
         front, found = found, front
         level += 1
-        if (
-            (length < before and length * thresholds.beta < best.size)
-            or length == 0
-            or is_last_level(level, goal, best)
-        ):
+        is_small = length < before and length * thresholds.beta < best.size
+        if is_small or length == 0 or is_last_level(level, goal, best):
             return level, front, edges
 
 
