@@ -224,7 +224,7 @@ def main() -> None:
 
 def draw(workload: Workload, path: Path) -> None:
     """Draw the last report of each kind, the one with four partitions."""
-    from dgraph.bench.drawing import plot
+    from dgraph.bench.plots import plot
 
     rows = pd.concat(REPORTS)
     rows = rows[(rows["parts"] == rows["parts"].max()) & (rows["engine"] != "single steps")]

@@ -1,4 +1,4 @@
-"""Provides workers for the cases of a suite: worker processes started for them, or the user's own cluster."""
+"""Starts worker processes on this machine, for the cases of a suite and for `--workers`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
-from dgraph.bench.suite import Suite
 from dgraph.native.threads import cores
 
 
@@ -42,12 +40,3 @@ def shield_workers_from_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def suite_on_cluster(suite: Suite, workers: int) -> Suite:
-    """The suite adapted to a cluster of `workers` workers, whatever the suite itself says about workers."""
-    settings = {
-        name: replace(one, case={axis: value for axis, value in one.case.items() if axis != "workers"})
-        for name, one in suite.settings.items()
-    }
-    return replace(suite, axes={**suite.axes, "workers": [workers]}, settings=settings)

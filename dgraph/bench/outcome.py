@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from dgraph.bench.cases import rows_of
-from dgraph.bench.drawing import plot
-from dgraph.bench.page import page
+from dgraph.bench.plots import plot
 from dgraph.bench.suite import Suite
+from dgraph.bench.table import case_cells, shown, target_cells
 
 REPORT, SUPERSTEPS = "report.html", "supersteps.csv"
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 84rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.5rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2.2rem }
+table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto }
+th, td { padding: .25rem .7rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
+th { border-bottom: 2px solid #888; font-weight: 600 } td.word, th.word { text-align: left; white-space: normal }
+td.wide { min-width: 12rem } .met { color: #00694e; font-weight: 600 } .missed { color: #b3261e; font-weight: 600 }
+figure { margin: 1.5rem 0 } details { margin: .4rem 0 }
+svg { max-width: 100%; height: auto } .aside { color: #666; font-size: 13px }
+blockquote { margin: 1rem 0; padding: .2rem 1rem; border-left: 3px solid #56b4e9 }
+"""
 
 
 def write(
@@ -47,3 +60,81 @@ def draw(folder: Path, suite: Suite, trials: pd.DataFrame, supersteps: pd.DataFr
         if len(rows):
             pictures.append(function(rows, folder / f"{i}-{spec.plot}.png", **spec.options))
     return pictures, ""
+
+
+def page(
+    suite: Suite,
+    heading: Mapping[str, Any],
+    trials: Sequence[dict[str, Any]],
+    outcomes: Sequence[dict[str, Any]],
+    pictures: Sequence[str],
+    note: str = "",
+) -> str:
+    """The report of a run as HTML.
+
+    `heading` is the first record; `trials` and `outcomes` are the records of trials and targets. `pictures` are SVG
+    texts, and `note` says why there are none.
+    """
+    parts = [f"<h1>{escape(suite.title)}</h1>", f'<p class="aside">{escape(_where(suite, heading))}</p>']
+    if suite.about:
+        parts.append(f"<p>{escape(suite.about)}</p>")
+    graphs = "; ".join(f"{one.name}: {one.title}" for one in suite.graphs.values() if one.title != one.name)
+    if graphs:
+        parts.append(f'<p class="aside">{escape(graphs)}</p>')
+    if suite.paper["cite"]:
+        place = f" ({escape(suite.paper['where'])})" if suite.paper["where"] else ""
+        parts.append(f"<blockquote><p>{escape(suite.paper['says'])}</p><p>{escape(suite.paper['cite'])}{place}</p>")
+        parts.append("</blockquote>")
+    if outcomes:
+        parts += ["<h2>Targets</h2>", _table(target_cells(outcomes)), *_details(outcomes)]
+    parts += [f"<figure>{picture}</figure>" for picture in pictures]
+    if note:
+        parts.append(f'<p class="aside">{escape(note)}</p>')
+    parts += ["<h2>All cases</h2>", _table(case_cells(suite, trials)), f'<p class="aside">{_legend(trials)}</p>']
+    body = "\n".join(parts)
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head += f"<title>{escape(suite.name)}: {escape(suite.title)}</title><style>{STYLE}</style>"
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+
+
+def _where(suite: Suite, heading: Mapping[str, Any]) -> str:
+    """The suite, the date, the machine and the versions."""
+    versions = ", ".join(f"{name} {version}" for name, version in heading["versions"].items())
+    date = heading["date"].replace("T", " ").replace("+00:00", " UTC")
+    return f"dgraph bench {suite.name}, {date} on {heading['machine']}; {versions}"
+
+
+def _legend(trials: Sequence[dict[str, Any]]) -> str:
+    """A legend for the columns of the table of cases."""
+    seconds = shown(trials[-1]["elapsed"], "s")
+    return (
+        f"Medians of {len(trials)} trials in total, all verified, in {seconds}. Load: reading edges into frames; "
+        "build: building partitions; run: the operation alone. Sent: between partitions. Peak memory: of all processes "
+        "together. EVPS: vertices and edges per second; TEPS: edges of reached vertices per second."
+    )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """An HTML table from cells; the first row holds the titles."""
+    numbers = [all(cell[:1].isdigit() or not cell for cell in column) for column in zip(*rows[1:], strict=True)]
+
+    def line(tag: str, row: Sequence[str]) -> str:
+        return "".join(cell(tag, text, number) for text, number in zip(row, numbers, strict=True))
+
+    def cell(tag: str, text: str, number: bool) -> str:
+        kind = {"met": "met", "MISSED": "missed"}.get(text, "" if number else "word")
+        kind += " wide" if len(text) > 40 else ""
+        return f'<{tag} class="{kind}">{escape(text)}</{tag}>' if kind else f"<{tag}>{escape(text)}</{tag}>"
+
+    lines = [line("th", rows[0]), *(line("td", row) for row in rows[1:])]
+    return "<table>" + "\n".join(f"<tr>{one}</tr>" for one in lines) + "</table>"
+
+
+def _details(outcomes: Sequence[dict[str, Any]]) -> list[str]:
+    """The figures of each target by case, in collapsible sections."""
+    sections = []
+    for one in outcomes:
+        if len(one["each"]) > 1 and one["figure"] != "elapsed":
+            rows = [["case", one["what"]], *([name, shown(value)] for name, value in one["each"].items())]
+            sections.append(f"<details><summary>{escape(one['what'])}, by case</summary>{_table(rows)}</details>")
+    return sections

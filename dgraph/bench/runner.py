@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,15 +26,6 @@ from dgraph.testing.verify import Edges
 
 SEED = 27  # the seed for drawing sources of paths, as in GAP's benchmark
 Clusters = Callable[[int, int | None], AbstractContextManager[Any]]  # workers, threads of each -> a client
-
-
-@dataclass
-class LoadedGraph:
-    """A loaded graph, the seconds that loading took, and its client."""
-
-    graph: Any
-    load: float
-    client: Any
 
 
 @dataclass(frozen=True)
@@ -61,13 +51,8 @@ class Runner:
     def __post_init__(self) -> None:
         self.cases = cases_of(self.suite, self.only)
         self.begun = time.perf_counter()
-        self.loaded_graphs: dict[Any, LoadedGraph] = {}
+        self.loaded_graphs: dict[Any, tuple[float, Any]] = {}  # the seconds that loading took, and the graph
         self.edges: Edges | None = None
-
-    @cached_property
-    def count(self) -> int:
-        """The number of trials."""
-        return sum(self._trials(case.operation) for case in self.cases)
 
     def __iter__(self) -> Iterator[Trial]:
         with ExitStack() as stack:
@@ -87,29 +72,29 @@ class Runner:
         """The trials of one operation on one graph; its cases take turns."""
         standing = {case: self._stand(case, clients[case.workers]) for case in cases}
         sources = self._sources(operation)
-        for case, where in standing.items():
+        for case, (_, graph) in standing.items():
             self.tell(f"{self.suite.name}: {_named(case)}")
             for _ in range(self.suite.warmups):
-                self._call(case, where.graph, sources[0])
+                self._call(case, graph, sources[0])
         for trial in range(self._trials(operation)):
-            for case, where in standing.items():
-                yield self._trial(case, where, trial, sources[trial % len(sources)])
+            for case, (loading, graph) in standing.items():
+                yield self._trial(case, loading, graph, trial, sources[trial % len(sources)])
 
-    def _trial(self, case: Case, where: LoadedGraph, trial: int, source: Any) -> Trial:
-        peak_memory.reset(where.client)
-        seconds, result = timed(lambda: self._call(case, where.graph, source))
+    def _trial(self, case: Case, loading: float, graph: Any, trial: int, source: Any) -> Trial:
+        peak_memory.reset(graph.client)
+        seconds, result = timed(lambda: self._call(case, graph, source))
         record: dict[str, Any] = {**case.setting.options, "kind": "trial", "suite": self.suite.name, **case.labels}
         record["trial"] = trial
         if source is not None:
             record["source"] = source
         if self.suite.collect:
             record["collect"], _ = timed(result.compute)
-        record["peak"] = peak_memory.peak(where.client)
+        record["peak"] = peak_memory.peak(graph.client)
         assert self.edges is not None
         options = {**case.options, **({} if source is None else {"source": source})}
         check(case.operation.operation, self.edges, result, options, f"{_named(case)}, trial {trial}")
-        record |= {"load": where.load, **measurements.graph_figures(where.graph)}
-        record |= measurements.run_figures(result, seconds, where.graph, self.edges, case.operation.operation)
+        record |= {"load": loading, **measurements.graph_figures(graph)}
+        record |= measurements.run_figures(result, seconds, graph, self.edges, case.operation.operation)
         record["elapsed"] = time.perf_counter() - self.begun
         return Trial(case, record, pd.DataFrame(result.report).assign(**case.labels))
 
@@ -126,15 +111,15 @@ class Runner:
         except OptionError as refused:
             raise OptionError(f"{_named(case)}: {refused}") from refused
 
-    def _stand(self, case: Case, client: Any) -> LoadedGraph:
-        """The graph of a case, reused if an earlier case loaded it; its edges are fetched for the verifiers."""
+    def _stand(self, case: Case, client: Any) -> tuple[float, Any]:
+        """The seconds that loading the graph of a case took, and the graph, which is reused if an earlier case loaded
+        it; its edges are fetched for the verifiers."""
         key = case.place if self.suite.build == "once" else (case.place, case.setting.name, *case.labels.values())
         if key not in self.loaded_graphs:
             place = {"policy": case.policy, "parts": case.partitions or None, "capacities": case.capacities}
-            seconds, graph = timed(lambda: load(case.graph, **place, client=client))
-            self.loaded_graphs[key] = LoadedGraph(graph, seconds, client)
+            self.loaded_graphs[key] = timed(lambda: load(case.graph, **place, client=client))
         if self.edges is None:
-            self.edges = Edges.of(self.loaded_graphs[key].graph)
+            self.edges = Edges.of(self.loaded_graphs[key][1])
         return self.loaded_graphs[key]
 
     def _sources(self, operation: OperationSpec) -> list[Any]:

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from statistics import harmonic_mean, median
 from typing import Any
 
-from dgraph.bench.drawing import plot
+from dgraph.bench.plots import plot
 from dgraph.bench.toml_table import TomlTable
 from dgraph.errors import FileError, OptionError
 
@@ -124,6 +124,14 @@ class Suite:
     def replaced(self) -> set[str]:
         """The axes that settings replace."""
         return {axis for setting in self.settings.values() for axis in setting.case if axis in AXES}
+
+    def on_cluster(self, workers: int) -> Suite:
+        """The suite adapted to a cluster of `workers` workers, whatever the suite itself says about workers."""
+        settings = {
+            name: replace(one, case={axis: value for axis, value in one.case.items() if axis != "workers"})
+            for name, one in self.settings.items()
+        }
+        return replace(self, axes={**self.axes, "workers": [workers]}, settings=settings)
 
 
 def shipped() -> dict[str, str]:

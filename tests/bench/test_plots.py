@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.container import BarContainer
 
-from dgraph.bench.drawing import plot
+from dgraph.bench.plots import plot
 from dgraph.bench.plots.style import COLOURS, Drawing, line_of
 from dgraph.errors import OptionError
 

@@ -13,3 +13,20 @@ A suite finds a plot by the name of its file, which defines a function and a con
 
 `style.py` imports matplotlib when something is drawn, and defines the colours.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from dgraph.errors import OptionError
+
+
+def plot(name: str) -> tuple[Callable[..., str], str]:
+    """The function `draw` of a plot, and the rows that it reads (`READS` in its file)."""
+    known = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py") if path.stem != "style")
+    if name not in known:
+        raise OptionError(f"{name!r} is not a plot; choose from {', '.join(known)}")
+    module = import_module(f"{__name__}.{name}")
+    return module.draw, module.READS

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dgraph.bench.cases import names_of
-from dgraph.bench.plots.style import Drawing, colour_of
+from dgraph.bench.plots.style import Drawing, line_of
 from dgraph.bench.table import shown
 
 READS = "trials"
@@ -36,7 +36,7 @@ def draw(
     frame = frame[frame[value].notna()]
     labels = names_of(frame, [group], by)
     groups, names = list(dict.fromkeys(frame[group])), list(dict.fromkeys(labels))
-    colours = colour_of(names)
+    look = line_of(names)
     with Drawing(title or f"{value} by {group}", height=1.1 + HEIGHT * len(groups) * (len(names) + 0.6)) as drawing:
         (axes,) = drawing.axes
         thick = 1 / (len(names) + 0.6)
@@ -46,7 +46,7 @@ def draw(
             slowest = trials.max() if unit == "seconds" else trials.min()
             places = [groups.index(one) + (i - (len(names) - 1) / 2) * thick for one in found.index]
             spread = [(found["median"] - found["low"]).tolist(), (found["high"] - found["median"]).tolist()]
-            style = {"color": colours[name], "error_kw": {"elinewidth": 1, "ecolor": "#555555"}}
+            style = {"color": look[name]["color"], "error_kw": {"elinewidth": 1, "ecolor": "#555555"}}
             axes.barh(places, found["median"], 0.9 * thick, xerr=spread, label=str(name), **style)
             axes.plot(slowest.loc[found.index], places, linestyle="none", marker="x", markersize=4, color="#555555")
             for place, middle, most in zip(places, found["median"], found["max"], strict=True):

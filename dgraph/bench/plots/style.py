@@ -43,18 +43,24 @@ STYLE: dict[str, Any] = {
 class Drawing:
     """A figure with axes in the common style, which lasts until the end of `with`; `save` writes PNG and SVG."""
 
-    def __init__(self, title: str, *, across: int = 1, down: int = 1, width: float = 8.0, height: float = 3.2):
+    def __init__(self, title: str, *, across: int = 1, width: float = 8.0, height: float = 3.2):
         """`width` and `height` are the size of the whole figure in inches."""
-        self.title, self.across, self.down, self.size = title, across, down, (width, height)
+        self.title, self.across, self.size = title, across, (width, height)
 
     def __enter__(self) -> Drawing:
-        self._style = _matplotlib().rc_context(STYLE)
+        try:
+            import matplotlib
+        except ImportError as missing:
+            raise OptionError(
+                "plots need matplotlib, which is not installed: pip install 'dask-dgraph[bench]'"
+            ) from missing
+        self._style = matplotlib.rc_context(STYLE)
         self._style.__enter__()
         from matplotlib.figure import Figure  # not pyplot, which would choose a GUI backend
 
         self.figure = Figure(figsize=self.size, layout="constrained")
         self.figure.suptitle(self.title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-        self.axes = list(self.figure.subplots(self.down, self.across, squeeze=False).flat)
+        self.axes = list(self.figure.subplots(1, self.across, squeeze=False).flat)
         return self
 
     def __exit__(self, *failure: Any) -> None:
@@ -73,22 +79,9 @@ class Drawing:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
-def colour_of(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each name, by position."""
-    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(names))}
-
-
 def line_of(names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """A colour for each name, with different dashes if colours repeat."""
-    dashes = {name: DASHES[i // len(COLOURS) % len(DASHES)] for i, name in enumerate(dict.fromkeys(names))}
-    return {name: {"color": colour, "linestyle": dashes[name]} for name, colour in colour_of(names).items()}
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-    except ImportError as missing:
-        raise OptionError(
-            "plots need matplotlib, which is not installed: pip install 'dask-dgraph[bench]'"
-        ) from missing
-    return matplotlib
+    """A colour for each name, by position, with different dashes if colours repeat."""
+    return {
+        name: {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
+        for i, name in enumerate(dict.fromkeys(names))
+    }

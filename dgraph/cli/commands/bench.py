@@ -184,14 +184,13 @@ def _clusters(place: Place, suite: Any) -> Iterator[tuple[Any, Callable[[int, in
 
     On a cluster, or with --workers, all cases run on the same workers.
     """
-    from dgraph.bench.local_cluster import local_cluster, suite_on_cluster
+    from dgraph.bench.local_cluster import local_cluster
 
     with place.client() as client:
         if client is None:
             yield suite, local_cluster
         else:
-            count = len(client.nthreads())
-            yield suite_on_cluster(suite, count), lambda workers, threads: nullcontext(client)
+            yield suite.on_cluster(len(client.nthreads())), lambda workers, threads: nullcontext(client)
 
 
 @click.command("compare", cls=Command)
