@@ -26,7 +26,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ import measures
 from findings import Findings, end_with, keep
 
 import dgraph as dg
+from dgraph.bench.machine import installed
 from dgraph.cugraph.operations import OPERATIONS
 from dgraph.devices import probe
 
@@ -63,12 +63,7 @@ def found() -> str:
 
 
 def versions() -> str:
-    known = []
-    for name in PACKAGES:
-        try:
-            known.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
+    known = (f"{name} {version}" for name, version in installed(PACKAGES).items())
     return ", ".join([f"Python {platform.python_version()}", *known])
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
 
 import click
 
@@ -26,25 +24,18 @@ def command(as_json: bool) -> None:
     Example:
       $ dgraph info
     """
+    from dgraph.bench.machine import installed, memory
     from dgraph.native.machine_code import cache_folder
     from dgraph.native.threads import cores
 
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     facts = {
         "dgraph": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
         "cores": cores(),
-        "memory": f"{memory / 2**30:.1f} GiB",
+        "memory": f"{memory() / 2**30:.1f} GiB",
         "kernels": str(cache_folder()),
-        **{name: _version(name) for name in PACKAGES},
+        **dict.fromkeys(PACKAGES, "not installed"),
+        **installed(PACKAGES),
     }
     say(json.dumps(facts) if as_json else "\n".join(f"{name:>12}  {value}" for name, value in facts.items()))
-
-
-def _version(name: str) -> str:
-    """The version of a package, or "not installed"."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
