@@ -8,7 +8,6 @@ hardware wait a fixed time for each edge and leave the core free.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -18,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from harness import Claim
+from harness import Claim, parser_of
 
 import dgraph as dg
 from dgraph.agents.agent import agent_of
@@ -287,9 +286,7 @@ PARTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", type=int, default=16)
-    parser.add_argument("--trials", type=int, default=3)
+    parser = parser_of(__doc__, scale=16, trials=3)
     parser.add_argument("--plot", help="a PNG of time over the number of blocks")
     parser.add_argument("--only", default=",".join(PARTS))
     options = parser.parse_args()

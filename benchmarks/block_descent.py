@@ -7,19 +7,16 @@ The table of epochs can be made in pieces (--graphs, --operations, --sizes): eac
 results/epochs.json. Real graphs are read from ../shared/data, or from DGRAPH_DATA.
 """
 
-import argparse
 import json
-import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from harness import RESULTS, Claim
+from harness import RESULTS, Claim, parser_of
 
 import dgraph as dg
 from dgraph.bench.turns import take_turns
@@ -28,8 +25,6 @@ from dgraph.errors import AnswerError
 from dgraph.native.team import barrier, kernel, team
 from dgraph.runs import plan
 from dgraph.testing.verify import verify
-
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "ops"))
 
 SETTING = "priority", None  # the order and the default block size, for both operations and all graphs
 SIZES = (8, 64, 512, 4096, 32768)
@@ -248,10 +243,9 @@ def modes(trials):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, trials=3)
     parser.add_argument("--graphs", default="wiki-Vote,wave,usroads-48,rmat")
     parser.add_argument("--scale", type=int, default=20, help="of R-MAT: 2**scale vertices, 16 edges each")
-    parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--only", choices=("epochs", "time", "orders", "modes"), help="one of the tables")
     parser.add_argument("--operations", default="pagerank,sssp")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="of blocks")

@@ -5,23 +5,18 @@
 
 from __future__ import annotations
 
-import argparse
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from harness import Claim, rmat_edges
+from harness import Claim, parser_of, rmat_edges, rows_of, same, sorted_pairs
 
 import dgraph as dg
-from dgraph.bench.verification import rows_of, same, sorted_pairs
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--scale", type=int, default=20, help="2**scale vertices (20: 16 M edges)")
-    options.add_argument("--trials", type=int, default=7)
-    given = options.parse_args()
+    given = parser_of(__doc__, scale=20, trials=7).parse_args()
     sources, destinations = rmat_edges(given.scale)
     frame = {"src": sources, "dst": destinations}
     ones = np.ones(len(sources), np.float32)

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from harness import Claim, rmat_edges
+from harness import Claim, parser_of, rmat_edges
 
 from dgraph.bench.local_cluster import local_cluster
 from dgraph.bench.peak_memory import resident, restart_peak
@@ -31,8 +31,7 @@ SMALL = 12  # the scale of a graph whose build loads and compiles everything
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--scale", type=int, default=20, help="2**scale vertices (20: 16 M edges)")
+    options = parser_of(__doc__, scale=20)
     options.add_argument("--formats", nargs="+", choices=SUFFIXES, default=list(SUFFIXES))
     options.add_argument("--places", nargs="+", choices=PLACES, default=list(PLACES))
     options.add_argument("--share", type=float, default=0.5, help="of what the build takes")

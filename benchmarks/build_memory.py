@@ -8,20 +8,19 @@ Two workers that read the edges from Parquet are measured together in the same w
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
-import sys
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from harness import Claim, rmat_edges
+from build_strings import named, numbers_in
+from harness import Claim, in_new_process, parser_of, rmat_edges, rows_of, same, sorted_pairs
 
+import dgraph as dg
+from dgraph.bench.local_cluster import local_cluster
 from dgraph.bench.peak_memory import resident, restart_peak
-from dgraph.bench.verification import rows_of, same, sorted_pairs
 
 TARGET = 2.5
 ROWS = {"small": 14, "edges": 20}  # log2 of the edges in a row group: each worker reads some, which loads its reader
@@ -29,24 +28,17 @@ ORDERS = {"by source": ("out",), "by source and by destination": ("out", "incomi
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--scale", type=int, default=20, help="2**scale vertices (20: 16 M edges)")
+    options = parser_of(__doc__, scale=20, trials=3)
     options.add_argument("--ids", nargs="+", choices=["integer", "string"], default=["integer", "string"])
-    options.add_argument("--trials", type=int, default=3)
-    options.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
     given = options.parse_args()
-    if given.case:
-        print(json.dumps(build(**given.case) if "parts" in given.case else on_workers(**given.case)))
-        return
     for ids in given.ids:
         for parts in (1, 4):
             for title, orders in ORDERS.items():
-                case = {"scale": given.scale, "ids": ids, "parts": parts, "orders": orders}
-                found = [in_child(case) for _ in range(given.trials)]
+                found = [in_new_process(build, given.scale, ids, parts, orders) for _ in range(given.trials)]
                 pieces = f"{parts} partition{'s' * (parts > 1)}"
                 what = f"peak memory of {16 << given.scale >> 20} M edges, {ids} ids, {pieces}, {title}"
                 record(what, TARGET, found)
-        found = [in_child({"scale": given.scale, "ids": ids}) for _ in range(given.trials)]
+        found = [in_new_process(on_workers, given.scale, ids) for _ in range(given.trials)]
         record(f"peak memory of {16 << given.scale >> 20} M edges, {ids} ids, from Parquet on 2 workers", None, found)
 
 
@@ -55,16 +47,8 @@ def record(what: str, target: float | None, found: list[dict[str, int]]) -> None
     claim.record([one["peak"] / 1e6 for one in found], [one["partitions"] / 1e6 for one in found])
 
 
-def in_child(case: dict[str, Any]) -> dict[str, int]:
-    command = [sys.executable, __file__, "--case", json.dumps(case)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def build(scale: int, ids: str, parts: int, orders: list[str]) -> dict[str, int]:
+def build(scale: int, ids: str, parts: int, orders: Sequence[str]) -> dict[str, int]:
     """Measure and verify one build in this process."""
-    import dgraph as dg
-
     dg.Graph.from_edges(frame_of(14, ids), parts=parts).partitioned(orders)
     frame = frame_of(scale, ids)
     before = restart_peak()
@@ -79,8 +63,6 @@ def build(scale: int, ids: str, parts: int, orders: list[str]) -> dict[str, int]
 
 def on_workers(scale: int, ids: str) -> dict[str, int]:
     """Measure and verify one build from Parquet on two workers of one thread."""
-    import dgraph as dg
-    from dgraph.bench.local_cluster import local_cluster
 
     def build(name: str) -> tuple[Any, Any]:
         graph = dg.read_edges(f"{folder}/{name}.parquet", client=client, format=dg.Parquet(lazy=True))
@@ -105,15 +87,11 @@ def frame_of(scale: int, ids: str) -> Any:
     sources, destinations = rmat_edges(scale)
     if ids == "integer":
         return {"src": sources, "dst": destinations}
-    from build_strings import named
-
     return pa.table({"src": named(sources), "dst": named(destinations)})
 
 
-def verify(held: list[Any], known: Any, scale: int, ids: str, orders: list[str]) -> None:
+def verify(held: list[Any], known: Any, scale: int, ids: str, orders: Sequence[str]) -> None:
     """Check that the partitions have the listed edges."""
-    from build_strings import numbers_in
-
     sources, destinations = rmat_edges(scale)
     numbered = known if ids == "integer" else numbers_in(known)
     for order in orders:

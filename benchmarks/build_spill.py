@@ -6,14 +6,14 @@ memory limit by terminating a worker that exceeds it; a build that lost a worker
 
 from __future__ import annotations
 
-import argparse
+import os
 import tempfile
 import time
 from typing import Any
 
 import dask
 import numpy as np
-from harness import Claim
+from harness import Claim, parser_of
 
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
@@ -25,8 +25,7 @@ SLICE = 1 << 20  # edges that are checked at a time
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--scale", type=int, default=20)
+    options = parser_of(__doc__, scale=20)
     options.add_argument("--edge-factor", type=int, default=80, help="edges a vertex (80: 84 M edges, 1.3 GB)")
     options.add_argument("--workers", type=int, default=2)
     options.add_argument("--limit", type=int, default=600, help="MB a worker")
@@ -40,7 +39,7 @@ def main() -> None:
         dask.config.set(temporary_directory=folder),
         local_cluster(given.workers, 1, memory_limit=f"{given.limit}MB") as client,
     ):
-        pids = client.run(_pid)
+        pids = client.run(os.getpid)
         start = time.perf_counter()
         graph = dg.rmat(scale=given.scale, edge_factor=given.edge_factor, seed=1, client=client)
         partitions = graph.partitioned(("out",))
@@ -63,15 +62,9 @@ def main() -> None:
 
 
 def alive(client: Any, pids: dict[str, int], step: str) -> None:
-    now = client.run(_pid)
+    now = client.run(os.getpid)
     if now != pids:
         raise AnswerError(f"a worker went over its limit in the {step} and was restarted: {pids} are now {now}")
-
-
-def _pid() -> int:
-    import os
-
-    return os.getpid()
 
 
 def fingerprint(partition: Any) -> int:

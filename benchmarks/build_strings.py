@@ -6,7 +6,6 @@ vertex.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import scipy.sparse
-from harness import Claim, rmat_edges
+from harness import Claim, parser_of, rmat_edges, rows_of, same, sorted_pairs
 
 import dgraph as dg
-from dgraph.bench.verification import rows_of, same, sorted_pairs
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--scale", type=int, default=20, help="2**scale vertices (20: 16 M edges)")
-    options.add_argument("--trials", type=int, default=5)
-    given = options.parse_args()
+    given = parser_of(__doc__, scale=20, trials=5).parse_args()
     sources, destinations = rmat_edges(given.scale)
     expected = sorted_pairs(sources, destinations)
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from distributed import Client
-from harness import Claim
+from harness import Claim, parser_of
 from peers import workloads
 from peers.gap import Gap
 from peers.peer import NotRun
@@ -32,7 +32,7 @@ from scipy.io import mmread
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
 from dgraph.bench.turns import timed
-from dgraph.testing.verify import Edges, verify
+from dgraph.testing.verify import OPERATIONS, Edges, verify
 
 ROADS = Path(__file__).resolve().parents[2] / "shared/data/usroads-48/road-usroads-48.mtx.xz"
 TOLERANCE = 0.85**20  # for PageRank: the accuracy of 20 rounds
@@ -48,12 +48,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "wcc": lambda graph, start, **how: dg.wcc(graph, **how),
     "pagerank": lambda graph, start, **how: dg.pagerank(graph, **ranks(how)),
 }
-COLUMNS = {
-    "bfs": ("distance", "predecessor"),
-    "sssp": ("distance",),
-    "wcc": ("component",),
-    "pagerank": ("pagerank",),
-}
+COLUMNS = {name: OPERATIONS[name][1] for name in CALLS} | {"sssp": ("distance",)}
 FREE, STEPS, SETTLED = {"engine": "bulk_async"}, {"engine": dg.Bsp(local_rounds=1)}, {"engine": "bsp"}
 AS_NEAR = {"engine": "bsp", "tol": TOLERANCE}  # PageRank in rounds, to the same accuracy as without rounds
 REPORTS: list[pd.DataFrame] = []  # for the plot
@@ -94,10 +89,9 @@ class Contest:
         return seconds
 
     def check(self, found: dict[str, np.ndarray], how: dict[str, Any]) -> None:
-        known: dict[str, Any] = {"source": self.workload.start} if self.operation in ("bfs", "sssp") else {}
-        if self.operation == "pagerank":
-            tol = ranks(how)["tol"]
-            known = {"tol": tol} if tol else {"rounds": 20}
+        known = self.workload.known(self.operation)
+        if self.operation == "pagerank" and (tol := ranks(how)["tol"]):
+            known = {"tol": tol}
         verify(self.operation, self.workload.edges, found, **known)
 
     def record(self, what: str, ours: str, theirs: str, target: float | None, **facts: Any) -> float:
@@ -131,7 +125,9 @@ def compare(workload: Workload, client: Client, given: argparse.Namespace, opera
                 contest.record(where, "bulk-asynchronous", peer, 1.0 if long else 1.1, **facts)
             if steps:
                 faster.append(contest.record(where, "bulk-asynchronous", "single steps", None, **facts))
-                fewer(contest, where, rounds)
+                what = f"{operation}, {workload.title}, {where}: rounds of exchange"
+                fewer = Claim("bulk_async", what, "single steps", 1 / 5, unit="")
+                fewer.record([rounds["bulk-asynchronous"]], [rounds["single steps"]])
             threads = 2.0 if workload.title.startswith("grid") else None
             contest.record(where, "bulk-asynchronous", "two threads of this process", threads, **facts)
             claim = Claim(
@@ -140,16 +136,11 @@ def compare(workload: Workload, client: Client, given: argparse.Namespace, opera
             claim.record(contest.ends[1:], [END] * (len(contest.ends) - 1))
             if not long and given.gapbs:
                 beside_gap(contest, where, given.gapbs)
-            keep(reports, operation, parts)
+            for name, report in reports.items():
+                REPORTS.append(pd.DataFrame(report).assign(operation=operation, engine=name, parts=parts))
         if faster:
             what = f"BFS, SSSP and WCC, {workload.title}, {where}: their mean"
             Claim("bulk_async", what, "single steps", 1 / 1.5).record([geometric_mean(faster)], [1.0])
-
-
-def fewer(contest: Contest, where: str, rounds: dict[str, int]) -> None:
-    what = f"{contest.operation}, {contest.workload.title}, {where}: rounds of exchange"
-    claim = Claim("bulk_async", what, "single steps", 1 / 5, unit="")
-    claim.record([rounds["bulk-asynchronous"]], [rounds["single steps"]])
 
 
 def beside_gap(contest: Contest, where: str, programs: Path) -> None:
@@ -172,11 +163,8 @@ def beside_gap(contest: Contest, where: str, programs: Path) -> None:
 
 
 def graph_of(workload: Workload, client: Client | None, parts: int | None) -> dg.Graph:
-    edges = workload.edges
-    frame = {"src": edges.source, "dst": edges.destination, "weight": edges.weight}
-    options = {"directed": edges.directed, "vertices": edges.vertices, "parts": parts, "client": client}
-    graph = dg.Graph.from_edges(frame, weight="weight", **options)
-    graph.partitioned(("out", "incoming") if edges.directed else ("out",), ("weight",))
+    graph = workload.graph(parts=parts, client=client)
+    graph.partitioned(("out", "incoming") if graph.directed else ("out",), ("weight",))
     return graph
 
 
@@ -194,19 +182,13 @@ def roads() -> Workload | None:
     return Workload(f"roads of usroads-48, {2 * len(weight):,} arcs", edges, 0)
 
 
-def keep(reports: dict[str, pd.DataFrame], operation: str, parts: int) -> None:
-    for name, report in reports.items():
-        REPORTS.append(pd.DataFrame(report).assign(operation=operation, engine=name, parts=parts))
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, trials=3)
     parser.add_argument("--only", choices=["grid", "roads", "rmat"])
     parser.add_argument("--operations", nargs="*", choices=CALLS, help="of these alone")
     parser.add_argument("--parts", nargs="*", type=int, default=[2, 4])
     parser.add_argument("--quick", action="store_true", help="without single steps, which take minutes")
     parser.add_argument("--scale", type=int, default=20, help="20: R-MAT of 16 M edges, grid 2000 x 2000")
-    parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--gapbs", type=Path, help="where GAP's Benchmark Suite has been built")
     parser.add_argument("--plot", type=Path, help="a PNG file")
     given = parser.parse_args()

@@ -14,7 +14,6 @@ A second measurement slows one worker to a third of its speed throughout. Every 
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import signal
@@ -27,7 +26,7 @@ from statistics import mean
 
 from bulk_async import FREE, SETTLED, Contest, graph_of
 from distributed import Client
-from harness import Claim
+from harness import Claim, parser_of
 from peers import workloads
 from peers.workloads import Workload
 
@@ -40,7 +39,7 @@ EXACT = {"tol": 1e-9, "max_iter": 300}  # for PageRank: runs long enough that pa
 def pauses(operation: str, workload: Workload, client: Client, trials: int) -> None:
     """The seconds that a run loses through pauses of its workers, without and with rounds."""
     graph = graph_of(workload, client, 2)
-    pids = [place["pid"] for place in client.run(lambda: {"pid": os.getpid()}).values()]
+    pids = list(client.run(os.getpid).values())
     contest = Contest(operation, workload, 1)
     more = EXACT if operation == "pagerank" else {}
     ways = {"bulk-asynchronous": {**FREE, **more}, "rounds": {**SETTLED, **more}}
@@ -98,9 +97,8 @@ def stopping(stops: Iterator[tuple[int, float, float]]) -> Iterator[None]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, trials=11)
     parser.add_argument("--scale", type=int, default=20, help="R-MAT of 16 M edges, grid 2000 x 2000")
-    parser.add_argument("--trials", type=int, default=11)
     parser.add_argument("--only", choices=["grid", "rmat"])
     given = parser.parse_args()
     graphs = {"grid": (workloads.grid, ("pagerank", "sssp")), "rmat": (workloads.rmat, ("pagerank",))}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from typing import Any
 
 import numpy as np
-from harness import Claim, rmat_edges
+from harness import Claim, parser_of, rmat_edges
 
 import dgraph as dg
 from dgraph.errors import AnswerError
@@ -16,10 +15,8 @@ MOST = 1.05  # the maximum time, relative to the run without checkpoints
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--scale", type=int, default=20, help="2**scale vertices")
+    options = parser_of(__doc__, scale=20, trials=3)
     options.add_argument("--supersteps", type=int, default=20)
-    options.add_argument("--trials", type=int, default=3)
     given = options.parse_args()
     sources, destinations = rmat_edges(given.scale)
     frame = {"source": sources, "destination": destinations}

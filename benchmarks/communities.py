@@ -19,7 +19,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
-from harness import Claim, rmat_edges
+from harness import Claim, parser_of, rmat_edges, simple
 from scipy.sparse import coo_array
 
 import dgraph as dg
@@ -61,13 +61,6 @@ def lfr(vertices: int, mixing: float) -> Graph:
     raise SystemExit(f"NetworkX finds no LFR graph of {vertices} vertices with mixing {mixing}")
 
 
-def simple(source: np.ndarray, destination: np.ndarray, vertices: int) -> Edges:
-    """Undirected edges without loops and repeats."""
-    ends = np.sort(np.stack([source, destination]), axis=0)
-    ends = np.unique(ends[:, ends[0] != ends[1]], axis=1)
-    return Edges(ends[0], ends[1], vertices, directed=False)
-
-
 def graphs(data: Path | None, scale: int) -> Iterator[Graph]:
     for vertices in (1000, 10_000):
         for mixing in MIXING:
@@ -80,9 +73,13 @@ def graphs(data: Path | None, scale: int) -> Iterator[Graph]:
         yield title, simple(ends.source, ends.destination, ends.vertices), None
 
 
-def igraph_leiden(edges: Edges) -> Callable[[int], np.ndarray]:
+def igraph_of(edges: Edges) -> Any:
     igraph = importlib.import_module("igraph")
-    peer = igraph.Graph(n=edges.vertices, edges=np.stack([edges.source, edges.destination], axis=1))
+    return igraph.Graph(n=edges.vertices, edges=np.stack([edges.source, edges.destination], axis=1))
+
+
+def igraph_leiden(edges: Edges) -> Callable[[int], np.ndarray]:
+    peer = igraph_of(edges)
 
     def found(seed: int) -> np.ndarray:
         random.seed(seed)
@@ -92,8 +89,7 @@ def igraph_leiden(edges: Edges) -> Callable[[int], np.ndarray]:
 
 
 def reference_leiden(edges: Edges) -> Callable[[int], np.ndarray]:
-    igraph, leidenalg = importlib.import_module("igraph"), importlib.import_module("leidenalg")
-    peer = igraph.Graph(n=edges.vertices, edges=np.stack([edges.source, edges.destination], axis=1))
+    leidenalg, peer = importlib.import_module("leidenalg"), igraph_of(edges)
     kind = leidenalg.ModularityVertexPartition
     return lambda seed: np.array(leidenalg.find_partition(peer, kind, n_iterations=2, seed=seed).membership)
 
@@ -156,7 +152,7 @@ def hold(title: str, edges: Edges, planted: np.ndarray | None, given: argparse.N
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = parser_of(__doc__)
     options.add_argument("--data", type=Path, help="the folder of real graphs")
     options.add_argument("--scale", type=int, default=18, help="of the R-MAT graph")
     options.add_argument("--seeds", type=int, default=10)

@@ -21,26 +21,20 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
-from harness import Claim, rmat_edges
+from harness import Claim, parser_of, rmat_edges
 from peers.graphx import compiled, home_of, settings, submitted
 from peers.peer import NotRun
 
-from dgraph.testing.verify import Edges
-from dgraph.testing.verify.ranks import pagerank
+from dgraph.testing.verify import Edges, verify
 
 BENCHMARKS = Path(__file__).parent
-LOST = {
-    "dangling": "scaled",
-    "rounds": 20,
-}  # these libraries lose the ranks of vertices without out-edges
+LOST = {"dangling": "scaled", "rounds": 20}  # these libraries lose the ranks of vertices without out-edges
 OPTIONS = {"dgraph": {"rounds": 20}, "NetworKit": LOST, "igraph": {"tol": 1e-9}, "GraphX": {**LOST, "rtol": 1e-6}}
 MEMORY = {"igraph": 0.5}  # peak memory may be at most this fraction of the peer's
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--scale", type=int, default=20, help="2**scale vertices, 16 edges each (20: 16 M edges)")
-    options.add_argument("--trials", type=int, default=3)
+    options = parser_of(__doc__, scale=20, trials=3)
     options.add_argument("--peers", nargs="*", choices=list(OPTIONS)[1:], default=list(OPTIONS)[1:])
     options.add_argument("--peers-python", default=sys.executable, help="a Python that has the peers")
     options.add_argument("--memory", default="12g", help="of GraphX's heap")
@@ -87,12 +81,7 @@ def command_of(
 
 
 def contest(
-    claims: list[Claim],
-    mine: list[str],
-    theirs: Callable[[Path], list[str]],
-    edges: Edges,
-    trials: int,
-    folder: Path,
+    claims: list[Claim], mine: list[str], theirs: Callable[[Path], list[str]], edges: Edges, trials: int, folder: Path
 ) -> None:
     """Run both in turn, after one round that does not count; the ranks of every run are verified."""
     seconds: tuple[list[float], list[float]] = ([], [])
@@ -103,7 +92,7 @@ def contest(
             elapsed, peak = measured([*mine, str(ranks)] if side == 0 else theirs(ranks))
             frame = pd.read_parquet(ranks).sort_values("vertex")
             found = frame["pagerank"].to_numpy()
-            pagerank(edges, pagerank=found if side == 0 else found / found.sum(), **OPTIONS[name])
+            verify("pagerank", edges, {"pagerank": found if side == 0 else found / found.sum()}, **OPTIONS[name])
             if trial:
                 seconds[side].append(elapsed)
                 megabytes[side].append(peak / 1e6)

@@ -6,12 +6,12 @@ Bytes of the largest partition ("run"), copies per vertex, and the proxies that 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import Claim
+from harness import Claim, parser_of
 
 import dgraph as dg
 from dgraph.errors import AnswerError
@@ -22,7 +22,7 @@ UNITS = {"run": "MB", "exchange": "MB", "replication": "copies"}
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
+    options = parser_of(__doc__)
     options.add_argument("--scales", type=int, nargs="+", default=[18, 20], help="2**scale vertices, 16 edges each")
     options.add_argument("--parts", type=int, nargs="+", default=[2, 4])
     given = options.parse_args()
@@ -52,13 +52,10 @@ def graphs(scales: list[int]) -> Iterator[tuple[str, Any]]:
     """Titles, and functions that make the graph from the options of `Graph.from_edges`."""
     for scale in scales:
         size = 1 << scale
-        yield f"R-MAT scale {scale}", lambda scale=scale, **given: dg.rmat(scale=scale, **given)
-        yield (
-            f"uniform, {size >> 10} K vertices",
-            lambda size=size, **given: dg.uniform(vertices=size, edges=16 * size, **given),
-        )
+        yield f"R-MAT scale {scale}", partial(dg.rmat, scale=scale)
+        yield f"uniform, {size >> 10} K vertices", partial(dg.uniform, vertices=size, edges=16 * size)
         side = 1 << scale // 2
-        yield f"grid, {side} x {side}", lambda side=side, **given: dg.grid(rows=side, cols=side, weights=None, **given)
+        yield f"grid, {side} x {side}", partial(dg.grid, rows=side, cols=side, weights=None)
 
 
 def measured(graph: Any) -> dict[str, float]:

@@ -3,10 +3,8 @@
 python benchmarks/factorize.py [--users 2000] [--items 1000] [--ratings 1000000]
 """
 
-import argparse
-
 import numpy as np
-from harness import Claim
+from harness import Claim, parser_of
 
 import dgraph as dg
 from dgraph.errors import OptionError
@@ -47,7 +45,7 @@ def least_squares(graph, epochs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--users", type=int, default=2000)
     parser.add_argument("--items", type=int, default=1000)
     parser.add_argument("--ratings", type=int, default=1_000_000)

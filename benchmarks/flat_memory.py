@@ -8,7 +8,6 @@ reach within an hour; the scheduler's records of all past work (spans) are part 
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from distributed import Client
-from harness import Claim
+from harness import Claim, parser_of
 
 import dgraph as dg
 from dgraph.bench.peak_memory import resident
@@ -33,7 +32,7 @@ WARM = 0.1  # fraction of the supersteps or runs after which pools and logs are 
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
+    options = parser_of(__doc__)
     options.add_argument("--scale", type=int, default=12, help="2**scale vertices (12: 65,536 edges)")
     options.add_argument("--supersteps", type=int, default=200)
     options.add_argument("--runs", type=int, default=300)

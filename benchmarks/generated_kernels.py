@@ -3,10 +3,8 @@
 python benchmarks/generated_kernels.py [--scale 20] [--trials 5]
 """
 
-import argparse
-
 import numpy as np
-from harness import Claim, rmat_edges
+from harness import Claim, parser_of, rmat_edges
 from numba import njit
 from numpy import float64, inf, int64, uint64
 
@@ -192,10 +190,7 @@ def claim(what, edges):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", type=int, default=20, help="2**scale vertices, 16 edges each (20: 16 M edges)")
-    parser.add_argument("--trials", type=int, default=5)
-    given = parser.parse_args()
+    given = parser_of(__doc__, scale=20, trials=5).parse_args()
     u, v = rmat_edges(given.scale)
     weight = np.random.default_rng(2).integers(1, 256, len(u)).astype(float)
     edges = Edges(u, v, 1 << given.scale, weight=weight)

@@ -8,40 +8,29 @@ per edge is printed, too.
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
-from harness import Claim
+from harness import Claim, in_new_process, parser_of
 from peers.contest import TITLES
-from peers.ours import COLUMNS, Ours
+from peers.ours import Ours
 from peers.peer import NotRun
 from peers.workloads import rmat
 
 from dgraph.bench.peak_memory import resident, restart_peak
+from dgraph.testing.verify import verify
 
 OPERATIONS = ("pagerank", "bfs", "sssp", "wcc", "label_propagation", "core_number")
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = parser_of(__doc__, trials=3)
     options.add_argument("--scales", type=int, nargs="+", default=list(range(14, 23, 2)))
-    options.add_argument("--operations", nargs="+", choices=list(COLUMNS), default=list(OPERATIONS))
-    options.add_argument("--trials", type=int, default=3)
-    options.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    options.add_argument("--operations", nargs="+", choices=list(TITLES), default=list(OPERATIONS))
     given = options.parse_args()
-    if given.child:
-        print(json.dumps(measure(given.child, given.operations, given.trials)))
-        return
     found: dict[int, dict[str, Any]] = {}
     for scale in given.scales:
-        command = [sys.executable, __file__, "--child", str(scale), "--trials", str(given.trials)]
-        command += ["--operations", *given.operations]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        found[scale] = json.loads(done.stdout.splitlines()[-1])
+        found[scale] = in_new_process(measure, scale, given.operations, given.trials)
         print(f"scale {scale}, {found[scale]['edges'] / 1e6:.2f} M edges", flush=True)
         for operation, (seconds, size) in found[scale]["operations"].items():
             edges = found[scale]["edges"]
@@ -66,14 +55,9 @@ def doubling(edges: list[int], values: list[float]) -> float:
 
 def measure(scale: int, operations: list[str], trials: int) -> dict[str, Any]:
     """The seconds and bytes of each operation on one graph in this process; every answer is verified."""
-    from dgraph.testing.verify import verify
-
     small, workload = rmat(8), rmat(scale)
     edges, found = workload.edges, {}
     for operation in operations:
-        options: dict[str, Any] = {"source": workload.start} if operation in ("bfs", "sssp") else {}
-        if operation == "pagerank":
-            options["rounds"] = 20
         mine = Ours()
         try:
             mine.note(operation)
@@ -85,7 +69,7 @@ def measure(scale: int, operations: list[str], trials: int) -> dict[str, Any]:
         restart_peak()
         runs = [mine.trial(operation, workload) for _ in range(trials)]
         peak = resident("VmHWM") - before
-        verify(operation, edges, runs[-1].answer, **options)
+        verify(operation, edges, runs[-1].answer, **workload.known(operation))
         found[operation] = min(run.seconds for run in runs), peak
     return {"edges": len(edges.source), "operations": found}
 

@@ -6,34 +6,23 @@ any run needs does not count. The peak is that of the rounds; `build_memory.py` 
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
-import sys
-
 import numpy as np
-from harness import Claim
+from harness import Claim, in_new_process, parser_of
 from peers.workloads import GRAPHS
 
+import dgraph as dg
 from dgraph.bench.peak_memory import resident, restart_peak
+from dgraph.testing.verify import verify
 
 EDGE, VERTEX = 9, 64  # bytes per edge and per vertex
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--scale", type=int, default=20, help="2**scale vertices (20: 16 M edges)")
+    options = parser_of(__doc__, scale=20, trials=3)
     options.add_argument("--graphs", nargs="+", choices=list(GRAPHS), default=list(GRAPHS))
-    options.add_argument("--trials", type=int, default=3)
-    options.add_argument("--child", help=argparse.SUPPRESS)
     given = options.parse_args()
-    if given.child:
-        print(json.dumps(measure(given.child, given.scale)))
-        return
     for graph in given.graphs:
-        command = [sys.executable, __file__, "--scale", str(given.scale), "--child", graph]
-        trials = [subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True) for _ in range(given.trials)]
-        found = [json.loads(done.stdout.splitlines()[-1]) for done in trials]
+        found = [in_new_process(measure, graph, given.scale) for _ in range(given.trials)]
         limit = (EDGE * found[0]["edges"] + VERTEX * found[0]["vertices"]) / 1e6
         what = f"memory while PageRank runs, graph included: {found[0]['title']}"
         claim = Claim("memory", what, f"{EDGE} bytes an edge, {VERTEX} a vertex", 1.0, unit="MB")
@@ -42,9 +31,6 @@ def main() -> None:
 
 def measure(name: str, scale: int) -> dict:
     """The peak bytes of a verified run in this process."""
-    import dgraph as dg
-    from dgraph.testing.verify import verify
-
     few = np.arange(100)
     dg.pagerank(dg.Graph.from_edges({"src": few, "dst": few[::-1]}), max_iter=20, tol=0)
     workload = GRAPHS[name](scale)

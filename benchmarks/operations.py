@@ -18,7 +18,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from harness import RESULTS, Claim
+from harness import RESULTS, Claim, parser_of
 from peers.contest import DISTANCES, FLOAT32, TITLES, Contest
 from peers.gap import Gap
 from peers.gemini import Gemini
@@ -48,19 +48,14 @@ GAP = "GAP Benchmark Suite"
 
 
 def peers_of(given: argparse.Namespace, folder: Path) -> list[Peer]:
-    patience = given.patience
-    made: dict[str, Callable[[], list[Peer]]] = {
-        "gap": lambda: [Gap(given.gapbs, folder, given.threads, patience)],
-        "gemini": lambda: [
-            Gemini(given.gemini, folder, processes, given.threads // processes, patience) for processes in (1, 2)
-        ],
-        "graphx": lambda: [GraphX(given.peers_python, folder, given.threads, max(patience, 600))],
-        **{
-            name: lambda name=name: [Process(LIBRARIES[name], name, given.peers_python, folder, patience)]
-            for name in LIBRARIES
-        },
+    patience, threads, python = given.patience, given.threads, given.peers_python
+    made: dict[str, list[Peer]] = {
+        "gap": [Gap(given.gapbs, folder, threads, patience)],
+        "gemini": [Gemini(given.gemini, folder, number, threads // number, patience) for number in (1, 2)],
+        "graphx": [GraphX(python, folder, threads, max(patience, 600))],
+        **{name: [Process(title, name, python, folder, patience)] for name, title in LIBRARIES.items()},
     }
-    return [peer for name in given.peers for peer in made[name]()]
+    return [peer for name in given.peers for peer in made[name]]
 
 
 def options() -> argparse.Namespace:
@@ -73,12 +68,10 @@ def options() -> argparse.Namespace:
 
         return chosen
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", type=int, default=20, help="2**scale vertices, 16 edges each (20: 16 M edges)")
+    parser = parser_of(__doc__, scale=20, trials=3)
     parser.add_argument("--graphs", type=names(GRAPHS), default=list(GRAPHS))
     parser.add_argument("--operations", type=names(TITLES), default=[name for name in TITLES if name != "cdlp"])
     parser.add_argument("--peers", type=names((*OTHERS, "graphx")), default=list(OTHERS))
-    parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2, help="of native peers")
     parser.add_argument(
         "--triangles-scale", type=int, help="of the R-MAT graph that triangles are counted on (scale-2)"

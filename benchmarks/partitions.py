@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from harness import Claim
+from harness import Claim, parser_of
 from peers.contest import TITLES, Contest
 from peers.ours import Ours
 from peers.workloads import DIRECTED, SIMPLE, Workload, bipartite, grid, neighbours, path, rmat
@@ -23,9 +23,7 @@ SLOW = 4.0  # seconds: longer operations are timed once
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scale", type=int, default=17, help="2**scale vertices, 16 edges each (17: 2 M edges)")
-    parser.add_argument("--trials", type=int, default=3)
+    parser = parser_of(__doc__, scale=17, trials=3)
     parser.add_argument("--operations", type=lambda text: text.split(","), default=list(TITLES))
     given = parser.parse_args()
     with local_cluster(2, 1) as client:

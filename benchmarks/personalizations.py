@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import Claim, rmat_edges
+from harness import Claim, parser_of, rmat_edges
 
 import dgraph as dg
 from dgraph.errors import AnswerError
@@ -16,9 +15,8 @@ SEVERAL = 8
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
+    options = parser_of(__doc__, trials=3)
     options.add_argument("--scale", type=int, default=20, help="2**scale vertices; four less on partitions")
-    options.add_argument("--trials", type=int, default=3)
     given = options.parse_args()
     for scale, parts in ((given.scale, 1), (given.scale - 4, 3)):
         sources, destinations = rmat_edges(scale)

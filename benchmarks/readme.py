@@ -248,9 +248,7 @@ def _runs(rows: Iterable[dict[str, Any]]) -> list[str]:
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for row in rows:
         if row["ratio"] is not None:
-            versions = row["versions"]
-            if not isinstance(versions, str):
-                versions = ", ".join(f"{name} {version}" for name, version in versions.items())
+            versions = ", ".join(f"{name} {version}" for name, version in row["versions"].items())
             ours, _, others = versions.partition(", ")
             found.setdefault((row["machine"], others), []).append((row["date"], ours.removeprefix("dgraph ")))
     lines = []

@@ -4,7 +4,6 @@ run resumes from the last checkpoint, on the remaining worker or on a replacemen
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 from functools import partial
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from distributed import Client
-from harness import Claim
+from harness import Claim, parser_of
 
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
@@ -24,11 +23,9 @@ ALLOWED = 5.0  # seconds in addition to one interval between checkpoints
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--scale", type=int, default=17, help="2**scale vertices")
+    options = parser_of(__doc__, scale=17, trials=3)
     options.add_argument("--supersteps", type=int, default=60)
     options.add_argument("--every", type=int, default=10)
-    options.add_argument("--trials", type=int, default=3)
     given = options.parse_args()
     progress.EVERY = 0.0  # seconds: the kill then comes at the intended superstep
     how: dict[str, Any] = {"engine": "gas", "max_iter": given.supersteps, "tol": None}

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import Claim
+from harness import Claim, parser_of
 
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
@@ -82,12 +82,10 @@ def without_rounds(recorded: Recording, cluster: Cluster) -> float:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--scale", type=int, default=18, help="2**scale vertices, 16 edges each")
+    options = parser_of(__doc__, scale=18, trials=3)
     options.add_argument("--parts", type=int, default=16, help="partitions of the runs that are recorded")
     options.add_argument("--graphs", nargs="+", default=["rmat", "uniform", "grid"], help="on which plans are checked")
     options.add_argument("--no-replay", action="store_true", help="check plans only")
-    options.add_argument("--trials", type=int, default=3)
     options.add_argument("--workers", type=int, nargs="+", default=list(WORKERS))
     given = options.parse_args()
     if not given.no_replay:

@@ -7,13 +7,12 @@ The empty superstep has targets. With --bytes, every partition (two per worker) 
 
 from __future__ import annotations
 
-import argparse
 import time
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from harness import Claim
+from harness import Claim, parser_of
 
 from dgraph.bench.local_cluster import local_cluster
 from dgraph.supersteps.run_steps import run_steps
@@ -61,7 +60,7 @@ def report(name: str, size: int, times: list[float], target: float | None) -> No
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--supersteps", type=int, default=1000)
     parser.add_argument("--bytes", type=int, default=10_000)
     options = parser.parse_args()

@@ -9,11 +9,10 @@ random, is delayed as long as possible.
 
 from __future__ import annotations
 
-import argparse
 import random
 from concurrent.futures import ProcessPoolExecutor
 
-from harness import Claim
+from harness import Claim, parser_of
 
 from dgraph.native.threads import cores
 from dgraph.testing.schedules import Schedule, at_random, in_time, notes_of
@@ -44,7 +43,7 @@ def other(workers: int, draw: random.Random):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--schedules", type=int, default=2_000_000)
     given = parser.parse_args()
     batches = range(0, given.schedules, BATCH)

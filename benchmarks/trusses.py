@@ -7,7 +7,6 @@ Every trial's edges are compared with those of the first.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 from collections.abc import Callable
 from functools import partial
@@ -16,10 +15,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
-from harness import Claim, rmat_edges
+from harness import Claim, parser_of, rmat_edges, simple
 
 import dgraph as dg
-from dgraph.bench.turns import timed
+from dgraph.bench.turns import take_turns, timed
 from dgraph.testing.verify import Edges
 
 K = 5
@@ -70,10 +69,7 @@ PEERS = {"GraphBLAS": (graphblas, GRAPHBLAS), "NetworkX": (networkx, NETWORKX)}
 
 def hold(scale: int, trials: int, slow: int) -> None:
     """Trials in turn, on one graph. NetworkX runs on graphs up to the scale `slow`."""
-    source, destination = rmat_edges(scale)
-    low, high = np.minimum(source, destination), np.maximum(source, destination)
-    once = np.unique((low * (1 << scale) + high)[low != high])
-    edges = Edges(once >> scale, once & ((1 << scale) - 1), 1 << scale, directed=False)
+    edges = simple(*rmat_edges(scale), 1 << scale)
     frame = pd.DataFrame({"src": edges.source, "dst": edges.destination})
     graph = dg.Graph.from_edges(frame, directed=False)
     graph.partitioned(("out",))
@@ -82,23 +78,23 @@ def hold(scale: int, trials: int, slow: int) -> None:
         found = dg.k_truss(graph, K).compute()
         return keys(found["src"].to_numpy(), found["dst"].to_numpy(), edges.vertices)
 
-    where = f"R-MAT scale {scale}, {len(once) / 1e6:.1f} M edges"
-    claims, finds, seconds = {}, {"dgraph": ours}, {"dgraph": list[float]()}
+    where = f"R-MAT scale {scale}, {len(edges.source) / 1e6:.1f} M edges"
+    claims, finds = {}, {"dgraph": ours}
     for peer, (make, target) in PEERS.items():
         claims[peer] = Claim("trusses", f"{K}-truss, {where}", peer, target)
         try:
             if peer == "NetworkX" and scale > slow:
                 raise ImportError("takes longer than it is given")
-            finds[peer], seconds[peer] = make(edges, K), []
+            finds[peer] = make(edges, K)
         except ImportError as missing:
             claims.pop(peer).absent(str(missing))
     expected = ours()
-    for _ in range(trials):
-        for name, find in finds.items():
-            took, found = timed(find)
-            if not np.array_equal(found, expected):
-                raise SystemExit(f"{name} finds other edges than dgraph")
-            seconds[name].append(took)
+
+    def check(name: str, found: np.ndarray) -> None:
+        if not np.array_equal(found, expected):
+            raise SystemExit(f"{name} finds other edges than dgraph")
+
+    seconds = take_turns({name: (find, partial(check, name)) for name, find in finds.items()}, trials, warmups=0)
     for peer, claim in claims.items():
         claim.record(seconds["dgraph"], seconds[peer])
     whole = [timed(partial(dg.truss_number, graph))[0] for _ in range(trials)]
@@ -106,9 +102,8 @@ def hold(scale: int, trials: int, slow: int) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = parser_of(__doc__, trials=3)
     options.add_argument("--scales", type=int, nargs="+", default=[16, 18])
-    options.add_argument("--trials", type=int, default=3)
     options.add_argument("--slow", type=int, default=16, help="the largest scale for NetworkX")
     given = options.parse_args()
     for scale in given.scales:

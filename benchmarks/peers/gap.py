@@ -6,7 +6,6 @@ and times its second run. GAP's serial verifier checks both runs, and the printe
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from peers.peer import NotRun, TooLong, Trial, noted
+from peers.peer import NativePeer, NotRun, Trial
 
 DELTAS = (1, 8, 32, 128, 512, 2048)  # bucket widths of SSSP; the best one is used for each graph, as GAP's rules allow
 PROGRAMS = {"pagerank": "pr", "bfs": "bfs", "sssp": "sssp", "wcc": "cc", "triangles": "tc"}
@@ -28,27 +27,19 @@ NOTES = {
 RESIDUAL = 1e-4  # GAP's own tolerance
 
 
-class Gap:
+class Gap(NativePeer):
     name = "GAP Benchmark Suite"
-    warms_up = False
+    notes = NOTES
 
     def __init__(self, programs: Path | None, folder: Path, threads: int, patience: float):
-        self.programs, self.threads, self.patience = programs, threads, patience
-        self.folder = folder / "gap"
-        self.files: dict[tuple[Any, bool], Path] = {}
+        super().__init__(programs, folder / "gap", threads, patience)
         self.deltas: dict[Any, int] = {}
 
     def version(self) -> str:
-        if self.programs is None:
-            raise NotRun("no --gapbs")
-        if not (self.programs / "pr").exists():
-            raise NotRun(f"{self.programs} has no program pr: run make there")
-        found = subprocess.run(["git", "-C", self.programs, "rev-parse", "--short", "HEAD"], **TEXT)
+        folder = self.program("pr", "--gapbs").parent
+        command = ["git", "-C", folder, "rev-parse", "--short", "HEAD"]
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
         return f"gapbs {found.stdout.strip() or '(unknown commit)'}"
-
-    def note(self, operation: str) -> str:
-        self.version()
-        return noted(NOTES, operation)
 
     def load(self, operation: str, workload: Any) -> None:
         """Write the graph. GAP loads from its own file format and we load from arrays, so load times do not compare."""
@@ -77,29 +68,11 @@ class Gap:
             raise NotRun("its own verifier refuses its answer")
         return Trial(seconds[-1])
 
-    def release(self) -> None:
-        for path in self.files.values():
-            path.unlink()
-        self.files.clear()
-
-    def close(self) -> None:
-        self.release()
-
     def _run(self, program: str, workload: Any, weighted: bool, *options: str) -> tuple[str, list[float]]:
-        assert self.programs is not None
         start = [f"-r{workload.start}"] if program in ("bfs", "sssp") else []
-        command = [self.programs / program, "-f", self.files[workload, bool(weighted)], *start, *options]
-        threads = {**os.environ, "OMP_NUM_THREADS": str(self.threads)}
-        try:
-            done = subprocess.run(command, env=threads, timeout=self.patience, **TEXT)
-        except subprocess.TimeoutExpired:
-            raise TooLong(self.patience) from None
-        if done.returncode:
-            raise NotRun(f"ended with {done.returncode}: {done.stderr.strip()}")
-        return done.stdout, [float(one) for one in re.findall(r"Trial Time:\s+([\d.]+)", done.stdout)]
-
-
-TEXT: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
+        file = self.files[workload, bool(weighted)]
+        said = self.said([self.program(program, "--gapbs"), "-f", file, *start, *options])
+        return said, [float(one) for one in re.findall(r"Trial Time:\s+([\d.]+)", said)]
 
 
 def _number(said: str, pattern: str) -> float:

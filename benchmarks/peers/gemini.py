@@ -6,10 +6,8 @@ so their printed figures are compared with those of SciPy.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,7 +17,7 @@ from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from dgraph.testing.verify.components import number_of_components
 from dgraph.testing.verify.ranks import after
-from peers.peer import NotRun, TooLong, Trial, noted
+from peers.peer import NativePeer, NotRun, Trial
 
 PROGRAMS = {"pagerank": "pagerank", "bfs": "bfs", "sssp": "sssp", "wcc": "cc"}
 KINDS = {"sssp": "weighted arcs", "wcc": "edges"}  # its program for components adds reverse edges itself
@@ -31,28 +29,20 @@ NOTES = {
 }
 
 
-class Gemini:
-    warms_up = False
+class Gemini(NativePeer):
+    notes = NOTES
 
     def __init__(self, programs: Path | None, folder: Path, processes: int, threads: int, patience: float):
+        super().__init__(programs, folder / f"gemini{processes}", threads, patience)
         self.name = f"Gemini, {processes} process{'es' * (processes > 1)} of {threads} thread{'s' * (threads > 1)}"
-        self.programs, self.processes, self.threads, self.patience = programs, processes, threads, patience
-        self.folder = folder / f"gemini{processes}"
-        self.files: dict[tuple[Any, str], Path] = {}
+        self.processes = processes
         self.done: dict[tuple[Any, str], Trial] = {}
 
     def version(self) -> str:
-        if self.programs is None:
-            raise NotRun("no --gemini")
-        if not (self.programs / "toolkits/pagerank").exists():
-            raise NotRun(f"{self.programs} has no program toolkits/pagerank: run make there")
+        self.program("toolkits/pagerank", "--gemini")
         if shutil.which("mpirun") is None:
             raise NotRun("no mpirun")
         return "GeminiGraph"
-
-    def note(self, operation: str) -> str:
-        self.version()
-        return noted(NOTES, operation)
 
     def load(self, operation: str, workload: Any) -> None:
         kind = KINDS.get(operation, "arcs")
@@ -74,36 +64,24 @@ class Gemini:
         return self.done[workload, operation]
 
     def _median(self, operation: str, workload: Any) -> float:
-        assert self.programs is not None
         last = {"pagerank": ["20"], "wcc": []}.get(operation, [str(workload.start)])
         file = self.files[workload, KINDS.get(operation, "arcs")]
-        program = self.programs / "toolkits" / PROGRAMS[operation]
+        program = self.program(f"toolkits/{PROGRAMS[operation]}", "--gemini")
         command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", str(self.processes)]
         command += [str(program), str(file), str(workload.edges.vertices), *last]
-        threads = {**os.environ, "OMP_NUM_THREADS": str(self.threads)}
-        try:
-            done = subprocess.run(
-                command, env=threads, timeout=self.patience, capture_output=True, text=True, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise TooLong(self.patience) from None
-        seconds = [float(one) for one in re.findall(r"exec_time=([\d.]+)", done.stdout)]
-        if done.returncode or not seconds:
-            raise NotRun(f"ended with {done.returncode}: {done.stderr.strip()[-200:]}")
-        for said, expected in facts(operation, workload).items():
-            for found in re.findall(said, done.stdout):
+        said = self.said(command)
+        seconds = [float(one) for one in re.findall(r"exec_time=([\d.]+)", said)]
+        if not seconds:
+            raise NotRun("did not say exec_time")
+        for figure, expected in facts(operation, workload).items():
+            for found in re.findall(figure, said):
                 if not np.isclose(float(found), expected, rtol=1e-4):
                     raise NotRun(f"it says {found} where SciPy finds {expected}")
         return median(seconds[1:])
 
     def release(self) -> None:
-        for path in self.files.values():
-            path.unlink()
-        self.files.clear()
+        super().release()
         self.done.clear()
-
-    def close(self) -> None:
-        self.release()
 
 
 def facts(operation: str, workload: Any) -> dict[str, float]:

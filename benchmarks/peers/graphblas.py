@@ -142,7 +142,7 @@ def triangles(graph: Any, arrays: Arrays) -> int:
 LIBRARY = Library(
     ("python-graphblas", "suitesparse-graphblas"),
     {
-        "pagerank": Operation(counted, pagerank, lambda r, _: {"pagerank": r}, "float64", {"rounds": 20}),
+        "pagerank": Operation(counted, pagerank, "pagerank", "float64", {"rounds": 20}),
         "bfs": Operation(both, bfs, parents, "predecessors only", {"ties": "any"}),
         "sssp": Operation(
             weighted,
@@ -150,7 +150,7 @@ LIBRARY = Library(
             lambda r, _: {"distance": r.to_dense(fill_value=np.inf)},
             "Bellman-Ford; float64, distances only",
         ),
-        "wcc": Operation(symmetric, wcc, lambda r, _: {"component": r}, "FastSV"),
-        "triangles": Operation(lower, triangles, lambda r, _: {"total": np.array(r)}, "the total only"),
+        "wcc": Operation(symmetric, wcc, "component", "FastSV"),
+        "triangles": Operation(lower, triangles, "total", "the total only"),
     },
 )

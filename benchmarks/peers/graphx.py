@@ -6,16 +6,14 @@ The compiler among Spark's jars compiles `graphx.scala`, which runs as one proce
 from __future__ import annotations
 
 import os
-import select
 import shutil
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from peers.peer import NotRun, TooLong, Trial, noted
+from peers.peer import ChildPeer, NotRun, Trial
 
 NOTES = {
     "pagerank": "float64; ranks of vertices without out-edges are lost, and all ranks scaled in the end",
@@ -31,28 +29,24 @@ OPTIONS: dict[str, dict[str, Any]] = {
 COLUMN = {"pagerank": "pagerank", "wcc": "component", "label_propagation": "label"}
 
 
-class GraphX:
+class GraphX(ChildPeer):
     name = "GraphX"
+    notes = NOTES
     warms_up = True
 
     def __init__(self, python: str, folder: Path, threads: int, patience: float, memory: str = "12g"):
         self.python, self.threads, self.patience, self.memory = python, threads, patience, memory
         self.folder = folder / "graphx"
-        self.process: subprocess.Popen | None = None
         self.loaded: tuple[Any, float] | None = None
 
     def version(self) -> str:
-        home = self._home()
-        if subprocess.run(["which", "javac"], capture_output=True, check=False).returncode:
+        home = home_of(self.python)
+        if shutil.which("javac") is None:
             raise NotRun("no JDK")
         jars = sorted(path.name for path in (home / "jars").glob("spark-graphx_*.jar"))
         if not jars:
             raise NotRun(f"no GraphX among the jars of {home}")
         return jars[0].removesuffix(".jar")
-
-    def note(self, operation: str) -> str:
-        self.version()
-        return noted(NOTES, operation)
 
     def load(self, operation: str, workload: Any) -> float:
         """Seconds to load from arrays in memory, when warm. An undirected edge becomes two, because GraphX has only
@@ -81,47 +75,28 @@ class GraphX:
         self.loaded = None
 
     def close(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.communicate()
-            self.process = self.loaded = None
-
-    def _home(self) -> Path:
-        return home_of(self.python)
-
-    def _start(self) -> None:
-        home = self._home()
-        archive = compiled(home, Path(__file__).with_suffix(".scala"), self.folder)
-        submit = submitted(home, "Bench", self.threads, self.memory)
-        environment = {**os.environ, **settings(home)}
-        self.errors = (self.folder / "errors").open("w+")
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(
-            [*submit, archive], stdin=pipe, stdout=pipe, stderr=self.errors, env=environment, text=True
-        )
-        self._answer()
+        super().close()
+        self.loaded = None
 
     def _ask(self, line: str) -> float:
         if self.process is None:
-            self._start()
-        assert self.process is not None and self.process.stdin is not None
-        with suppress(BrokenPipeError):  # the process has ended, and its last output is in its errors
-            self.process.stdin.write(line + "\n")
-            self.process.stdin.flush()
-        return self._answer()
+            home = home_of(self.python)
+            archive = compiled(home, Path(__file__).with_suffix(".scala"), self.folder)
+            submit = submitted(home, "Bench", self.threads, self.memory)
+            self.start([*submit, str(archive)], env={**os.environ, **settings(home)})
+            self._seconds(self.answer())
+        return self._seconds(self.ask(line))
 
-    def _answer(self) -> float:
-        assert self.process is not None and self.process.stdout is not None
-        ready, _, _ = select.select([self.process.stdout], [], [], self.patience)
-        line = self.process.stdout.readline() if ready else ""
-        if line.startswith("@@ "):
-            return float(line.split()[1])
-        self.close()
-        if not ready:
-            raise TooLong(self.patience)
+    def _seconds(self, line: str) -> float:
+        if not line.startswith("@@ "):
+            self.close()
+            raise NotRun(f"ended: {self.fault()}{line}")
+        return float(line.split()[1])
+
+    def fault(self) -> str:
         self.errors.seek(0)
         said = [one for one in self.errors.read().splitlines() if "Exception" in one or "Error" in one]
-        raise NotRun(f"ended: {' '.join(said[:1])}{line}")
+        return " ".join(said[:1])
 
 
 def home_of(python: str) -> Path:

@@ -45,43 +45,41 @@ LIBRARY = Library(
         "pagerank": Operation(
             graph_of,
             lambda graph, _: np.array(graph.pagerank(damping=0.85)),
-            lambda r, _: {"pagerank": r},
+            "pagerank",
             "float64, PRPACK: until it converges, it knows no rounds",
             {"tol": 1e-9},
         ),
         "bfs": Operation(graph_of, bfs, parents, "predecessors only", {"ties": "any"}),
-        "sssp": Operation(graph_of, sssp, lambda r, _: {"distance": r}, "Dijkstra; float64, distances only"),
-        "wcc": Operation(graph_of, wcc, lambda r, _: {"component": r}, "labels of its own", {"names": "any"}),
+        "sssp": Operation(graph_of, sssp, "distance", "Dijkstra; float64, distances only"),
+        "wcc": Operation(graph_of, wcc, "component", "labels of its own", {"names": "any"}),
         "scc": Operation(
             graph_of,
             scc,
-            lambda r, _: {"component": r},
+            "component",
             "labels of its own; from the second call on it knows that a graph is one component",
             {"names": "any"},
         ),
         "triangles": Operation(
             graph_of,
             lambda graph, _: len(graph.list_triangles()) if graph.ecount() < 1000 else _triangles(graph),
-            lambda r, _: {"total": np.array(r)},
+            "total",
             "the total only",
         ),
         "label_propagation": Operation(
             graph_of,
             lambda graph, _: np.array(graph.community_label_propagation(mode="all").membership),
-            lambda r, _: {"label": r},
+            "label",
             "asynchronous; both directions",
             {"restless": 0.0},
         ),
         "leiden": Operation(
             graph_of,
             lambda graph, _: np.array(graph.community_leiden("modularity", n_iterations=2).membership),
-            lambda r, _: {"community": r},
+            "community",
             "2 iterations",
             {"names": "any", "connected": False},
         ),
-        "core_number": Operation(
-            graph_of, lambda graph, _: np.array(graph.coreness()), lambda r, _: {"core": r}, "exact"
-        ),
+        "core_number": Operation(graph_of, lambda graph, _: np.array(graph.coreness()), "core", "exact"),
     },
 )
 

@@ -23,12 +23,6 @@ def leiden(graph: Any, arrays: Arrays) -> np.ndarray:
 LIBRARY = Library(
     ("leidenalg", "igraph"),
     {
-        "leiden": Operation(
-            graph_of,
-            leiden,
-            lambda r, _: {"community": r},
-            "2 iterations",
-            {"names": "any", "connected": False},
-        ),
+        "leiden": Operation(graph_of, leiden, "community", "2 iterations", {"names": "any", "connected": False}),
     },
 )

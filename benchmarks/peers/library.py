@@ -44,7 +44,7 @@ class Arrays:
 class Operation:
     load: Callable[[Arrays], Any]  # converts arrays to the library's graph, which operations may share
     run: Callable[[Any, Arrays], Any]  # the part that is timed
-    answer: Callable[[Any, Arrays], dict[str, np.ndarray]]  # columns by number, as verifiers expect
+    answer: str | Callable[[Any, Arrays], dict[str, Any]]  # the column that it is, or what makes the verifier's columns
     note: str  # what the operation computes, and in which precision
     options: dict[str, Any] = field(default_factory=dict)  # options for the verifier
 

@@ -91,28 +91,18 @@ LIBRARY = Library(
         ),
         "bfs": Operation(plain, bfs, distances, "distances only"),
         "sssp": Operation(weighted, sssp, distances, "Dijkstra; float64, distances only"),
-        "wcc": Operation(plain, wcc, lambda r, _: {"component": r}, "labels of its own", {"names": "any"}),
-        "scc": Operation(plain, scc, lambda r, _: {"component": r}, "labels of its own", {"names": "any"}),
+        "wcc": Operation(plain, wcc, "component", "labels of its own", {"names": "any"}),
+        "scc": Operation(plain, scc, "component", "labels of its own", {"names": "any"}),
         "triangles": Operation(
             indexed, triangles, lambda r, _: {"total": np.array(int(r.sum()) // 3)}, "triangles of every edge"
         ),
         "label_propagation": Operation(
-            undirected,
-            label_propagation,
-            lambda r, _: {"label": r},
-            "asynchronous; without directions",
-            {"restless": 0.02},
+            undirected, label_propagation, "label", "asynchronous; without directions", {"restless": 0.02}
         ),
-        "louvain": Operation(
-            undirected, louvain, lambda r, _: {"community": r}, "PLM without its refinement", {"names": "any"}
-        ),
+        "louvain": Operation(undirected, louvain, "community", "PLM without its refinement", {"names": "any"}),
         "leiden": Operation(
-            undirected,
-            leiden,
-            lambda r, _: {"community": r},
-            "ParallelLeiden, 3 iterations",
-            {"names": "any", "connected": False},
+            undirected, leiden, "community", "ParallelLeiden, 3 iterations", {"names": "any", "connected": False}
         ),
-        "core_number": Operation(undirected, core_number, lambda r, _: {"core": r}, "exact"),
+        "core_number": Operation(undirected, core_number, "core", "exact"),
     },
 )

@@ -3,43 +3,17 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
 from typing import Any
 
 import dgraph as dg
 from dgraph.bench.turns import timed
-from peers.memory import Needs
-from peers.peer import Lacks, Trial
-from peers.workloads import Workload
+from dgraph.testing.verify import OPERATIONS
+from peers.peer import Lacks, Needs, Peer, Trial
+from peers.workloads import PATHS, ROUNDS, Workload
 
-CALLS: dict[str, Callable[..., Any]] = {
-    "pagerank": lambda graph, start, **options: dg.pagerank(graph, max_iter=20, tol=0, **options),
-    "bfs": lambda graph, start: dg.bfs(graph, start),
-    "sssp": lambda graph, start, **options: dg.sssp(graph, start, **options),
-    "wcc": lambda graph, start: dg.wcc(graph),
-    "scc": lambda graph, start: dg.scc(graph),
-    "triangles": lambda graph, start: dg.triangles(graph),
-    "label_propagation": lambda graph, start: dg.label_propagation(graph),
-    "cdlp": lambda graph, start: dg.cdlp(graph),
-    "core_number": lambda graph, start: dg.core_number(graph),
-    "louvain": lambda graph, start: dg.louvain(graph),
-    "leiden": lambda graph, start: dg.leiden(graph),
-}
-COLUMNS = {
-    "pagerank": ("pagerank",),
-    "bfs": ("distance", "predecessor"),
-    "sssp": ("distance", "predecessor"),
-    "wcc": ("component",),
-    "scc": ("component",),
-    "triangles": ("triangles",),
-    "label_propagation": ("label",),
-    "cdlp": ("label",),
-    "core_number": ("core",),
-    "louvain": ("community",),
-    "leiden": ("community",),
-}
+FIXED: dict[str, dict[str, Any]] = {"pagerank": {"max_iter": ROUNDS, "tol": 0}}  # options of the operation
 NOTES = {
     "pagerank": "float64; ranks of vertices without out-edges are spread",
     "bfs": "distances, smallest predecessors",
@@ -55,10 +29,11 @@ NOTES = {
 }
 
 
-class Ours:
+class Ours(Peer):
     """dgraph as a peer. The graph is partitioned before the clock starts, which stops when the values are arrays on the
     workers that computed them."""
 
+    notes = NOTES
     warms_up = True
 
     def __init__(
@@ -73,11 +48,10 @@ class Ours:
         return f"dgraph {dg.__version__}"
 
     def note(self, operation: str) -> str:
-        if operation not in CALLS or not hasattr(dg, operation):
-            raise Lacks("has no such operation")
+        note = super().note(operation)
         if not self.options.keys() <= signature(getattr(dg, operation)).parameters.keys():
             raise Lacks(f"has no {', '.join(self.options)}")
-        return self.said or NOTES[operation]
+        return self.said or note
 
     def load(self, operation: str, workload: Workload) -> None:
         """Run once, to compile and to build the orders of edges that the operation needs."""
@@ -122,17 +96,8 @@ class Ours:
         self.needs.clear()
         gc.collect()
 
-    def close(self) -> None:
-        self.release()
-
     def _graph(self, workload: Workload) -> dg.Graph:
-        edges = workload.edges
-        frame = {"src": edges.source, "dst": edges.destination}
-        if edges.weight is not None:
-            frame["weight"] = edges.weight
-        weight = None if edges.weight is None else "weight"
-        known = {"weight": weight, "directed": edges.directed, "vertices": edges.vertices}
-        return dg.Graph.from_edges(frame, **known, parts=self.parts, client=self.client)
+        return workload.graph(parts=self.parts, client=self.client)
 
     def _built(self, workload: Workload) -> dg.Graph:
         graph = self._graph(workload)
@@ -140,11 +105,12 @@ class Ours:
         return graph
 
     def _call(self, graph: dg.Graph, operation: str, workload: Workload) -> Any:
-        return CALLS[operation](graph, workload.start, **self.options)
+        source = {"source": workload.start} if operation in PATHS else {}
+        return getattr(dg, operation)(graph, **source, **FIXED.get(operation, {}), **self.options)
 
     def _trial(self, seconds: float, operation: str, result: Any) -> Trial:
         options: dict[str, Any] = {"rtol": 1e-4} if "dtype" in self.options else {}
         if operation == "label_propagation" and "restless" in result.totals:  # vertices that still oscillate at the end
             options["restless"] = result.totals["restless"] / len(result.by_number("label"))
-        names = COLUMNS[operation][: 1 if self.options.get("predecessors") is False else None]
+        names = OPERATIONS[operation][1][: 1 if self.options.get("predecessors") is False else None]
         return Trial(seconds, {name: result.by_number(name) for name in names}, options)

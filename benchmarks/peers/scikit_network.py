@@ -52,28 +52,26 @@ LIBRARY = Library(
         "wcc": Operation(
             rows,
             lambda graph, _: sknetwork.topology.get_connected_components(graph, connection="weak"),
-            lambda r, _: {"component": r},
+            "component",
             "labels of its own",
             {"names": "any"},
         ),
         "scc": Operation(
             rows,
             lambda graph, _: sknetwork.topology.get_connected_components(graph, connection="strong"),
-            lambda r, _: {"component": r},
+            "component",
             "labels of its own",
             {"names": "any"},
         ),
         "triangles": Operation(
             rows,
             lambda graph, _: sknetwork.topology.count_triangles(graph, parallelize=True),
-            lambda r, _: {"total": np.array(r)},
+            "total",
             "the total only",
         ),
-        "label_propagation": Operation(
-            rows, label_propagation, lambda r, _: {"label": r}, "asynchronous", {"restless": 1.0}
-        ),
+        "label_propagation": Operation(rows, label_propagation, "label", "asynchronous", {"restless": 1.0}),
         "core_number": Operation(
-            rows, lambda graph, _: sknetwork.topology.get_core_decomposition(graph), lambda r, _: {"core": r}, "exact"
+            rows, lambda graph, _: sknetwork.topology.get_core_decomposition(graph), "core", "exact"
         ),
     },
 )

@@ -62,7 +62,7 @@ def triangles(graph: Any, arrays: Arrays) -> int:
 LIBRARY = Library(
     ("scipy",),
     {
-        "pagerank": Operation(transition, pagerank, lambda r, _: {"pagerank": r}, "float64", {"rounds": 20}),
+        "pagerank": Operation(transition, pagerank, "pagerank", "float64", {"rounds": 20}),
         "bfs": Operation(plain, bfs, lambda r, _: {"predecessor": r[1]}, "predecessors only", {"ties": "any"}),
         "sssp": Operation(
             weighted,
@@ -71,8 +71,8 @@ LIBRARY = Library(
             "Dijkstra; float64, predecessors",
             {"ties": "any"},
         ),
-        "wcc": Operation(plain, wcc, lambda r, _: {"component": r}, "labels of its own", {"names": "any"}),
-        "scc": Operation(plain, scc, lambda r, _: {"component": r}, "labels of its own", {"names": "any"}),
-        "triangles": Operation(lower, triangles, lambda r, _: {"total": np.array(r)}, "the total only"),
+        "wcc": Operation(plain, wcc, "component", "labels of its own", {"names": "any"}),
+        "scc": Operation(plain, scc, "component", "labels of its own", {"names": "any"}),
+        "triangles": Operation(lower, triangles, "total", "the total only"),
     },
 )

@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order
 from scipy.spatial import cKDTree
 
+import dgraph as dg
+from dgraph.io.generate import Bipartite, Grid, Rmat, Uniform
 from dgraph.testing.verify import Edges
 
+ROUNDS = 20  # of PageRank
+PATHS = ("bfs", "sssp")  # operations with a source
 DIRECTED = ("scc",)  # operations that are of interest only on directed graphs
-SIMPLE = (
-    "triangles",
-    "core_number",
-    "louvain",
-    "leiden",
-)  # operations on the graph without directions, loops and repeats
+# operations on the graph without directions, loops and repeats
+SIMPLE = ("triangles", "core_number", "louvain", "leiden")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,21 @@ class Workload:
         edges.known["simple"] = rows
         return Workload(self.title, edges, self.start)
 
+    def known(self, operation: str) -> dict[str, Any]:
+        """What the verifier of an operation must know: where paths start, and the rounds of PageRank."""
+        if operation in PATHS:
+            return {"source": self.start}
+        return {"rounds": ROUNDS} if operation == "pagerank" else {}
+
+    def graph(self, **place: Any) -> dg.Graph:
+        """The workload as a graph of dgraph, in as many `parts` as wanted, on the workers of a `client`."""
+        edges = self.edges
+        frame = {"src": edges.source, "dst": edges.destination}
+        if edges.weight is not None:
+            frame["weight"] = edges.weight
+        place |= {"directed": edges.directed, "vertices": edges.vertices}
+        return dg.Graph.from_edges(frame, weight="weight" if "weight" in frame else None, **place)
+
     def write(self, folder: Path) -> Path:
         """Write the arrays to files, for peers that run in separate processes."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,16 +71,12 @@ class Workload:
 
 def rmat(scale: int) -> Workload:
     """A directed, skewed and shallow graph. Scale 20 has 16.1 M edges."""
-    from dgraph.io.generate import Rmat
-
     drawn = Rmat(scale, 16, seed=1, weights=(1, 255)).build()
     return _titled(f"R-MAT scale {scale}", _once(drawn, 1 << scale))
 
 
 def grid(scale: int) -> Workload:
     """An undirected and long graph, like a road map. Scale 20 is 2000 x 2000, with a tenth of the roads missing."""
-    from dgraph.io.generate import Grid
-
     side = round(2000 * 2 ** ((scale - 20) / 2))
     drawn = Grid(side, side, seed=1).build()
     ends = drawn["source"].astype(np.int64), drawn["destination"].astype(np.int64)
@@ -74,16 +86,12 @@ def grid(scale: int) -> Workload:
 
 def uniform(scale: int) -> Workload:
     """A directed graph without any structure, which is hard on caches."""
-    from dgraph.io.generate import Uniform
-
     drawn = Uniform(1 << scale, 16 << scale, seed=1, weights=(1, 255)).build()
     return _titled(f"uniform scale {scale}", _once(drawn, 1 << scale))
 
 
 def bipartite(scale: int) -> Workload:
     """A graph directed from a small side to a large one, like visitors and places. No path has more than one edge."""
-    from dgraph.io.generate import Bipartite
-
     drawn = Bipartite(1 << (scale - 2), 3 << (scale - 2), 16 << scale, seed=1, weights=(1, 255)).build()
     return _titled(f"bipartite scale {scale}", _once(drawn, 1 << scale))
 
