@@ -13,9 +13,9 @@ import random
 from concurrent.futures import ProcessPoolExecutor
 
 from harness import Claim, parser_of
+from schedules import Schedule, at_random, in_time, notes_of
 
 from dgraph.native.threads import cores
-from dgraph.testing.schedules import Schedule, at_random, in_time, notes_of
 
 BATCH = 10_000  # schedules per task of a process
 SIZES = [2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1024]

@@ -5,9 +5,9 @@ from copy import deepcopy
 from functools import partial
 
 import pytest
+from schedules import Schedule, at_random, in_time, notes_of
 
 from dgraph.exchange.termination import Note, Status, Termination
-from dgraph.testing.schedules import Schedule, at_random, in_time, notes_of
 
 
 class Run:
