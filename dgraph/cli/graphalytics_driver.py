@@ -21,10 +21,8 @@ from dgraph.cli.say import say
 from dgraph.errors import FileError
 from dgraph.graphalytics import algorithms
 
-HARNESS = {
-    "ignore_unknown_options": True,
-    "allow_extra_args": True,
-}  # the harness passes unused options
+# The harness passes options that are not used here.
+HARNESS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 @click.group()

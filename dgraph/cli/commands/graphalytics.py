@@ -38,7 +38,6 @@ def command(directory: str, place: Place, output: str | None, rules: str, as_jso
       $ dgraph generate uniform --vertices 40 --edges 99 --weights 1 9 -o tiny.properties
       $ dgraph graphalytics tiny.properties
     """
-    from dgraph.graphalytics.benchmark import run_dataset
     from dgraph.graphalytics.dataset import Dataset
 
     rows: list[dict[str, Any]] = []
@@ -46,7 +45,7 @@ def command(directory: str, place: Place, output: str | None, rules: str, as_jso
         datasets = Dataset.all_in(directory)
         for dataset in datasets:
             folder = None if output is None else Path(output)
-            for row in run_dataset(dataset, output=folder, how=rules, client=client, **given):
+            for row in dataset.run(output=folder, how=rules, client=client, **given):
                 rows.append(row)
                 say(json.dumps(row) if as_json else _line(row))
     if not rows:
