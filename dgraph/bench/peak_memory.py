@@ -25,29 +25,23 @@ def restart_peak() -> int:
     gc.collect()
     pa.default_memory_pool().release_unused()
     ctypes.CDLL(None).malloc_trim(0)
-    _reset()
+    reset()
     return resident("VmRSS")
 
 
 def reset(client: Any = None) -> None:
     """Reset the peaks of this process and of the client's workers."""
-    _reset()
+    gc.collect()
+    with suppress(OSError):  # if not permitted or not on Linux, the peak covers the whole life of the process
+        Path("/proc/self/clear_refs").write_text("5")
     if client is not None:
-        client.run(_reset)
+        client.run(reset)
 
 
 def peak(client: Any = None) -> int:
     """The peak resident bytes since `reset`, summed over this process and the client's workers."""
-    return _peak() + (0 if client is None else sum(client.run(_peak).values()))
-
-
-def _reset() -> None:
-    gc.collect()
-    with suppress(OSError):  # if not permitted or not on Linux, the peak covers the whole life of the process
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak() -> int:
-    with suppress(OSError):
-        return resident("VmHWM")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << (0 if sys.platform == "darwin" else 10)
+    try:
+        own = resident("VmHWM")
+    except OSError:
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << (0 if sys.platform == "darwin" else 10)
+    return own + (0 if client is None else sum(client.run(peak).values()))

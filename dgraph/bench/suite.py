@@ -212,11 +212,11 @@ def _graph(table: TomlTable) -> GraphSpec:
 
 def _operation(table: TomlTable, graphs: Mapping[str, Any]) -> OperationSpec:
     import dgraph as dg
-    from dgraph.bench.verification import VERIFIED
+    from dgraph.testing.verify import VERIFIERS
 
     operation = table.take("operation", str, table.name, among=(*dg.OPERATIONS, "factorize"))
-    if operation not in VERIFIED:
-        table.refuse("operation", f"{operation!r} has no verifier", f"choose from {', '.join(VERIFIED)}")
+    if operation not in VERIFIERS:
+        table.refuse("operation", f"{operation!r} has no verifier", f"choose from {', '.join(VERIFIERS)}")
     chosen = table.listed("graphs", str, list(graphs), among=tuple(graphs))
     sources = table.take("sources", int, 0, least=1)
     trials = table.take("trials", int, None, least=1)

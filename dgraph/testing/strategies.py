@@ -25,17 +25,13 @@ except ImportError as missing:
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
-def _dense(n: int) -> st.SearchStrategy[list]:
-    return st.just(list(range(n)))
-
-
 def _distinct(elements: st.SearchStrategy) -> Callable[[int], st.SearchStrategy[list]]:
     return lambda n: st.lists(elements, min_size=n, max_size=n, unique=True)
 
 
 # Ids by kind, the simplest first: a function from n to a strategy for lists of n distinct ids.
 _IDS: dict[str, Callable[[int], st.SearchStrategy[list]]] = {
-    "dense": _dense,  # 0 .. n - 1
+    "dense": lambda n: st.just(list(range(n))),
     "sparse": _distinct(st.integers(0, 10**12)),
     "negative": _distinct(st.integers(-1000, 1000)),
     # both ends of int64, and 2**53, beyond which float64 cannot distinguish neighbours

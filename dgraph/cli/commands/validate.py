@@ -41,9 +41,9 @@ class OptionValue(click.ParamType):
 
 def verified_operations() -> list[str]:
     """Shell completion of --of: the operations that have a verifier."""
-    from dgraph.testing.verify import OPERATIONS, RATINGS
+    from dgraph.testing.verify import VERIFIERS
 
-    return [name.replace("_", "-") for name in (*OPERATIONS, *RATINGS)]
+    return [name.replace("_", "-") for name in VERIFIERS]
 
 
 @click.command("validate", cls=Command)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from dgraph.testing.verify.edges import Edges, expect, sized
+from dgraph.testing.verify.edges import Edges, expect
 
 
 def louvain(
@@ -23,7 +23,6 @@ def louvain(
 ) -> None:
     """Verify that each community is named by its smallest vertex (with ``names="any"``, by any vertex), and that the
     quality is at least `at_least`, by default that of each vertex alone and of one community for all."""
-    sized(edges, {"community": community})
     own = np.arange(edges.vertices)
     smallest = np.full(edges.vertices, edges.vertices)
     inside = (community >= 0) & (community < edges.vertices)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from dgraph.errors import AnswerError
-from dgraph.testing.verify.edges import Edges, expect, sized
+from dgraph.testing.verify.edges import Edges, expect
 
 
 def wcc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None:
@@ -18,7 +18,6 @@ def wcc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None
     Labels that agree along every edge are unions of components. If there are as many labels as components, they are the
     components.
     """
-    sized(edges, {"component": component})
     label = component
     u, v = edges.source, edges.destination
     agree = label[u] == label[v]
@@ -46,7 +45,6 @@ def number_of_components(edges: Edges) -> int:
 
 def scc(edges: Edges, *, component: np.ndarray, names: str = "smallest") -> None:
     """Verify strongly connected components; `names` is as in `wcc`."""
-    sized(edges, {"component": component})
     smallest = edges.cached("strong components", lambda: smallest_of_strong_components(edges))
     if names == "any":
         _, members, label = np.unique(component, return_index=True, return_inverse=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from dgraph.arguments import check_integer
 from dgraph.errors import AnswerError
-from dgraph.testing.verify.edges import Edges, expect, sized
+from dgraph.testing.verify.edges import Edges, expect
 
 
 def degrees(
@@ -18,7 +18,6 @@ def degrees(
     out_degree: np.ndarray | None = None,
 ) -> None:
     """Verify degrees. `degree` is the sum of both in a directed graph, and equals both in an undirected graph."""
-    sized(edges, {"degree": degree, "in_degree": in_degree, "out_degree": out_degree})
     starts, ends, _ = edges.arcs
     out = np.bincount(starts, minlength=edges.vertices)
     into = np.bincount(ends, minlength=edges.vertices)
@@ -32,7 +31,6 @@ def degrees(
 
 def core_number(edges: Edges, *, core: np.ndarray) -> None:
     """Verify that no core number is too high or too low."""
-    sized(edges, {"core": core})
     level = np.asarray(core, np.int64)
     as_high = _count_as_high(edges, level)
     expect(
@@ -48,7 +46,6 @@ def k_core(edges: Edges, *, in_core: np.ndarray, k: int | None = None) -> None:
 
     In the second case, k is the smallest number of neighbours within the core, and the (k + 1)-core must be empty.
     """
-    sized(edges, {"in_core": in_core})
     inside = np.asarray(in_core, bool)
     check_integer("k", k, 0, or_none=True)
     if k is None:

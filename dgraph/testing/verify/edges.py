@@ -108,8 +108,8 @@ def expect(right: np.ndarray | bool, describe: Callable[[int], str]) -> None:
         raise AnswerError(describe(int(np.argmin(right))) + others)
 
 
-def sized(edges: Edges, columns: Mapping[str, np.ndarray | None]) -> None:
+def sized(edges: Edges, columns: Mapping[str, np.ndarray]) -> None:
     """Check that columns hold one value per vertex."""
     for name, values in columns.items():
-        if values is not None and len(values) != edges.vertices:
+        if len(values) != edges.vertices:
             raise AnswerError(f"{name}: {len(values):,} values for {edges.vertices:,} vertices")

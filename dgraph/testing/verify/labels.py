@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from dgraph.testing.verify.edges import Edges, expect, sized
+from dgraph.testing.verify.edges import Edges, expect
 
 
 def cdlp(edges: Edges, *, label: np.ndarray, max_iter: int = 10) -> None:
     """Verify the labels after `max_iter` rounds, in each of which every vertex takes the most frequent label among its
     neighbours; among ties, the smallest."""
-    sized(edges, {"label": label})
 
     def repeated() -> np.ndarray:
         now = np.arange(edges.vertices)
@@ -28,15 +27,11 @@ def label_propagation(edges: Edges, *, label: np.ndarray, restless: float = 0.0,
 
     `restless` is the fraction of vertices that may break this rule, for libraries that stop when few labels change.
     """
-    sized(edges, {"label": label})
     best, most, own = most_frequent(edges, label, weighted)
     short = own < most - (_rounding(edges, most) if weighted else 0)
     if np.count_nonzero(short) <= restless * edges.vertices:
         return
-    expect(
-        ~short,
-        lambda v: f"vertex {v}: {own[v]} neighbours have its label {label[v]}, and {most[v]} have {best[v]}",
-    )
+    expect(~short, lambda v: f"vertex {v}: {own[v]} neighbours have its label {label[v]}, and {most[v]} have {best[v]}")
 
 
 def most_frequent(edges: Edges, label: np.ndarray, weighted: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
