@@ -100,9 +100,8 @@ class Command(WithExample):
         except Exception as error:
             if debug:
                 say(traceback.format_exc(), err=True)
-            expected = isinstance(
-                error, DgraphError | OSError | MemoryError | Warning
-            )  # PYTHONWARNINGS=error raises these
+            # PYTHONWARNINGS=error raises warnings
+            expected = isinstance(error, DgraphError | OSError | MemoryError | Warning)
             fault = "" if expected else f"{type(error).__name__}, a bug in dgraph (--debug shows where): "
             reading = isinstance(error, ColumnError | FileError)
             failure = click.ClickException(fault + in_option_words(error_text(error), self.params, reading=reading))

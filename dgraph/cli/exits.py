@@ -21,12 +21,8 @@ import click
 from dgraph.cli.say import say
 from dgraph.errors import InputError, ProgramError, RoomError, StorageError
 
-DISK_ERRORS = {
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EIO,
-}  # disk errors, which a different command line would not fix
+# Errors of the disk, which a different command line would not fix.
+DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 FAILED, REFUSED = 1, 2
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import inf, log
 from statistics import median_low as median
 from typing import Any
@@ -167,7 +166,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
 
     steps = SMALLER_BY * step, step
     graphs = [sampled(one) for one in steps]
-    few, many = _in_turn(graphs, [partial(_as_threaded, run, times=one) for one in steps])
+    few, many = _in_turn(run, list(zip(graphs, steps, strict=True)))
     estimates = [estimate(one, op, parts, None).frame.loc[one.policy] for one in graphs]
     fewer, part = (max(1, int(one["edges"])) for one in estimates)
     turn, edge = fit_line((fewer, few.seconds), (part, many.seconds))
@@ -229,31 +228,26 @@ class _Measurement:
     rounds: int
 
 
-def _as_threaded(run: Callable[..., Any], graph: Graph, times: int) -> Any:
-    """Run on as many threads as a graph with `times` as many edges would use."""
-    with scale_threads(times):
-        return run(graph)
+def _in_turn(run: Callable[..., Any], samples: Sequence[tuple[Graph, int]]) -> list[_Measurement]:
+    """Measure the run on each sample, after a first run that builds what the operation needs.
 
-
-def _in_turn(graphs: Sequence[Graph], runs: Sequence[Callable[..., Any]]) -> list[_Measurement]:
-    """Measure the run on each graph, after a first run that builds what the operation needs.
-
-    The graphs take turns, so that a machine that is slow for a while affects all of them.
+    The samples take turns, so that a machine that is slow for a while affects all of them.
     """
-    each = list(zip(graphs, runs, strict=True))
-    for graph, run in each:
-        run(graph)
+    for one in samples:
+        _timed(run, *one)
     turns: list[list[tuple[float, int, int]]] = []
     begun = time.perf_counter()
     while len(turns) < FEWEST_RUNS or time.perf_counter() - begun < SHORTEST_MEASUREMENT:
-        turns.append([_timed(graph, run) for graph, run in each])
+        turns.append([_timed(run, *one) for one in samples])
     columns = (zip(*timings, strict=True) for timings in zip(*turns, strict=True))
     return [_Measurement(min(took), median(sent), median(rounds)) for took, sent, rounds in columns]
 
 
-def _timed(graph: Graph, run: Callable[..., Any]) -> tuple[float, int, int]:
+def _timed(run: Callable[..., Any], graph: Graph, times: int) -> tuple[float, int, int]:
+    """Run on as many threads as a graph with `times` as many edges would use."""
     begun = time.perf_counter()
-    result = run(graph)
+    with scale_threads(times):
+        result = run(graph)
     took, rows = time.perf_counter() - begun, result.report
     if graph.num_parts > 1:
         took = float(rows.groupby("superstep")["busy"].max().sum())

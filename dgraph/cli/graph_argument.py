@@ -59,12 +59,7 @@ READING = (
         "--vertex-file", type=FILE, metavar="FILE", help="File that lists the vertices, including those without edges."
     ),
     click.option("--loops", type=LOOPS, default="keep", help="What to do with edges from a vertex to itself."),
-    click.option(
-        "--repeats",
-        type=REPEATS,
-        default="keep",
-        help="What to do with edges that have the same ends.",
-    ),
+    click.option("--repeats", type=REPEATS, default="keep", help="What to do with edges that have the same ends."),
     click.option("--symmetrize", is_flag=True, help="Add the reverse of every edge."),
     choice_option("--policy", POLICIES, "Which partition owns a vertex or an edge"),
     click.option("--parts", type=WholeRange(1, 2**16 - 1), help="Number of partitions.  [default: one per worker]"),

@@ -119,17 +119,22 @@ def writer_of(path: str, vectors: bool = False) -> Callable:
 
     Unknown suffixes, and formats that cannot hold `vectors`, are errors, so commands call this before any work.
     """
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
     from dgraph.io.paths import split_suffix
 
-    _, suffix, compression = split_suffix(path)
-    writer = _csv if path == "-" else WRITERS.get(suffix)
-    if writer is None:
-        raise OptionError(f"{path}: unknown suffix for values; use {', '.join(WRITERS)}, or -")
-    if vectors and writer is _csv:
+    text = partial(csv.CSVWriter, write_options=csv.WriteOptions(quoting_style="needed"))
+    arrow = pa.ipc.new_file
+    writers = {".csv": text, ".parquet": parquet.ParquetWriter, ".arrow": arrow, ".feather": arrow}
+    suffix, compression = (".csv", "") if path == "-" else split_suffix(path)[1:]
+    if suffix not in writers:
+        raise OptionError(f"{path}: unknown suffix for values; use {', '.join(writers)}, or -")
+    if vectors and suffix == ".csv":
         raise OptionError(f"{path}: the values are vectors, which CSV cannot hold; write .parquet or .arrow")
-    if compression and writer is not _csv:
+    if compression and suffix != ".csv":
         raise OptionError(f"{path}: {suffix} files are compressed internally; leave out {compression}")
-    return writer
+    return writers[suffix]
 
 
 def _write(writer: Callable, first: pa.Table, others: Iterator[pa.Table], stream: Any) -> None:
@@ -143,27 +148,6 @@ def _write(writer: Callable, first: pa.Table, others: Iterator[pa.Table], stream
                 sink.write_table(table.cast(first.schema))
     except pa.ArrowInvalid as error:
         raise OptionError(f"this format cannot hold a column: {error}; write .parquet or .arrow") from error
-
-
-def _csv(stream: Any, schema: pa.Schema) -> Any:
-    from pyarrow import csv
-
-    return csv.CSVWriter(stream, schema, write_options=csv.WriteOptions(quoting_style="needed"))
-
-
-def _arrow(stream: Any, schema: pa.Schema) -> Any:
-    import pyarrow as pa
-
-    return pa.ipc.new_file(stream, schema)
-
-
-def _parquet(stream: Any, schema: pa.Schema) -> Any:
-    from pyarrow import parquet
-
-    return parquet.ParquetWriter(stream, schema)
-
-
-WRITERS: dict[str, Callable] = {".csv": _csv, ".parquet": _parquet, ".arrow": _arrow, ".feather": _arrow}
 
 
 def read_values(path: str, kind: str) -> Any:

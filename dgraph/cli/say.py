@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from codecs import getincrementaldecoder
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -47,19 +48,15 @@ class _VisibleOutput:
     closed = False
 
     def __init__(self, stream: BinaryIO):
-        self._stream, self._rest = stream, b""
+        self._stream, self._letters = stream, getincrementaldecoder("utf-8")("replace")
 
-    def write(self, data: bytes) -> int:
-        whole = self._rest + bytes(data)
-        cut = whole.rfind(b"\n") + 1
-        self._rest = whole[cut:]
-        self._stream.write(printable(whole[:cut].decode("utf-8", "replace"), LAYOUT).encode())
+    def write(self, data: bytes, *, last: bool = False) -> int:
+        """Write the letters that are complete, or all if these are the last bytes."""
+        self._stream.write(printable(self._letters.decode(bytes(data), last), LAYOUT).encode())
         return len(data)
 
     def flush(self) -> None:
-        """Also write a last line that has no line ending."""
-        self._stream.write(printable(self._rest.decode("utf-8", "replace"), LAYOUT).encode())
-        self._rest = b""
+        self.write(b"", last=True)
         self._stream.flush()
 
     def close(self) -> None:

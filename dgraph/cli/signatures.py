@@ -16,9 +16,7 @@ from dgraph.errors import OptionError
 from dgraph.options import HOW
 
 TABLES = ("previous",)  # parameters that take a table with a row for each vertex: on a command line, a file
-PARAMETER_PREFIX = (
-    "of_"  # prefix of click's names for the function's parameters, which may clash with other options (`source`)
-)
+PARAMETER_PREFIX = "of_"  # of click's names for the function's parameters, which may clash with options (`source`)
 
 
 class Number(click.ParamType):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from textwrap import fill as filled
@@ -129,7 +129,8 @@ def _run(suite: Any, place: Place, folder: Path | None, only: Any, trials: int |
     If there is a folder, each record is written to it as soon as it is available.
     """
     from dgraph.bench import outcome, records
-    from dgraph.bench.runner import Runner
+    from dgraph.bench.local_cluster import local_cluster
+    from dgraph.bench.runner import Clusters, Runner
     from dgraph.bench.targets import evaluate_targets
 
     def record(one: Any) -> None:
@@ -139,7 +140,10 @@ def _run(suite: Any, place: Place, folder: Path | None, only: Any, trials: int |
 
     heading = records.heading(suite)
     rows, reports = [], {}
-    with _clusters(place, suite) as (suite, clusters), records.record_writer(folder) as keep:
+    with place.client() as client, records.record_writer(folder) as keep:
+        clusters: Clusters = local_cluster
+        if client is not None:  # all cases run on the same workers
+            suite, clusters = suite.on_cluster(len(client.nthreads())), lambda workers, threads: nullcontext(client)
         record(heading)
         for trial in Runner(suite, clusters, only, trials, _show_progress):
             rows.append(trial.record)
@@ -176,21 +180,6 @@ def _text(suite: Any, rows: Any, results: Any, note: str) -> str:
     if results:
         blocks.append("\n".join(table.outcome_line(one) for one in results))
     return "\n\n".join(blocks)
-
-
-@contextmanager
-def _clusters(place: Place, suite: Any) -> Iterator[tuple[Any, Callable[[int, int | None], AbstractContextManager]]]:
-    """The suite adapted to a place, and a function with which `Runner` starts the workers of a case.
-
-    On a cluster, or with --workers, all cases run on the same workers.
-    """
-    from dgraph.bench.local_cluster import local_cluster
-
-    with place.client() as client:
-        if client is None:
-            yield suite, local_cluster
-        else:
-            yield suite.on_cluster(len(client.nthreads())), lambda workers, threads: nullcontext(client)
 
 
 @click.command("compare", cls=Command)

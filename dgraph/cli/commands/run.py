@@ -129,9 +129,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         text += "".join(f"{what.replace('_', ' ')} {outcome[what]:.6g}, " for what in ERROR_FIGURES if what in outcome)
         print_outcome(outcome, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
 
-    given = "".join(f" --{RENAMED.get(one, one).replace('_', '-')} 0" for one in needed(operation)) + EXAMPLE.get(
-        name, ""
-    )
+    given = "".join(f" --{RENAMED.get(one, one).replace('_', '-')} 0" for one in needed(operation))
+    given += EXAMPLE.get(name, "")
     example = f"{name.replace('_', '-')} edges.parquet{given} -o {name}.{SUFFIX.get(name, 'csv')}"
     edges_of = EXAMPLE_GRAPHS.get(name, "rmat --scale 10 --weights 1 9")
     example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"
@@ -171,9 +170,8 @@ def _limited(engine: str, max_rounds: int) -> Any:
 def _errors_of(result: Any) -> dict[str, float]:
     """The mean of the ratings, which the factors leave out, and the errors of the factors that `factorize` returned."""
     values = {**result.totals, **result.report.iloc[-1]}
-    return {
-        what: float(values[what]) for what in ERROR_FIGURES if values[what] == values[what]
-    }  # NaN means that no ratings were held out
+    # NaN means that no ratings were held out
+    return {what: float(values[what]) for what in ERROR_FIGURES if values[what] == values[what]}
 
 
 @click.command("run", cls=Operations)
