@@ -101,15 +101,13 @@ class Runner:
         return Trial(case, record, pd.DataFrame(result.report).assign(**case.labels))
 
     def _call(self, case: Case, graph: Any, source: Any) -> Any:
-        function = getattr(dg, case.operation.operation)
         options = {name: value for name, value in case.options.items() if value != "auto"}
+        if source is not None:
+            options["source"] = source
         if case.operation.operation not in WITHOUT_ENGINE:
             options["progress"] = False  # the suite shows its own progress line
         try:
-            if case.operation.operation in ("bfs", "sssp"):
-                options.pop("source", None)
-                return function(graph, source, **options)
-            return function(graph, **options)
+            return getattr(dg, case.operation.operation)(graph, **options)
         except OptionError as refused:
             raise OptionError(f"{_named(case)}: {refused}") from refused
 
