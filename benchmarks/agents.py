@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from harness import Claim, parser_of
+from harness import Claim, parser_of, take_turns
 
 import dgraph as dg
 from dgraph.agents.agent import agent_of
@@ -25,7 +25,7 @@ from dgraph.agents.daemon import LOST, BlockCall, Daemon
 from dgraph.agents.daemon_settings import NO_DAEMONS
 from dgraph.agents.own_process_daemon import ProcessDaemon
 from dgraph.bench.local_cluster import local_cluster
-from dgraph.bench.turns import take_turns, timed
+from dgraph.bench.resources import timed
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.cpu import Cpu
 from dgraph.errors import AnswerError

@@ -16,10 +16,9 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from harness import RESULTS, Claim, parser_of
+from harness import RESULTS, Claim, parser_of, take_turns
 
 import dgraph as dg
-from dgraph.bench.turns import take_turns
 from dgraph.engines.descent.block_options import BlockOptions
 from dgraph.errors import AnswerError
 from dgraph.native.team import barrier, kernel, team

@@ -22,7 +22,7 @@ from typing import Any
 from harness import Claim, parser_of, rmat_edges
 
 from dgraph.bench.local_cluster import local_cluster
-from dgraph.bench.peak_memory import resident, restart_peak
+from dgraph.bench.resources import resident, restart_peak
 from dgraph.errors import RoomError
 
 SUFFIXES = {"parquet": ".parquet", "csv": ".csv", "mtx": ".mtx", "metis": ".graph"}

@@ -20,7 +20,7 @@ from harness import Claim, in_new_process, parser_of, rmat_edges, rows_of, same,
 
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
-from dgraph.bench.peak_memory import resident, restart_peak
+from dgraph.bench.resources import resident, restart_peak
 
 TARGET = 2.5
 ROWS = {"small": 14, "edges": 20}  # log2 of the edges in a row group: each worker reads some, which loads its reader

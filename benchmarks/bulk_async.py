@@ -31,7 +31,7 @@ from scipy.io import mmread
 
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
-from dgraph.bench.turns import timed
+from dgraph.bench.resources import timed
 from dgraph.testing.verify import OPERATIONS, Edges, verify
 
 ROADS = Path(__file__).resolve().parents[2] / "shared/data/usroads-48/road-usroads-48.mtx.xz"

@@ -23,7 +23,7 @@ from harness import Claim, parser_of, rmat_edges, simple
 from scipy.sparse import coo_array
 
 import dgraph as dg
-from dgraph.bench.turns import timed
+from dgraph.bench.resources import timed
 from dgraph.testing.verify import Edges, verify
 from dgraph.testing.verify.communities import quality
 

@@ -22,7 +22,7 @@ from distributed import Client
 from harness import Claim, parser_of
 
 import dgraph as dg
-from dgraph.bench.peak_memory import resident
+from dgraph.bench.resources import resident
 from dgraph.errors import AnswerError
 from dgraph.runs import progress
 

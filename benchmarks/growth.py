@@ -17,7 +17,7 @@ from peers.ours import Ours
 from peers.peer import NotRun
 from peers.workloads import rmat
 
-from dgraph.bench.peak_memory import resident, restart_peak
+from dgraph.bench.resources import resident, restart_peak
 from dgraph.testing.verify import verify
 
 OPERATIONS = ("pagerank", "bfs", "sssp", "wcc", "label_propagation", "core_number")

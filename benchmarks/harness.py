@@ -1,5 +1,5 @@
-"""What the benchmarks in this folder share: claims and their records, options, processes, and the edges that they build
-from. As for suites, `dgraph.bench` times and verifies.
+"""What the benchmarks in this folder share: trials in turn, claims and their records, options, processes, and the edges
+that they build from.
 """
 
 from __future__ import annotations
@@ -7,27 +7,31 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dgraph.bench.machine import machine, versions
+from dgraph.bench.resources import timed
 from dgraph.bench.table import as_text, limit_text
 from dgraph.bench.targets import is_met
-from dgraph.bench.turns import Check, Timed, take_turns
 from dgraph.errors import AnswerError
 from dgraph.io.generate import Rmat
 from dgraph.testing.verify import Edges
 
 RESULTS = Path(__file__).parent / "results"
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))  # what benchmarks share with tests
+
+Name = TypeVar("Name", bound=Hashable)
+Timed = Callable[[], Any]
+Check = Callable[[Any], None]  # raises an AnswerError if a result is wrong
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,22 @@ class Claim:
         print(text_of(row), flush=True)
         keep(RESULTS / f"{self.name}.jsonl", row)
         return row
+
+
+def take_turns(runs: Mapping[Name, tuple[Timed, Check]], trials: int, *, warmups: int = 1) -> dict[Name, list[float]]:
+    """The seconds of the trials of each run, by name, after `warmups` rounds that do not count, which compile and warm
+    up. Each result is verified and released before the next run.
+
+    Taking turns makes a ratio robust: a machine that is slow for a while is slow for all runs."""
+    seconds: dict[Name, list[float]] = {name: [] for name in runs}
+    for trial in range(-warmups, trials):
+        for name, (run, check) in runs.items():
+            elapsed, result = timed(run)
+            check(result)
+            del result
+            if trial >= 0:
+                seconds[name].append(elapsed)
+    return seconds
 
 
 def text_of(row: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from harness import Claim, in_new_process, parser_of
 from peers.workloads import GRAPHS
 
 import dgraph as dg
-from dgraph.bench.peak_memory import resident, restart_peak
+from dgraph.bench.resources import resident, restart_peak
 from dgraph.testing.verify import verify
 
 EDGE, VERTEX = 9, 64  # bytes per edge and per vertex

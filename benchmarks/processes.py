@@ -14,11 +14,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from harness import Claim, parser_of, rmat_edges
+from harness import Claim, parser_of, rmat_edges, take_turns
 
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
-from dgraph.bench.turns import take_turns
 from dgraph.testing.verify import Edges, verify
 
 ROUNDS = 20  # for PageRank

@@ -15,7 +15,7 @@ from harness import Claim, parser_of
 
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
-from dgraph.bench.turns import timed
+from dgraph.bench.resources import timed
 from dgraph.errors import AnswerError
 from dgraph.runs import progress
 

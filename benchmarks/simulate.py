@@ -23,7 +23,7 @@ from harness import Claim, parser_of
 
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
-from dgraph.bench.turns import timed
+from dgraph.bench.resources import timed
 from dgraph.cli.forecast import FEWEST_RUNS, SHORTEST_MEASUREMENT, Cluster, calibrate, forecast
 from dgraph.errors import AnswerError
 from dgraph.exchange.exchange import Exchange

@@ -15,10 +15,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
-from harness import Claim, parser_of, rmat_edges, simple
+from harness import Claim, parser_of, rmat_edges, simple, take_turns
 
 import dgraph as dg
-from dgraph.bench.turns import take_turns, timed
+from dgraph.bench.resources import timed
 from dgraph.testing.verify import Edges
 
 K = 5

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.bench.turns import timed
+from dgraph.bench.resources import timed
 from peers.library import Arrays, Library
 from peers.peer import Needs
 

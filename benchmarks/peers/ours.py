@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any
 
 import dgraph as dg
-from dgraph.bench.turns import timed
+from dgraph.bench.resources import timed
 from dgraph.testing.verify import OPERATIONS
 from peers.peer import Lacks, Needs, Peer, Trial
 from peers.workloads import PATHS, ROUNDS, Workload

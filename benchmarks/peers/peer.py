@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dgraph.bench.peak_memory import reset, resident
+from dgraph.bench.resources import reset, resident
 
 if TYPE_CHECKING:
     from peers.workloads import Workload

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 import dgraph as dg
-from dgraph.bench import measurements, peak_memory
+from dgraph.bench import measurements, resources
 from dgraph.bench.cases import WITHOUT_ENGINE, Case, cases_of
+from dgraph.bench.resources import timed
 from dgraph.bench.suite import GraphSpec, OperationSpec, Suite
-from dgraph.bench.turns import timed
 from dgraph.errors import AnswerError, OptionError
 from dgraph.io.format_options import OPTIONS, format_with
 from dgraph.io.formats import format_of
@@ -83,7 +83,7 @@ class Runner:
                 yield self._trial(case, loading, graph, trial, sources[trial % len(sources)])
 
     def _trial(self, case: Case, loading: float, graph: Any, trial: int, source: Any) -> Trial:
-        peak_memory.reset(graph.client)
+        resources.reset(graph.client)
         seconds, result = timed(lambda: self._call(case, graph, source))
         record: dict[str, Any] = {**case.setting.options, "kind": "trial", "suite": self.suite.name, **case.labels}
         record["trial"] = trial
@@ -91,7 +91,7 @@ class Runner:
             record["source"] = source
         if self.suite.collect:
             record["collect"], _ = timed(result.compute)
-        record["peak"] = peak_memory.peak(graph.client)
+        record["peak"] = resources.peak(graph.client)
         assert self.edges is not None
         options = {**case.options, **({} if source is None else {"source": source})}
         check(case.operation.operation, self.edges, result, options, f"{_named(case)}, trial {trial}")

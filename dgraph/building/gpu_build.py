@@ -138,9 +138,9 @@ class DeviceEdges:
         table = self._table(ids)
         edges = []
         for frame in self.frames:
-            ends = [self._numbers(frame[end], ids, table) for end in self.ends]
+            sources, destinations = (self._numbers(frame[end], ids, table) for end in self.ends)
             values = {name: self._column(frame, name, name == weight) for name in columns}
-            edges.append(NumberedChunk(*ends, values))
+            edges.append(NumberedChunk(sources, destinations, values))
         if rules.symmetrize:
             edges += [reverses(one) for one in edges]
         if rules.repeats == "keep":

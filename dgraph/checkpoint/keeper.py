@@ -37,10 +37,10 @@ class CheckpointSeries:
     memory: MemoryStore | None = None  # the store if there is no path
 
     @classmethod
-    def for_run(cls, option: Checkpoint | None, part: str, client: Any) -> CheckpointSeries | None:
+    def for_run(cls, option: Checkpoint, part: str, client: Any) -> CheckpointSeries | None:
         """The series for one run. Without a cluster, nothing is kept in memory, because no worker can be lost."""
-        if option is None or option.path is not None:
-            return None if option is None else cls(option, part)
+        if option.path is not None:
+            return cls(option, part)
         return None if client is None else cls(option, part, MemoryStore(f"{client.id}-{uuid4().hex}"))
 
 

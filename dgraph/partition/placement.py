@@ -107,7 +107,7 @@ def degrees(chunk: NumberedChunk, size: int, *, out: bool, into: bool, mirror: b
 
 def sum_degrees(all_degrees: Sequence[DegreeTable]) -> DegreeTable:
     """The degrees over all chunks."""
-    sides = [one.out for one in all_degrees], [one.into for one in all_degrees]
+    sides: Any = [one.out for one in all_degrees], [one.into for one in all_degrees]
     return DegreeTable(*(None if side[0] is None else reduce(np.add, side) for side in sides))
 
 

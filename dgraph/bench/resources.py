@@ -1,4 +1,8 @@
-"""The memory of processes as the Linux kernel records it: current use, and the peak since the last `reset`."""
+"""What a run takes: its seconds, and the memory of processes as the Linux kernel records it, now and at the peak since
+the last `reset`.
+
+This module needs only Python, because it also runs in environments without dgraph's dependencies.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,19 @@ import ctypes
 import gc
 import resource
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    """The seconds that a run takes, and what it returns. Garbage of earlier runs is collected first."""
+    gc.collect()
+    begun = time.perf_counter()
+    result = run()
+    return time.perf_counter() - begun, result
 
 
 def resident(field: str, process: int | str = "self") -> int:
