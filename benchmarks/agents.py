@@ -86,7 +86,7 @@ def in_process(bench: Bench) -> None:
         if not np.allclose(values["inbox_message"], expected):
             raise AnswerError("a pull of equal messages counts edges")
 
-    through, alone = partial(connection.rows, "pull", n, values), partial(kernel.on, 0, n, values)
+    through, alone = partial(connection.rows, "pull", n, values), partial(kernel.run_rows, 0, n, values)
     claim = bench.claim("a pull through the in-process daemon", "the kernel alone", 1.03)
     claim.measure((through, check), (alone, check), 20 * bench.trials)
 

@@ -16,7 +16,6 @@ import numpy as np
 from dgraph.errors import DeviceError
 
 CPU, CUDA = "cpu", "cuda"  # devices, as users name them
-DEVICES = ("auto", CPU, CUDA)
 SIMULATOR = "NUMBA_ENABLE_CUDASIM"  # if it is 1, Numba runs kernels on Python threads
 KERNEL_PACKAGES = {"numba_cuda": "numba-cuda", "cupy": "cupy"}  # what kernels need: module -> name of the package
 CUDF_PACKAGES = {"cudf": "cudf", "dask_cudf": "dask-cudf"}  # packages that frames on GPUs need

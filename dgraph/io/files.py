@@ -15,7 +15,7 @@ import secrets
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -46,7 +46,7 @@ def is_empty(path: str | os.PathLike) -> bool:
         return not stream.read(1)
 
 
-class _CheckedStream(io.RawIOBase):
+class CheckedStream(io.RawIOBase):
     """A stream whose failures name the file."""
 
     def __init__(self, stream: Any, path: str, raw: Any, fs: Any, growth: Growth):
@@ -107,7 +107,7 @@ def _with_compression(raw: Any, compression: str, mode: Literal["rb", "wb"]) -> 
     return raw
 
 
-def open_bytes(path: str | os.PathLike, each: int = 0) -> BinaryIO:
+def open_bytes(path: str | os.PathLike, each: int = 0) -> CheckedStream:
     """A stream of the decompressed bytes of one file; raises a FileError if the file is missing or empty. A RoomError
     stops it when memory runs short, or when `each` bytes of memory for each byte read would exceed it."""
     name = os.fspath(path)
@@ -129,7 +129,7 @@ def open_bytes(path: str | os.PathLike, each: int = 0) -> BinaryIO:
         raise FileError(problem, path=name, remedy=f"rename it to end in {suffix}")
     growth = Growth(name, raw if compression else None, each)
     with explain_failure(name, f"not a {COMPRESSED.get(compression)} stream", None, _BROKEN):
-        return cast(BinaryIO, _CheckedStream(_with_compression(raw, compression, "rb"), name, raw, fs, growth))
+        return CheckedStream(_with_compression(raw, compression, "rb"), name, raw, fs, growth)
 
 
 def length(path: str | os.PathLike) -> int | None:

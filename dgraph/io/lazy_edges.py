@@ -210,14 +210,14 @@ def open_span(name: str, dialect: Dialect, span: tuple[int, int]) -> BinaryIO:
 class Span:
     """The lines of a stream that start in a range of bytes; the last line is complete."""
 
-    def __init__(self, stream: BinaryIO, start: int, stop: int, end: bytes, *, compressed: bool):
+    def __init__(self, stream: files.CheckedStream, start: int, stop: int, end: bytes, *, compressed: bool):
         self._stream, self._end, self._left = stream, end, stop - start
         self._pending = b""
         if start and compressed:
             while start and (data := stream.read(min(start, _LINE))):
                 start -= len(data)
         elif start:
-            getattr(stream, "stream", stream).seek(start - 1)
+            stream.stream.seek(start - 1)
             self._to_line_start()
 
     def _to_line_start(self) -> None:

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from dgraph.cli.app import dgraph
-from dgraph.devices.probe import DEVICES
+from dgraph.options import NAMES_OF_DEVICES
 from dgraph.partition import policies
 from dgraph.runs import plan
 
@@ -77,7 +77,7 @@ def test_every_option_of_an_operation_says_what_it_is(name):
     ("option", "known"),
     [
         ("engine", {plan.AUTO, plan.LOCAL, plan.CUGRAPH, *plan.ENGINES}),
-        ("device", set(DEVICES)),
+        ("device", set(NAMES_OF_DEVICES)),
         ("policy", {"auto", *policies.POLICY_NAMES}),
     ],
 )

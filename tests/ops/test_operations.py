@@ -13,7 +13,7 @@ import pytest
 import dgraph as dg
 from dgraph import errors, ops
 from dgraph.codegen.descent import descent_kernel
-from dgraph.devices.probe import DEVICES
+from dgraph.devices.probe import CPU, CUDA
 from dgraph.engines.descent import block_options
 from dgraph.ops import bfs, k_core, katz, sssp, wcc
 from dgraph.options import DIRECTIONS, KINDS, MODES, NAMES_OF_DEVICES, NAMES_OF_ENGINES, OPERATORS, ORDERS
@@ -106,7 +106,7 @@ def test_without_weights_an_edge_is_one_step():
 def test_frames_and_arrays_as_options_are_refused_with_their_type_and_the_choices(value):
     """Before anybody asks whether it is "auto", which such a value answers with an error of its own."""
     graph = dg.Graph.from_edges(FRAME)
-    words = {"engine": f"{NAMES_OF_ENGINES[-1]}.*dg.Gas", "device": f"{DEVICES[-1]}.*dg.Cuda", "daemons": "'cuda'"}
+    words = {"engine": f"{NAMES_OF_ENGINES[-1]}.*dg.Gas", "device": f"{CUDA}.*dg.Cuda", "daemons": "'cuda'"}
     words |= {"progress": "True, False"}
     for operation, name in product((dg.wcc, dg.pagerank, dg.lcc), ("engine", "device")):
         with pytest.raises(errors.OptionError, match=f"{name}=<{type(value).__name__}> .*{words[name]}"):
@@ -144,7 +144,7 @@ def test_docstrings_list_the_words_of_an_option():
     }
     for described, words in listed.items():
         assert [word for word in words if f'"{word}"' not in described.__doc__] == [], described
-    assert set(NAMES_OF_DEVICES) == set(DEVICES)
+    assert set(NAMES_OF_DEVICES) == {"auto", CPU, CUDA}
     assert set(ORDERS) == {"auto", *block_options.ORDERS} and set(MODES) == set(block_options.MODES)
     assert set(OPERATORS) == {"auto", *descent_kernel.OPERATORS}
 

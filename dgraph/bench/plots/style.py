@@ -15,7 +15,7 @@ DASHES = ("-", "--", "-.", ":")
 BUSY, IDLE = COLOURS[0], "#c9d3da"  # working and waiting
 INK, FAINT = "#222222", "#d9d9d9"
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.titlesize": 10,

@@ -7,7 +7,7 @@ import io
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from dgraph.errors import FileError, IdError, WeightError
 from dgraph.io import files, paths
@@ -132,8 +132,8 @@ def _doubtful_rows(path: str, dialect: Dialect, sound: re.Pattern[str] | None) -
     and `EXAMINED_LINES`."""
     with files.open_bytes(path) as stream:
         newline = None if dialect.bare_cr or dialect.delimiter == BLANKS else ""
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline=newline)
-        compressed, growth, line = paths.split_suffix(path)[2], cast(Any, stream).growth, dialect.skip
+        text = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8-sig", newline=newline)
+        compressed, growth, line = paths.split_suffix(path)[2], stream.growth, dialect.skip
         try:
             for _ in range(dialect.skip):
                 text.readline()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +78,7 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = "auto") -> Edge
 def read_header(path: str) -> MatrixHeader:
     """Read and check the first lines: banner, type, sizes."""
     with files.open_bytes(path) as stream:
-        banner, kind, sizes, line = _header_lines(io.BufferedReader(cast(io.RawIOBase, stream)))
+        banner, kind, sizes, line = _header_lines(io.BufferedReader(stream))
     words = banner.lower().split()
     if not words or words[0] != "%%matrixmarket":
         problem = f"expected a %%MatrixMarket banner, got {banner[:60]!r}"

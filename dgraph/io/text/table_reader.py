@@ -41,7 +41,7 @@ class CleanLines:
     """Reads whole lines of `stream` after the first `skip`; `odd_integers`, `hexadecimal` and `quotes`
     report what it found."""
 
-    def __init__(self, stream: BinaryIO, path: str, dialect: Dialect, skip: int, watch_integers: bool):
+    def __init__(self, stream: Any, path: str, dialect: Dialect, skip: int, watch_integers: bool):
         self.stream, self.path, self.dialect = stream, path, dialect
         self.watch_integers = watch_integers
         self.odd_integers = self.hexadecimal = self.quotes = False

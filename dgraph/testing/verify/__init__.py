@@ -97,8 +97,8 @@ def verify(operation: str, graph: Graph | Edges, answer: Any, **options: Any) ->
     function, names, of_vertices = VERIFIERS[operation]
     edges = graph if isinstance(graph, Edges) else Edges.of(graph)
     options = options_by_number(operation, function, names, edges, options)
-    columns = {name: column(answer, name, edges, of_vertices=name in of_vertices) for name in names}
-    columns = {name: values for name, values in columns.items() if values is not None}
+    found = {name: column(answer, name, edges, of_vertices=name in of_vertices) for name in names}
+    columns = {name: values for name, values in found.items() if values is not None}
     if not columns:
         raise AnswerError(f"the answer has no column {' or '.join(map(repr, names))}")
     sized(edges, columns)
