@@ -1,0 +1,99 @@
+"""The public names: what type checkers see, and where `__init__.py` finds each one when it is first used. The order is
+that of listings; `OPERATIONS` are the names that `ops/` has."""
+
+# graphs: from frames, files, generators and other libraries, and back
+from dgraph.graph import Graph as Graph
+from dgraph.io.graphs import open_graph as open_graph, read_edges as read_edges, write_edges as write_edges
+from dgraph.io.library_graphs import (
+    from_networkx as from_networkx,
+    from_igraph as from_igraph,
+    from_scipy as from_scipy,
+    to_networkx as to_networkx,
+    to_igraph as to_igraph,
+    to_scipy as to_scipy,
+)
+from dgraph.io.format_options import Text as Text, Parquet as Parquet
+from dgraph.io.generated_graphs import (
+    rmat as rmat,
+    uniform as uniform,
+    grid as grid,
+    ratings as ratings,
+    bipartite as bipartite,
+)
+
+# algorithms
+from dgraph.ops.pagerank import pagerank as pagerank
+from dgraph.ops.hits import hits as hits
+from dgraph.ops.katz import katz as katz
+from dgraph.ops.degrees import degrees as degrees
+from dgraph.ops.bfs import bfs as bfs
+from dgraph.ops.sssp import sssp as sssp
+from dgraph.ops.wcc import wcc as wcc
+from dgraph.ops.scc import scc as scc
+from dgraph.ops.k_core import k_core as k_core, core_number as core_number
+from dgraph.ops.triangles import triangles as triangles
+from dgraph.ops.lcc import lcc as lcc
+from dgraph.ops.leiden import leiden as leiden
+from dgraph.ops.louvain import louvain as louvain
+from dgraph.ops.label_propagation import label_propagation as label_propagation
+from dgraph.ops.cdlp import cdlp as cdlp
+from dgraph.ops.matching import matching as matching
+from dgraph.ops.factorize import factorize as factorize
+
+# communities: how good a division is, and the graph of communities; dense subgraphs
+from dgraph.communities.quality import modularity as modularity, partition_quality as partition_quality
+from dgraph.communities.coarsening import coarsen as coarsen
+from dgraph.communities.trusses import k_truss as k_truss, truss_number as truss_number
+
+# your own programs: their parts, their generated kernels, and how to run them
+from dgraph.programs.program import (
+    VertexProgram as VertexProgram,
+    State as State,
+    Delta as Delta,
+    Message as Message,
+    Parameter as Parameter,
+    EdgeColumn as EdgeColumn,
+    VertexColumn as VertexColumn,
+    Global as Global,
+    Result as Result,
+    Phase as Phase,
+    vertex as vertex,
+)
+from dgraph.programs.monoid import (
+    MIN as MIN,
+    MAX as MAX,
+    SUM as SUM,
+    PRODUCT as PRODUCT,
+    AND as AND,
+    OR as OR,
+    Monoid as Monoid,
+    MOST_FREQUENT as MOST_FREQUENT,
+    HEAVIEST as HEAVIEST,
+    CHOOSE as CHOOSE,
+    H_INDEX as H_INDEX,
+    NONE as NONE,
+    UNREACHED as UNREACHED,
+)
+from dgraph.programs.syntax import dot as dot
+from dgraph.runs.explanations import explain as explain
+from dgraph.runs.execution import run as run
+from dgraph.options import (
+    Gas as Gas,
+    Bsp as Bsp,
+    BulkAsync as BulkAsync,
+    BlockDescent as BlockDescent,
+    Optimizations as Optimizations,
+    Cuda as Cuda,
+    Daemons as Daemons,
+    Checkpoint as Checkpoint,
+)
+
+# where and how to run: policies, workers of unequal speed, lost workers
+from dgraph.partition.policies import Policy as Policy
+from dgraph.cluster.calibration import capacities as capacities
+from dgraph.partition.balance import daemons_for as daemons_for
+from dgraph import errors as errors
+from dgraph.programs import laws as laws, reference as reference
+
+__version__: str
+OPERATIONS: tuple[str, ...]
