@@ -83,7 +83,7 @@ def test_few_modules_are_entered_in_this_process():
     with traced(way):
         dg.pagerank(graph).compute()
     assert len(way.until("native/team.py")) <= 12, way
-    assert len(way.modules) <= 23 and way.calls <= 170 and way.depths["client"] <= 12, way
+    assert len(way.modules) <= 23 and way.calls <= 165 and way.depths["client"] <= 12, way
     assert way.rooms - {"programs", "cluster", "tables"} <= told_in(HERE), way
 
 
@@ -109,6 +109,6 @@ def test_few_modules_are_entered_on_a_cluster():
             tracing.clear()
     finally:
         threading.setprofile(None)
-    assert way.to_the_kernel <= 45, way
+    assert way.to_the_kernel <= 42, way
     assert way.depths["client"] <= 14 and way.depths["worker"] <= 18, way
     assert way.rooms >= {"runs", "supersteps", "engines", "vertex_state", "devices", "exchange"}, way

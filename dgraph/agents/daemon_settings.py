@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dgraph.agents.daemon import Daemon
 from dgraph.agents.local_daemon import LocalDaemon
 from dgraph.agents.own_process_daemon import BEAT_TIMEOUT, ProcessDaemon
-from dgraph.arguments import AUTO
+from dgraph.arguments import AUTO, assign
 from dgraph.devices.probe import CPU, CUDA, OR_NO_DAEMON, require_cuda
 from dgraph.errors import OptionError
 from dgraph.options import DEFAULT_CACHE, IN_PROCESS, OWN_PROCESS, Cuda, DaemonKind, Daemons
@@ -56,24 +56,19 @@ class DaemonSettings:
     pipeline_block: int | str | None = AUTO  # edges; None: all edges are one block, without a pipeline
     vertex_cache: int = DEFAULT_CACHE  # bytes; 0 turns it off
     memory_budget: int | None = None  # bytes of GPU memory; edges that do not fit are streamed in blocks
-
-    @property
-    def without_daemons(self) -> bool:
-        return not self.daemons
+    other_devices: tuple[str, ...] = field(init=False)  # the devices of daemons that are not CPUs
 
     def kinds_of_worker(self, worker: int) -> tuple[DaemonKind, ...]:
         """The kinds of one worker's daemons."""
         return self.daemons.get(worker, ()) if isinstance(self.daemons, Mapping) else self.daemons
 
-    @property
-    def other_devices(self) -> tuple[str, ...]:
-        """The devices of daemons that are not CPUs."""
+    def __post_init__(self) -> None:
         every = self.daemons.values() if isinstance(self.daemons, Mapping) else [self.daemons]
-        return tuple({kind.device for kinds in every for kind in kinds} - {CPU})
+        assign(self, "other_devices", tuple({kind.device for kinds in every for kind in kinds} - {CPU}))
 
     def options(self) -> dict[str, Any]:
         """The entries of the report."""
-        if self.without_daemons:
+        if not self.daemons:
             budget = {} if self.memory_budget is None else {"memory budget": f"{self.memory_budget:,} bytes"}
             return {"daemons": IN_PROCESS, **budget}
         return {
@@ -86,24 +81,21 @@ class DaemonSettings:
 NO_DAEMONS = DaemonSettings()
 
 
-def settings(daemons: Daemons | None, device: Any = CPU, workers: int | None = None) -> DaemonSettings:
-    """The settings for the options `daemons=` and `device=`. With `workers` (their number), check the numbers of
-    workers that the options name."""
-    if daemons is None:
-        if not isinstance(device, Cuda):
-            return NO_DAEMONS
-        budget = None if device.memory is None else int(device.memory)
-        return DaemonSettings((), device.block, memory_budget=budget)
-    if not isinstance(daemons.kinds, Mapping):
-        return DaemonSettings(_started(daemons.kinds), daemons.block, int(daemons.cache))
-    for worker in daemons.kinds:
+def settings(option: Daemons | Cuda, workers: int | None = None) -> DaemonSettings:
+    """The settings for the option `daemons=` or `device=`. With `workers` (their number), check the numbers of workers
+    that the option names."""
+    if isinstance(option, Cuda):
+        return DaemonSettings((), option.block, memory_budget=None if option.memory is None else int(option.memory))
+    if not isinstance(option.kinds, Mapping):
+        return DaemonSettings(_started(option.kinds), option.block, int(option.cache))
+    for worker in option.kinds:
         if workers is not None and worker >= workers:
             raise OptionError(
                 f"daemons= has the key {worker}, which is not a worker; workers are numbered from 0 to {workers - 1}, "
                 "at most one per partition"
             )
-    kinds = {worker: _started(one) for worker, one in daemons.kinds.items()}
-    return DaemonSettings(kinds, daemons.block, int(daemons.cache))
+    kinds = {worker: _started(one) for worker, one in option.kinds.items()}
+    return DaemonSettings(kinds, option.block, int(option.cache))
 
 
 def _started(kinds: Any) -> tuple[DaemonKind, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy import float64
 
 from dgraph.agents.agent import agent_of
-from dgraph.agents.daemon_settings import DaemonSettings, settings
+from dgraph.agents.daemon_settings import NO_DAEMONS, DaemonSettings, settings
 from dgraph.arguments import check_integer, known_options
 from dgraph.cluster.retry import retry
 from dgraph.cluster.scheduler import run_on_each
@@ -88,7 +88,7 @@ def capacities(
     """
     check_integer("workers", workers)
     taken, where = daemons_value(daemons), device_value(device)
-    how, cluster = settings(taken), Workers.find(client)
+    how, cluster = settings(taken) if taken else NO_DAEMONS, Workers.find(client)
     kind = where if isinstance(where, str) else CUDA
     if cluster.client is None:
         each = max(1, threads.cores() // workers)
@@ -113,7 +113,7 @@ def speeds(workers: Workers, *, anew: bool = False) -> dict[str, float]:
 def measure_speed(name: str, number: int, how: DaemonSettings, device: str, cores: int | None = None) -> float:
     """Edges per second of the worker called `name`. Runs on that worker, with its own daemons."""
     if device == "auto":
-        device = default_device() if how.without_daemons else "cpu"
+        device = default_device() if not how.daemons else "cpu"
     where: dict[str, Any] = {"device": device, "worker": number, "threads": cores or threads_of_worker()}
     measured = 0.0
     for edges in SIZES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import re
 from dataclasses import dataclass
@@ -79,11 +78,11 @@ class Source:
     kernels: dict[str, tuple[Argument, ...]]
     origins: dict[int, str] = field_of(default_factory=dict)  # line of the text -> place in the user's source
     edge_columns: tuple[str, ...] = ()  # arrays over edges other than neighbours
+    digest: str = field_of(init=False)  # identifies the text and the types that it is compiled for
 
-    @functools.cached_property
-    def digest(self) -> str:
-        """Identifies the text and the types that it is compiled for."""
-        return hashlib.sha256(f"{self.text}{self.kernels}".encode()).hexdigest()[:20]
+    def __post_init__(self) -> None:
+        digest = hashlib.sha256(f"{self.text}{self.kernels}".encode()).hexdigest()[:20]
+        object.__setattr__(self, "digest", digest)
 
 
 def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", operator: str | None = None) -> Source:

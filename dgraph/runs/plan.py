@@ -21,6 +21,7 @@ from dgraph.engines.gas import gas
 from dgraph.engines.global_values import exact_sums
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.errors import OptionError
+from dgraph.options import Cuda
 from dgraph.phrases.phrases import format_count
 from dgraph.programs.analysis import Analysis, analyse, engines_for, obstacle
 from dgraph.programs.program import VertexProgram
@@ -126,6 +127,7 @@ class Plan:
 def choose(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> Plan:
     """The plan of a run. Options left open are chosen to suit the program, the graph and the workers."""
     rounds, optimizations = options.rounds, options.optimizations
+    given = options.daemons or (options.device if isinstance(options.device, Cuda) else None)
     plan = Plan(
         engine=_engine(graph, program, options),
         device=device_on(graph, options),
@@ -133,7 +135,7 @@ def choose(graph: PartitionedGraph, program: VertexProgram, options: RunOptions)
         drop_weights=optimizations.drop_weights,
         round_options=_round_options(options),
         local_rounds=getattr(options.engine, "local_rounds", None),
-        settings=settings(options.daemons, options.device, graph.num_parts),
+        settings=settings(given, graph.num_parts) if given else NO_DAEMONS,
         exchange=AUTO if optimizations.direct_exchange else TASK_GRAPH,
         blocks=_blocks(options),
         checkpoints=options.checkpoint and CheckpointSeries.for_run(options.checkpoint, options.part, graph.client),
@@ -247,9 +249,7 @@ def _complete_for(plan: Plan, analysis: Analysis, parts: int) -> Plan:
     if plan.blocks is None:
         return plan
     blocks = plan.blocks.completed_for(analysis, parts)
-    return replace(
-        plan, blocks=blocks if plan.settings.without_daemons else blocks.beside(plan.settings.daemons, analysis)
-    )
+    return replace(plan, blocks=blocks.beside(plan.settings.daemons, analysis) if plan.settings.daemons else blocks)
 
 
 def _check_rebalance(plan: Plan, graph: PartitionedGraph) -> None:
@@ -269,7 +269,7 @@ def _local_method(graph: PartitionedGraph, plan: Plan, program: VertexProgram) -
     """The program's local method, or None if rounds are single steps, because of an option or because the program
     counts rounds."""
     chosen = plan.local_rounds, plan.max_rounds, replace(plan.round_options, random_seed=0)
-    if plan.blocks or chosen != (None, None, RoundOptions()) or plan.device != CPU or not plan.settings.without_daemons:
+    if plan.blocks or chosen != (None, None, RoundOptions()) or plan.device != CPU or plan.settings.daemons:
         return None
     if program.diffuse is not None:  # checkpoints do not save its state
         sends_from_masters = graph.num_parts == 1 or graph.cut.sends_from_masters
