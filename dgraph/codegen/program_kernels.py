@@ -15,7 +15,7 @@ are its range of rows:
              immediately. Returns how many fired, how many sent, and along how many edges. One thread per partition
     push     senders[lo:hi] send along their out-edges (CSR). Returns the length of the queue. One thread per partition
     pull     rows lo:hi (CSC) gather from all their in-edges: from `sent_...`, or from the `sending` vertices
-    recount  like `pull`, but only rows whose `slack` is below 0, which get a new slack (see `vertex_state/recount.py`)
+    recount  like `pull`, but only rows whose `slack` is below 0, which get a new slack (see `RecountState`)
     receive  merges messages from another partition for the vertices ids[lo:hi]. Returns the length of the queue. One
              thread per partition
     fold     folds rows lo:hi into the global values that rounds read; `conclude` does so for values that only results

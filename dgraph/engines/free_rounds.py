@@ -1,6 +1,7 @@
 """Local rounds without a common clock: each partition of a worker merges mail whenever it arrives and proceeds at its
-own pace, without waiting for the others. `engines/local_methods/free_local_rounds.py` and `block_descent.py` override
-what a partition does in a local round."""
+own pace, without waiting for the others. `engines/local_methods/local_rounds.py` and `block_descent.py` override
+what a partition does in a local round.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +9,119 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from dgraph.checkpoint.keeper import CheckpointKeeper
 from dgraph.engines.rounds import Rounds
-from dgraph.engines.standstill import Standstill
 from dgraph.exchange.mail import Buffer
-from dgraph.exchange.termination import Note, Notes, Termination
+from dgraph.exchange.termination import Note, Notes, Status, Termination
+from dgraph.programs.analysis import PhaseAnalysis
+from dgraph.programs.kernel_names import before_name, field_name, phase_name
 from dgraph.tables.vertex_lists import NO_VERTICES
 from dgraph.vertex_state.partition_state import PartitionState
-from dgraph.vertex_state.sweeps import can_sweep, sweep
+
+# -- Gauss-Seidel sweeps -----------------------------------------------------------------------------------------------
+# Rows fire one after the other and send immediately, so that later rows fire with what earlier
+# ones have just sent. Sums converge with about half as many edge traversals.
+
+
+def can_sweep(state: PartitionState) -> bool:
+    """Whether a sweep can replace firing and sending: messages are added up, are the same along all edges of a vertex,
+    and only one thread works on the partition. (Several threads are faster if all vertices fire before any sends.)"""
+    phase = state.analysis.phases[0]
+    able = phase_name(phase, "sweep") in state.recipe.source.kernels and state.agent.one_thread
+    by_default = state.round_options.direction == "auto" and state.round_options.active_only
+    return able and by_default and len(state.edges.senders(phase.along)) == 1
+
+
+def sweep(state: PartitionState, phase: PhaseAnalysis) -> None:
+    """Sweep once over all rows. Call `broadcast` afterwards to update proxies, and then `forget_sent`."""
+    for name in state.analysis.before:
+        state.arrays.copy(state.values[before_name(name)], state.values[field_name(name)])
+    (side,) = state.edges.senders(phase.along)
+    values = {**state.values, **state.edges.arguments(side), "queue": state.frontier.spare}
+    fired, count, work = state.agent.once(phase_name(phase, "sweep"), state.n, values)
+    state.total["fired"] += int(fired)
+    state.total["edges"] += int(work)
+    state.frontier.send(state.arrays.first(state.frontier.spare, count))
+    state.frontier.queued, state.frontier.scan, state.pulled = 0, True, False
+
+
+# -- checkpoints: no vertex fires until everything sent has been merged ------------------------------------------------
+# When a checkpoint is due, the first worker notifies the others. Every worker continues to merge mail and to pass on
+# what its proxies have gathered. Repeatedly, all workers compute two blocking sums: how many messages they have sent,
+# and how many they had received when they last merged. No worker sends while they add, so equal sums mean that
+# nothing is in transit and all news is in the inboxes of the vertices' owners. Vertices with news then fire, without
+# sending yet (in block descent they stay in the queue). This corresponds to the moment between two rounds, in which
+# `checkpoint/keeper.py` copies what matters. No worker can end before that, because the first worker does not ask for
+# a checkpoint while its vote is for the end of the run, and from then on no worker votes.
+
+SUM_INTERVAL = 0.001  # seconds between two sums
+
+
+class HaltNote(NamedTuple):
+    """A note: come to a standstill, for the checkpoint of this number."""
+
+    number: int
+
+
+class Standstill:
+    """One worker's part in a standstill. `free` is the local rounds that it interrupts."""
+
+    def __init__(self, free: FreeRounds, keeper: CheckpointKeeper):
+        self.free, self.keeper = free, keeper
+        self.asked = 0  # the number of a checkpoint that the first worker has asked for
+        self.held: list[Any] | None = None  # notes about the end of the run that arrive during a checkpoint
+
+    def takes(self, note: Any) -> bool:
+        """Whether to withhold a note from termination detection: it asks for a checkpoint, or it is about the end of
+        the run and must wait until the current checkpoint has been made."""
+        if isinstance(note, HaltNote):
+            self.asked = note.number
+        elif self.held is not None:
+            self.held.append(note)
+        return isinstance(note, HaltNote) or self.held is not None
+
+    def look(self) -> None:
+        """Make a checkpoint if it is time for one."""
+        free = self.free
+        asks = free.exchange.worker == 0 and free.end.status not in (Status.READY2, Status.TERMINATED)
+        if asks and self.keeper.is_due(free.taken, self.keeper.overdue):
+            self.asked = free.taken
+            for peer in range(1, len(free.exchange.route.workers)):
+                free.mail.note(peer, HaltNote(free.taken))
+        if self.asked:
+            number, self.asked, self.held = self.asked, 0, []
+            self._make(number)
+            notes, self.held = self.held, None
+            free.learn(notes)
+
+    def _make(self, number: int) -> None:
+        free = self.free
+        self.keeper.wait()
+        while self._under_way():
+            continue
+        for state in free.states:
+            free.fire(state)
+        free.rounds.round = number
+        self.keeper.keep(free.rounds)
+        free.send_on()
+
+    def _under_way(self) -> bool:
+        """Merge and pass on what has arrived; returns whether anything is still in transit on any worker."""
+        free, mail = self.free, self.free.mail
+        received = sum(mail.inbox.received.values())
+        news = free.receive()
+        for state in free.states:
+            free.merge(state, free.came.pop(state.partition.index, {}))
+            free.pass_on(state)
+        counts = [float(sum(mail.sent.values())), float(received), float(not mail.inbox.empty)]
+        sent, taken_in, more = free.exchange.sum(counts)
+        if sent == taken_in and not more:
+            return False
+        mail.wait(news, SUM_INTERVAL)
+        return True
+
 
 LONGEST_SLEEP = 0.05  # seconds after which an idle worker wakes up by itself to check whether the run has failed
 UNLIMITED = 1 << 62  # as a number of steps: run to the local fixed point

@@ -395,7 +395,9 @@ class Component(float):
 def _call(function: Callable, context: Mapping[str, Any], c: int = 0) -> Any:
     arguments = []
     for name in parameters(function):
-        value: Any = c if name == "component" else context[name]
+        value: Any = context.get(name) if name == "component" else context[name]
+        if value is None:  # `component` is built in, unless a field is called so
+            value = c
         if callable(value):  # `random` and `vertex_random` are built in
             value = value(c)
         arguments.append(Component(value, c) if hasattr(value, "__len__") else value)

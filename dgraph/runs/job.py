@@ -30,8 +30,7 @@ from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_v
 from dgraph.supersteps.steps import Steps
 from dgraph.tables.edge_tables import EdgeTables
 from dgraph.vertex_state.partition_state import PartitionState
-from dgraph.vertex_state.recount import KERNEL, RecountState
-from dgraph.vertex_state.synchronous_state import SynchronousState
+from dgraph.vertex_state.synchronous_state import KERNEL, RecountState, SynchronousState
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import xxhash
+from numba import uint64
 
 from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.checkpoint.fingerprint import fingerprint
 from dgraph.checkpoint.folder import FOLDER_REMEDY, CheckpointFolder
 from dgraph.checkpoint.keeper import CheckpointPlan, CheckpointSeries
 from dgraph.checkpoint.memory_store import MemoryStore, last_complete, stored_pieces
@@ -23,9 +23,68 @@ from dgraph.checkpoint.memory_store import forget as forget_here
 from dgraph.cluster.scheduler import ask_all, run_on_each
 from dgraph.codegen.recipe import Recipe
 from dgraph.errors import OptionError, StorageError
+from dgraph.native.machine_code import cached_njit
 from dgraph.options import Checkpoint
 from dgraph.runs.job import unpack
 from dgraph.runs.plan import Plan
+
+# -- fingerprints, which distinguish graphs however they are partitioned -----------------------------------------------
+
+FIRST_FACTOR, SECOND_FACTOR = uint64(0x9E3779B97F4A7C15), uint64(0xC2B2AE3D27D4EB4F)
+
+
+def fingerprint(
+    partition: Any, columns: Mapping[str, np.ndarray], reads: Iterable[str] = (), *, twice: bool = False
+) -> int:
+    """One partition's share of the fingerprint, which is the sum over all partitions: a sum over edges, with the
+    columns that a run reads, and over columns of owned vertices. With `twice`, edges are stored with the owners of both
+    ends, and count only with the owner of the first."""
+    total, names = 0, set(reads)
+    sides = (partition.out, False), (partition.incoming, True)
+    having = [(side, turned) for side, turned in sides if side is not None and side.columns.keys() >= names]
+    for side, turned in having[:1]:
+        numbers = partition.numbers.astype(np.uint64)
+        none = np.zeros(0, np.uint64)
+        limit = partition.num_owned if twice else partition.num_local
+        for column in [none, *(_bits(side.columns[name]) for name in names)]:
+            total += int(_edges(side.indptr, side.neighbours, numbers, column, turned, limit))
+    owned = partition.numbers[: partition.num_owned].astype(np.uint64)
+    for name in sorted(columns):
+        total += int(
+            (_mixed(owned * SECOND_FACTOR + np.uint64(len(name))) * (_bits(columns[name]) | np.uint64(1))).sum()
+        )
+    return total % (1 << 64)
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    words = np.ascontiguousarray(values.astype(np.float64)).view(np.uint64)
+    if words.ndim == 1:
+        return words
+    return reduce(lambda found, component: _mixed(found) ^ component, words.T)
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    x = x * np.uint64(FIRST_FACTOR)
+    return x ^ (x >> np.uint64(29))
+
+
+@cached_njit()
+def _edges(indptr, neighbours, numbers, column, turned, limit):
+    total = uint64(0)
+    for row in range(uint64(len(indptr) - 1)):
+        for e in range(uint64(indptr[row]), uint64(indptr[row + uint64(1)])):
+            first, second = uint64(row), uint64(neighbours[e])
+            if turned:
+                first, second = second, first
+            if first >= limit:
+                continue
+            u, v = numbers[first], numbers[second]
+            x = (u * FIRST_FACTOR) ^ (v * SECOND_FACTOR + uint64(1))
+            x = (x ^ (x >> uint64(31))) * FIRST_FACTOR
+            x ^= x >> uint64(29)
+            total += x * (column[e] | uint64(1)) if len(column) else x
+    return total
+
 
 REMEDY = "choose another path, or remove the checkpoints"
 

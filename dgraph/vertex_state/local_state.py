@@ -11,7 +11,7 @@ from dgraph.vertex_state.partition_state import PartitionState
 
 class LocalState(PartitionState, ABC):
     """The methods that engines call: in rounds from `engines/local_methods/local_rounds.py`, without rounds from
-    `engines/local_methods/free_local_rounds.py`."""
+    `engines/local_methods/local_rounds.py`."""
 
     lists_senders = False
     free_rounds: ClassVar[Any]  # the `FreeRounds` that run it without rounds; methods that need rounds lack it

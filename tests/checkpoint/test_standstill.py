@@ -11,7 +11,7 @@ from cases import BY_BLOCK, PROGRAMS, STATES, SYNCHRONOUS, check_values, graph_f
 
 import dgraph as dg
 from dgraph.checkpoint.folder import CheckpointFolder
-from dgraph.engines.standstill import Standstill
+from dgraph.engines.free_rounds import Standstill
 from dgraph.errors import OptionError
 from dgraph.exchange.local import LocalExchange
 from dgraph.exchange.termination import Status

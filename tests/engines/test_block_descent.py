@@ -18,7 +18,7 @@ from dgraph.native.team import kernel, team
 from dgraph.partition.policies import POLICY_NAMES
 from dgraph.programs.monoid import MAX, PRODUCT, SUM
 from dgraph.programs.program import Delta, Global, Message, Parameter, State, VertexProgram
-from dgraph.supersteps import local_chain, run_steps
+from dgraph.supersteps import run_steps
 
 
 def test_block_descent_accepts_the_expected_programs():
@@ -73,7 +73,7 @@ def test_block_descent_on_a_cluster_matches_the_reference(name, client):
 @pytest.mark.parametrize("name", ["ShortestPaths", "KCore", "Katz"])
 def test_mail_that_is_lost_late_or_duplicated_changes_no_answer(name, monkeypatch):
     Unreliable.draw, Unreliable.held = random.Random(1), []
-    monkeypatch.setattr(local_chain, "LocalExchange", Unreliable)
+    monkeypatch.setattr(run_steps, "LocalExchange", Unreliable)
     monkeypatch.setattr(run_steps, "PATIENCE", 0.02)
     monkeypatch.setattr(Unreliable, "patience", property(lambda self: 0.02, lambda self, value: None), raising=False)
     graph = graph_for(name, parts=4, policy="cartesian")

@@ -20,7 +20,7 @@ from dgraph.exchange.free_mail import FREE
 from dgraph.exchange.local import LocalExchange
 from dgraph.partition.policies import POLICY_NAMES
 from dgraph.programs.analysis import analyse, engines_for
-from dgraph.supersteps import local_chain, run_steps
+from dgraph.supersteps import run_steps
 from dgraph.vertex_state.partition_state import PartitionState
 
 FREELY = [name for name, program in PROGRAMS.items() if "bulk_async" in engines_for(analyse(program))]
@@ -133,7 +133,7 @@ class Unreliable(LocalExchange):
 def test_mail_that_is_lost_late_or_duplicated_changes_no_answer(name, seed, monkeypatch):
     """It is sent again until it is confirmed, and counts once: the same answer, and no run goes on for ever."""
     Unreliable.draw, Unreliable.held = random.Random(seed), []
-    monkeypatch.setattr(local_chain, "LocalExchange", Unreliable)
+    monkeypatch.setattr(run_steps, "LocalExchange", Unreliable)
     monkeypatch.setattr(run_steps, "PATIENCE", 0.02)
     monkeypatch.setattr("dgraph.engines.free_rounds.LONGEST_SLEEP", 0.005)
     monkeypatch.setattr(Unreliable, "patience", property(lambda self: 0.02, lambda self, value: None), raising=False)

@@ -9,7 +9,7 @@ import pytest
 from test_agreement import by_ends, by_hash
 
 import dgraph as dg
-from dgraph.engines.local_methods import free_local_rounds
+from dgraph.engines.local_methods import local_rounds
 from dgraph.errors import OptionError
 from dgraph.options import ENGINE_VALUES
 from dgraph.partition.policies import POLICY_NAMES
@@ -103,7 +103,7 @@ def test_predecessors_come_with_the_distances(engine, policy):
 
 def test_small_partitions_do_not_wait_longer_than_their_work_takes(monkeypatch):
     """Round a circle one partition at a time has news, and hears of no other that has told something meanwhile."""
-    monkeypatch.setattr(free_local_rounds, "SHORTEST_WAIT", 3600.0)
+    monkeypatch.setattr(local_rounds, "SHORTEST_WAIT", 3600.0)
     circle = pd.DataFrame({"src": range(50), "dst": np.roll(range(50), -1)})
     graph = dg.Graph.from_edges(circle, parts=3, policy="outgoing")
     found, expected = (

@@ -7,7 +7,7 @@ from mixing import check, mixing, start
 
 from dgraph.errors import RunError
 from dgraph.exchange.local import LocalExchange
-from dgraph.supersteps import local_chain, run_steps
+from dgraph.supersteps import run_steps
 
 PARTS, WORKERS, LAST = 4, 2, 3
 
@@ -47,7 +47,7 @@ def run(fault, k, patience=0.06):
 
 @pytest.fixture(autouse=True)
 def transport(monkeypatch):
-    monkeypatch.setattr(local_chain, "LocalExchange", Faulty)
+    monkeypatch.setattr(run_steps, "LocalExchange", Faulty)
 
 
 @pytest.fixture(scope="module")

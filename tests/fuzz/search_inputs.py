@@ -30,7 +30,7 @@ KERNELS = [
     "dgraph.engines.local_methods",
     "dgraph.io.generate",
 ]
-KERNELS += ["dgraph.checkpoint.fingerprint", "dgraph.programs.random_draws"]
+KERNELS += ["dgraph.runs.resumption", "dgraph.programs.random_draws"]
 FOUND = Path(tempfile.gettempdir()) / "dgraph-fuzz"
 
 

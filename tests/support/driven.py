@@ -115,7 +115,7 @@ if __name__ == "__main__":
             device=dg.Cuda(memory=600_000),
         ),
         "ways": sorted(
-            {type(one.way).__name__ for kernels in own_device.launchers.values() for one in kernels.values()}
+            {type(one.launcher).__name__ for kernels in own_device.launchers.values() for one in kernels.values()}
         ),
     }
     sys.stdout.write(json.dumps(told))

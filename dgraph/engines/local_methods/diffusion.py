@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numba import uint64
 
-from dgraph.engines.local_methods.free_local_rounds import FreeLocalRounds
+from dgraph.engines.local_methods.local_rounds import FreeLocalRounds
 from dgraph.exchange.proxy_post import REDUCE
 from dgraph.native.team import atomic_add, kernel, summed, team
 from dgraph.programs.kernel_names import by_name, inbox_name

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import uint64
 
-from dgraph.engines.local_methods.free_local_rounds import FreeLocalRounds
+from dgraph.engines.local_methods.local_rounds import FreeLocalRounds
 from dgraph.exchange.proxy_post import BROADCAST, REDUCE, ProxyMail, ReceivedValues
 from dgraph.native.team import kernel
 from dgraph.programs.analysis import PhaseAnalysis
