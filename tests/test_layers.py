@@ -20,6 +20,7 @@ ROOMS = (
     "dgraph.native",
     "dgraph.arguments",
     "dgraph.options",
+    "dgraph.keywords",
     # what a program is and means; edges at rest
     "dgraph.programs",
     "dgraph.frames",

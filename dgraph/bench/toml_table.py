@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 from dgraph.arguments import AUTO
 from dgraph.devices.probe import CUDA
 from dgraph.errors import FileError, OptionError
-from dgraph.options import ENGINE_VALUES, HOW, OWN_PROCESS, BlockDescent, BulkAsync, Cuda, Daemons, Gas, Optimizations
+from dgraph.keywords import ENGINE_VALUES, HOW
+from dgraph.options import OWN_PROCESS, BlockDescent, BulkAsync, Cuda, Daemons, Gas, Optimizations
 from dgraph.phrases.suggestions import suggestion
 from dgraph.runs.plan import DESCENT
 

@@ -18,7 +18,7 @@ from dgraph.cli.exits import code_of, error_text
 from dgraph.cli.say import say
 from dgraph.cli.signatures import PARAMETER_PREFIX
 from dgraph.errors import ColumnError, DgraphError, FileError, OptionError
-from dgraph.options import ENGINE_VALUES
+from dgraph.keywords import ENGINE_VALUES
 from dgraph.phrases.suggestions import choices, suggestion
 
 EXAMPLE = "\b\nExample:"

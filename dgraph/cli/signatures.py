@@ -13,7 +13,7 @@ import click
 
 from dgraph.cli.options import completion
 from dgraph.errors import OptionError
-from dgraph.options import HOW
+from dgraph.keywords import HOW
 
 TABLES = ("previous",)  # parameters that take a table with a row for each vertex: on a command line, a file
 PARAMETER_PREFIX = "of_"  # of click's names for the function's parameters, which may clash with options (`source`)

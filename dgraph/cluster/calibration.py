@@ -18,8 +18,8 @@ from dgraph.cluster.workers import Workers, threads_of_worker
 from dgraph.codegen.recipe import recipe_of
 from dgraph.devices.probe import CUDA, default_device
 from dgraph.errors import LostError
+from dgraph.keywords import DaemonsLike, DeviceLike, daemons_value, device_value
 from dgraph.native import threads
-from dgraph.options import DaemonsLike, DeviceLike, daemons_value, device_value
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.balance import measure_rate
 from dgraph.partition.partition import Partition

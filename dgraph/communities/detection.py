@@ -25,9 +25,10 @@ from dgraph.communities.labels import PreviousDivision, read_previous
 from dgraph.communities.spread_search import SpreadSearch
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError, RunError, StorageError, WeightError
+from dgraph.keywords import CheckpointLike, ProgressLike
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_interruptibly
-from dgraph.options import Checkpoint, CheckpointLike, ProgressLike
+from dgraph.options import Checkpoint
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.manifest import refuse_mismatch, require
 from dgraph.partition.partition import Partition

@@ -11,7 +11,7 @@ from numpy import float64, inf, int64
 from dgraph.arguments import check_integer, vertex_list
 from dgraph.engines.local_methods.settlement import SettlementMethod
 from dgraph.graph import Graph
-from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MIN, NONE, UNREACHED
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import execute

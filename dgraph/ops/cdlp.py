@@ -7,7 +7,7 @@ from numpy import int64
 
 from dgraph.arguments import check_integer
 from dgraph.graph import Graph
-from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MOST_FREQUENT, NONE
 from dgraph.programs.program import Parameter, State, VertexProgram, vertex
 from dgraph.runs.execution import execute

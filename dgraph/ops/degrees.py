@@ -9,7 +9,7 @@ import numpy as np
 from numpy import int64
 
 from dgraph.graph import Graph
-from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Phase, Result, State, VertexProgram
 from dgraph.runs.execution import execute

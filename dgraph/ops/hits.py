@@ -10,7 +10,7 @@ from dgraph.arguments import check_flag, check_limits
 from dgraph.building.weights import bounds, check_weights
 from dgraph.errors import WeightError
 from dgraph.graph import Graph
-from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import SUM
 from dgraph.programs.program import Global, Message, Parameter, Phase, Result, State, VertexProgram
 from dgraph.runs.early_end_warnings import warn_unsettled

@@ -13,7 +13,7 @@ from dgraph.arguments import check_flag, check_integer
 from dgraph.building.input_edges import EdgeRules
 from dgraph.engines.local_methods.peeling import PeelingMethod
 from dgraph.graph import Graph
-from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import H_INDEX, MAX, SUM
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import execute

@@ -10,7 +10,7 @@ from dgraph.arguments import check_flag, check_limits, is_number
 from dgraph.building.weights import bounds, check_weights
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
-from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import execute

@@ -22,7 +22,7 @@ from numpy import float64, int64
 from dgraph.arguments import check_flag, check_integer
 from dgraph.building.weights import bounds, check_weights
 from dgraph.graph import Graph
-from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import HEAVIEST, MOST_FREQUENT, NONE, SUM
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexProgram, vertex
 from dgraph.runs.execution import execute

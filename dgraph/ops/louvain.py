@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from dgraph.communities.detection import CommunityResult, detect, detection
 from dgraph.graph import Graph
-from dgraph.options import CheckpointLike, ProgressLike
+from dgraph.keywords import CheckpointLike, ProgressLike
 from dgraph.runs.operation import operation
 
 

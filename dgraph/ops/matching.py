@@ -17,7 +17,7 @@ from dgraph.arguments import vertex_list
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import ColumnError, InputError
 from dgraph.graph import Graph
-from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.partition import placement
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.programs.monoid import CHOOSE, NONE, SUM

@@ -16,8 +16,9 @@ from dgraph.arguments import check_flag, check_limits, is_number, values_by_vert
 from dgraph.engines.descent.over_relaxation import RelaxationFactor
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.ops import residuals
-from dgraph.options import Bsp, CheckpointLike, DaemonsLike, DeviceLike, EngineLike, Gas, ProgressLike
+from dgraph.options import Bsp, Gas
 from dgraph.programs.monoid import MAX, MIN, SUM
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram
 from dgraph.runs.early_end_warnings import warn_unsettled

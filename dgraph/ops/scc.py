@@ -5,8 +5,8 @@ from __future__ import annotations
 from numpy import int64
 
 from dgraph.graph import Graph
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.ops.wcc import Components
-from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MIN, NONE, SUM, UNREACHED
 from dgraph.programs.program import Global, Phase, Result, State, VertexProgram, vertex
 from dgraph.runs.execution import execute

@@ -18,8 +18,8 @@ from dgraph.building.weights import bounds, lone_cycles
 from dgraph.engines.local_methods.settlement import SettlementMethod
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
+from dgraph.keywords import HOW, CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.ops.bfs import Levels, bfs
-from dgraph.options import HOW, CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MIN, NONE, SUM, UNREACHED
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import execute

@@ -21,10 +21,10 @@ from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.memory_check import check_build_memory
 from dgraph.graph import Graph
+from dgraph.keywords import DeviceLike, EngineLike
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
 from dgraph.native.threads import cores
-from dgraph.options import DeviceLike, EngineLike
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
 from dgraph.runs.execution import recoverable_result

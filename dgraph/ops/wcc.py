@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dgraph.engines.local_methods.contraction import ContractionMethod
 from dgraph.graph import Graph
-from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MIN, UNREACHED
 from dgraph.programs.program import Result, State, VertexProgram, vertex
 from dgraph.runs.execution import execute

@@ -15,7 +15,7 @@ from dgraph.cluster.scheduler import hearing_of_silence
 from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import OPERATIONS
-from dgraph.options import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
+from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.phrases.suggestions import suggestion
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.early_end_warnings import warn_unsent

@@ -9,7 +9,8 @@ from typing import Any
 
 from dgraph.arguments import AUTO, is_default
 from dgraph.errors import OptionError
-from dgraph.options import ENGINE_VALUES, BlockDescent, BulkAsync, Cuda, Daemons, Gas, Optimizations
+from dgraph.keywords import ENGINE_VALUES
+from dgraph.options import BlockDescent, BulkAsync, Cuda, Daemons, Gas, Optimizations
 from dgraph.phrases.phrases import format_option
 
 BLOCKS = ("block_size", "order", "mode", "operator")

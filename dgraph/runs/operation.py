@@ -31,7 +31,8 @@ from dgraph.cugraph.calls import (
 from dgraph.cugraph.operations import OPERATIONS
 from dgraph.devices.probe import missing_requirements
 from dgraph.errors import LostError, OptionError
-from dgraph.options import HOW, Cuda
+from dgraph.keywords import HOW
+from dgraph.options import Cuda
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.phrases.phrases import format_count
 from dgraph.runs.early_end_warnings import warn_not_converged

@@ -10,20 +10,8 @@ from typing import Any
 from dgraph.arguments import AUTO, check_integer, is_default
 from dgraph.devices.probe import CPU, CUDA
 from dgraph.errors import OptionError
-from dgraph.options import (
-    ENGINE_VALUES,
-    USUAL,
-    BlockDescent,
-    Bsp,
-    BulkAsync,
-    Checkpoint,
-    Cuda,
-    Gas,
-    Optimizations,
-    daemons_value,
-    device_value,
-    engine_value,
-)
+from dgraph.keywords import ENGINE_VALUES, daemons_value, device_value, engine_value
+from dgraph.options import USUAL, BlockDescent, Bsp, BulkAsync, Checkpoint, Cuda, Gas, Optimizations
 from dgraph.phrases.phrases import format_option
 
 LOCAL = "local"  # not an engine, but the program's own solver, if the graph has one partition

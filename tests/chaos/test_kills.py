@@ -22,7 +22,7 @@ from dgraph.cluster import calibration, retry, scheduler
 from dgraph.cluster.scheduler import wait_for
 from dgraph.cluster.workers import any_lost
 from dgraph.errors import DgraphError, SilentWorkerWarning
-from dgraph.options import ENGINE_VALUES
+from dgraph.keywords import ENGINE_VALUES
 
 RNG = np.random.default_rng(9)
 FRAME = pd.DataFrame(RNG.integers(0, 900, (4000, 2)), columns=["src", "dst"])

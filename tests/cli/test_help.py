@@ -7,7 +7,7 @@ import click
 import pytest
 
 from dgraph.cli.app import dgraph
-from dgraph.options import NAMES_OF_DEVICES
+from dgraph.keywords import NAMES_OF_DEVICES
 from dgraph.partition import policies
 from dgraph.runs import plan
 

@@ -11,7 +11,7 @@ import pytest
 from cases import PROGRAMS, SEED, check, graph_for
 
 import dgraph as dg
-from dgraph.options import ENGINE_VALUES
+from dgraph.keywords import ENGINE_VALUES
 from dgraph.partition.policies import POLICY_NAMES
 
 PARTS, ENGINES = (1, 2, 3, 8), ("bsp", "gas")

@@ -11,7 +11,7 @@ from test_agreement import by_ends, by_hash
 import dgraph as dg
 from dgraph.engines.local_methods import local_rounds
 from dgraph.errors import OptionError
-from dgraph.options import ENGINE_VALUES
+from dgraph.keywords import ENGINE_VALUES
 from dgraph.partition.policies import POLICY_NAMES
 from dgraph.solvers.paths import local_levels, shortest_paths
 

@@ -10,8 +10,8 @@ from test_semantics import PAGE
 
 import dgraph as dg
 from dgraph.errors import OptionError, UnsettledWarning
+from dgraph.keywords import ENGINE_VALUES
 from dgraph.ops.wcc import Components
-from dgraph.options import ENGINE_VALUES
 
 pagerank = importlib.import_module("dgraph.ops.pagerank")  # the module, not the function of the same name
 LOOSE = {"tol": 1e-4}

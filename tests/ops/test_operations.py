@@ -15,8 +15,9 @@ from dgraph import errors, ops
 from dgraph.codegen.descent import descent_kernel
 from dgraph.devices.probe import CPU, CUDA
 from dgraph.engines.descent import block_options
+from dgraph.keywords import NAMES_OF_DEVICES, NAMES_OF_ENGINES
 from dgraph.ops import bfs, k_core, katz, sssp, wcc
-from dgraph.options import DIRECTIONS, KINDS, MODES, NAMES_OF_DEVICES, NAMES_OF_ENGINES, OPERATORS, ORDERS
+from dgraph.options import DIRECTIONS, KINDS, MODES, OPERATORS, ORDERS
 from dgraph.programs import laws
 from dgraph.programs.analysis import analyse
 from dgraph.programs.fixed_point import try_fixed_point

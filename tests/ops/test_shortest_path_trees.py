@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from test_sssp import IDS, arcs, check_tree
 
 import dgraph as dg
-from dgraph.options import ENGINE_VALUES
+from dgraph.keywords import ENGINE_VALUES
 from dgraph.testing.strategies import edge_frames
 
 pytestmark = pytest.mark.usefixtures("several_threads")

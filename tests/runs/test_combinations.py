@@ -14,7 +14,7 @@ from programs import Components, Katz, PageRank
 import dgraph as dg
 from dgraph.engines import rebalance_decision
 from dgraph.errors import OptionError
-from dgraph.options import ENGINE_VALUES
+from dgraph.keywords import ENGINE_VALUES
 from dgraph.programs.reference import Reference
 
 PROGRAMS = {"accumulative": Components(), "of sums": Katz(alpha=0.02), "synchronous": PageRank(alpha=0.3, tol=1e-11)}

@@ -10,7 +10,7 @@ import pytest
 import dgraph as dg
 from dgraph import options
 from dgraph.errors import OptionError
-from dgraph.options import HOW
+from dgraph.keywords import HOW
 from dgraph.runs.old_keywords import OLD
 from dgraph.runs.run_options import RunOptions
 

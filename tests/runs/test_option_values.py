@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dgraph as dg
-from dgraph import options
+from dgraph import arguments, keywords
 from dgraph.errors import DeviceError, OptionError
 from dgraph.options import DEFAULT_CACHE, SWITCHES
 from dgraph.runs.run_options import RunOptions
@@ -54,8 +54,8 @@ def halves():
 
 
 def test_every_option_value_is_public_and_tested():
-    assert set(options.VALUES) == {*TYPES, *FORMATS}
-    assert all(getattr(dg, made.__name__) is made for made in options.VALUES)
+    assert set(arguments.VALUES) == {*TYPES, *FORMATS}
+    assert all(getattr(dg, made.__name__) is made for made in arguments.VALUES)
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
@@ -313,7 +313,7 @@ def test_a_class_in_place_of_a_value_is_refused_with_the_call_to_write(graph, ma
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *((name, {"engine": name, "made": made}) for name, made in options.ENGINE_VALUES.items()),
+        *((name, {"engine": name, "made": made}) for name, made in keywords.ENGINE_VALUES.items()),
         ("own process", {"daemons": "own process", "made": lambda: dg.Daemons("own process")}),
         ("mapping", {"daemons": {0: "own process"}, "made": lambda: dg.Daemons({0: "own process"})}),
         ("cuda", {"device": "cuda", "made": dg.Cuda}),

@@ -7,7 +7,7 @@ from cases import PROGRAMS, SEED, check, graph_for
 import dgraph as dg
 from dgraph.engines import rebalance_decision
 from dgraph.errors import OptionError
-from dgraph.options import ENGINE_VALUES
+from dgraph.keywords import ENGINE_VALUES
 from dgraph.partition.balance import WorkerLoad, better_split
 from dgraph.testing.stand_in import StandIn
 

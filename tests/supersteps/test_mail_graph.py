@@ -12,7 +12,7 @@ from mixing import mixing, start
 import dgraph as dg
 from dgraph.errors import RunError
 from dgraph.exchange.mail import Route
-from dgraph.options import ENGINE_VALUES
+from dgraph.keywords import ENGINE_VALUES
 from dgraph.partition.policies import POLICY_NAMES
 from dgraph.supersteps.mail_graph import MailExchange, deliver_task, finish_task, start_task, step_task
 from dgraph.supersteps.run_steps import run_steps
