@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 import dgraph as dg
-from dgraph import options
+from dgraph.arguments import VALUES
 from dgraph.errors import OptionError
 from dgraph.keywords import HOW
 from dgraph.runs.old_keywords import OLD
@@ -42,7 +42,7 @@ def held_by(given):
     """All values of fields of values, however deep."""
     for value in given:
         yield value
-        if isinstance(value, tuple(options.VALUES)):
+        if isinstance(value, tuple(VALUES)):
             yield from held_by(getattr(value, one.name) for one in fields(value))
 
 
