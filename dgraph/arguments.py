@@ -133,6 +133,12 @@ def check_limits(max_iter: Any, tol: Any) -> None:
         raise OptionError(f"{format_option('tol', tol)} must be a number >= 0; 0 runs exactly max_iter= rounds")
 
 
+def change_within(tol: float, alpha: float) -> float:
+    """The largest change in the last round that guarantees ranks within `tol` of the fixed point: each round reduces
+    the distance by the factor `alpha`. With alpha = 1, `tol` bounds the change itself."""
+    return tol * (1 - alpha) / alpha if 0 < alpha < 1 else tol
+
+
 def is_number(value: Any) -> bool:
     """Whether `value` is a real number of Python or NumPy."""
     return isinstance(value, int | float | np.integer | np.floating)

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.arguments import check_integer, check_limits, is_number
+from dgraph.arguments import change_within, check_integer, check_limits, is_number
 from dgraph.cugraph.calls import HOPS, ONES, SCORES, WEIGHTS, ColumnsAndTotals, CugraphCall, GraphShape, SplitArray
 from dgraph.errors import OptionError
-from dgraph.solvers.ranks.pagerank import change_within
 
 
 def pagerank(

@@ -8,16 +8,19 @@ all of them know.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
+
+import numpy as np
 
 from dgraph.checkpoint.keeper import CheckpointKeeper
 from dgraph.codegen.recipe import Recipe
-from dgraph.engines.global_values import GlobalValues
+from dgraph.engines.exact_sums import ExactSum, exact_sums
 from dgraph.engines.rebalance_decision import RebalanceDecision
 from dgraph.engines.round_limits import Patience
 from dgraph.exchange.mail import StepReport
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
+from dgraph.programs.kernel_names import field_name
 from dgraph.tables.border_distances import quiet_rounds
 from dgraph.vertex_state.partition_state import COUNTERS, PartitionState
 
@@ -390,3 +393,54 @@ class ReportRows:
             self.rows.append(row | (more[i] if more else {}))
             self._busy[i] = 0.0
         self._opened, self.exchanges = now, 0
+
+
+class GlobalValues:
+    """The global values of a program on one worker: folded over its vertices here, then merged with those of other
+    workers. All workers know `values`, which kernels read; `folded` is yet to be shared."""
+
+    def __init__(self, states: Sequence[PartitionState], recipe: Recipe):
+        self.states, self.recipe = states, recipe
+        self.fields = {name: field for name, (field, _) in recipe.analysis.globals.items()}
+        self.values = {name: field.identity for name, field in self.fields.items()}
+        self.folded: list[tuple[str, Any]] = []  # what this worker folded since the last exchange
+        self.unshared = False  # whether workers have folded values to share; a worker without vertices has none
+        self.exact_names = exact_sums(recipe.analysis) if states[0].round_options.deterministic else []
+
+    def fold(self, names: Sequence[str], parts: Sequence[tuple]) -> None:
+        """Record what the vertices here fold to. Each of `parts` has a value for each of `names`."""
+        self.unshared |= bool(names)
+        found = [pair for values in parts for pair in zip(names, values, strict=True)]
+        exactly = [name for name in names if name in self.exact_names]
+        sums = {name: ExactSum(value for one, value in found if one == name) for name in exactly}
+        self.folded += [pair for pair in found if pair[0] not in sums] + list(sums.items())
+
+    def learn(self, told: Sequence[list[tuple[str, Any]]]) -> None:
+        """Merge what all workers have folded, in the same order on every worker."""
+        if not self.unshared:
+            return
+        merged: dict[str, Any] = {}
+        for name, value in (pair for folded in told for pair in folded):
+            merged[name] = self.fields[name].merge.merge(merged[name], value) if name in merged else value
+        self.put({name: float(value) if isinstance(value, ExactSum) else value for name, value in merged.items()})
+
+    def put(self, values: Mapping[str, Any]) -> None:
+        """Set values that all workers know, so that none is left to share. Integers wrap around in their type."""
+        values = {name: wrap_integer(value, self.fields[name].dtype) for name, value in values.items()}
+        self.values |= values
+        self.folded, self.unshared = [], False
+        for state in self.states:
+            state.values |= {field_name(name): value for name, value in values.items()}
+
+    def stop(self, round: int) -> bool:
+        """Whether the program's `stop` ends the run after this round."""
+        known = {"round": round, "vertices": self.states[0].values["vertices"]}
+        return self.recipe.should_stop({**known, **self.recipe.values, **self.values})
+
+
+def wrap_integer(value: Any, dtype: np.dtype) -> Any:
+    """An integer wrapped around to fit its type, as kernels expect; other values unchanged."""
+    if dtype.kind != "i":
+        return value
+    span = 1 << (8 * dtype.itemsize)
+    return (int(value) + span // 2) % span - span // 2

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy import float64, inf, int64
 
-from dgraph.arguments import check_flag, check_limits, is_number, values_by_vertex
+from dgraph.arguments import change_within, check_flag, check_limits, is_number, values_by_vertex
 from dgraph.engines.descent.over_relaxation import RelaxationFactor
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
@@ -27,7 +27,7 @@ from dgraph.runs.operation import operation
 from dgraph.runs.plan import DESCENT, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds, sends_changes
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
-from dgraph.solvers.ranks.pagerank import change_within, page_rank, strengths
+from dgraph.solvers.ranks.pagerank import page_rank, strengths
 from dgraph.solvers.ranks.rank_vectors import rank_vectors
 from dgraph.solvers.solver import Solver
 

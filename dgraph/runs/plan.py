@@ -17,8 +17,8 @@ from dgraph.engines.block_descent import block_descent
 from dgraph.engines.bsp import bsp
 from dgraph.engines.bulk_async import bulk_async
 from dgraph.engines.descent.block_options import BlockOptions
+from dgraph.engines.exact_sums import exact_sums
 from dgraph.engines.gas import gas
-from dgraph.engines.global_values import exact_sums
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.errors import OptionError
 from dgraph.options import Cuda

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgraph.engines.global_values import ExactSum
+from dgraph.engines.exact_sums import ExactSum
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -34,12 +34,6 @@ def page_rank(problem: Problem, dtype: Any = np.float64) -> Solution:
     return replace(solved, values={"pagerank": scores})
 
 
-def change_within(tol: float, alpha: float) -> float:
-    """The largest change in the last round that guarantees ranks within `tol` of the fixed point: each round reduces
-    the distance by the factor `alpha`. With alpha = 1, `tol` bounds the change itself."""
-    return tol * (1 - alpha) / alpha if 0 < alpha < 1 else tol
-
-
 def dividing(layout: Layout, columns: dict[str, np.ndarray], dtype: Any) -> tuple[Layout, np.ndarray]:
     """A layout, and the divisor of the score of each row. The layout has other weights if the sum of weights is not
     usable as a divisor."""
