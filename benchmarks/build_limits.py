@@ -15,11 +15,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
-from harness import Claim, parser_of, rmat_edges
+from harness import Claim, control_group, parser_of, rmat_edges
 
 from dgraph.bench.local_cluster import local_cluster
 from dgraph.bench.resources import resident, restart_peak
@@ -116,24 +115,6 @@ def tried(work: Any) -> dict[str, str]:
     except Exception as error:
         return {"end": type(error).__name__, "text": str(error)}
     return {"end": "graph", "text": "it was built"}
-
-
-@contextmanager
-def control_group(limit: int | None) -> Any:
-    """A function that puts its process into a control group with this limit, or None without a limit."""
-    if limit is None:
-        yield None
-        return
-    line = next(one for one in Path("/proc/self/cgroup").read_text().splitlines() if "memory" in one or one[:2] == "0:")
-    number, _, own = line.split(":", 2)
-    root, name = ("", "memory.max") if number == "0" else ("memory", "memory.limit_in_bytes")
-    group = Path("/sys/fs/cgroup") / root / own.strip("/") / f"dgraph-{os.getpid()}"
-    group.mkdir()
-    try:
-        (group / name).write_text(str(limit))
-        yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
-    finally:
-        group.rmdir()
 
 
 if __name__ == "__main__":

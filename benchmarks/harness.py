@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from multiprocessing import get_context
@@ -65,6 +67,12 @@ class Claim:
             each={"ours": list(ours), "theirs": list(theirs)},
         )
 
+    def failed(self, end: str, theirs: float) -> dict[str, Any]:
+        """Record that there is nothing to compare, because ours did not finish, and how it ended."""
+        return self._keep(
+            ours=None, theirs=theirs, ratio=None, met=None if self.target is None else False, failed=end, trials=1
+        )
+
     def absent(self, reason: str) -> dict[str, Any]:
         """Record that the peer is missing, and why, unless an earlier run had it."""
         return self._keep(ours=None, theirs=None, ratio=None, met=None, absent=reason, trials=0)
@@ -96,6 +104,8 @@ def take_turns(runs: Mapping[Name, tuple[Timed, Check]], trials: int, *, warmups
 
 def text_of(row: Mapping[str, Any]) -> str:
     """The record of a claim as lines of text."""
+    if "failed" in row:
+        return f"{row['what']}\n  {row['failed']}; target {row['theirs']:g} {row['unit']}: NOT MET"
     if "absent" in row:
         return f"{row['what']}\n  against {row['peer']}: not run, {row['absent']}"
     table = [["", "ours", "theirs", "ratio"]]
@@ -135,6 +145,25 @@ def in_new_process(run: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of a benchmark returns in a process of its own, whose memory holds nothing of earlier runs."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(run, *arguments).result()
+
+
+@contextmanager
+def control_group(limit: int | None) -> Iterator[Callable[[], Any] | None]:
+    """A function that puts its process into a memory control group of Linux with this limit, so that the kernel ends
+    that process and nothing else if it exceeds the limit; None without a limit."""
+    if limit is None:
+        yield None
+        return
+    line = next(one for one in Path("/proc/self/cgroup").read_text().splitlines() if "memory" in one or one[:2] == "0:")
+    number, _, own = line.split(":", 2)
+    root, name = ("", "memory.max") if number == "0" else ("memory", "memory.limit_in_bytes")
+    group = Path("/sys/fs/cgroup") / root / own.strip("/") / f"dgraph-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / name).write_text(str(limit))
+        yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
+    finally:
+        group.rmdir()
 
 
 # -- edges -------------------------------------------------------------------------------------------------------------

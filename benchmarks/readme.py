@@ -215,6 +215,8 @@ def _computed(details: Sequence[dict[str, Any]]) -> list[str]:
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     unit, what = row.get("unit", "s"), _plain(row["what"] + (f": {row['where']}" if "where" in row else ""))
     if row["ratio"] is None:
+        if "failed" in row:
+            return what, _plain(row["peer"]), row["failed"], _amount(row["theirs"], unit), "", _target(row)
         return what, _plain(row["peer"]), "", "not run: " + _plain(row.get("absent", "")), "", _target(row)
     ours, theirs = (_amount(row[side], unit) for side in ("ours", "theirs"))
     return what, _plain(row["peer"]), ours, theirs, _ratio(row["ratio"]), _target(row)

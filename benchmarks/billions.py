@@ -1,0 +1,279 @@
+"""Billions of edges from a folder of Parquet, on one machine: time and memory of whole processes, under a limit.
+
+    .venv/bin/python benchmarks/billions.py [--scale 26] [--rows pagerank wcc] [--folder /data]
+
+Each row is one command in a memory control group of its own below the machine's memory, so that the kernel ends that
+command and nothing else. Its answer is verified in another process. A row ends after half an hour; what happened is
+recorded in any case. Scale 26 (1.07 billion edges) asks for 60 GB of disk, most of it for what a run may write to its
+scratch folder. Linux only, as root.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from harness import Claim, control_group, parser_of
+from large_answers import WEIGHTS, LargeGraph
+
+from dgraph.bench.resources import resident
+from dgraph.io.generate import Rmat
+
+FILES = 64
+BLOCK = 1 << 21  # edges drawn at once
+GIB, GB = 1 << 30, 10**9
+LEFT = 2 * GIB  # for everything besides the command
+MOST_SECONDS = 30 * 60
+PLACES = 8  # of a file, where it is looked at
+MOMENT = 0.1  # seconds between two looks at memory and disk
+DGRAPH = str(Path(sys.executable).with_name("dgraph"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A command, and what it must reach at scale 26."""
+
+    title: str
+    operation: str
+    seconds: float
+    memory: float  # bytes at the peak, of all processes together
+    options: tuple[str, ...] = ()
+    limit: int | None = None  # bytes of the control group; by default what the machine has, but for a little
+    disk: float | None = None  # bytes of scratch per edge
+    saved: bool = False  # whether it starts from the saved graph
+
+
+ROUNDS = ("--max-iter", "10", "--tol", "0")
+ROWS = {
+    "pagerank": Row("PageRank, 10 rounds", "pagerank", 200, 12 * GB, ROUNDS),
+    "wcc": Row("WCC", "wcc", 200, 12 * GB),
+    "bfs": Row("BFS", "bfs", 220, 14 * GB, ("--source-vertex",)),
+    "sssp": Row("SSSP, weights 1 to 255", "sssp", 220, 14 * GB, ("--source-vertex",)),
+    "cdlp": Row("CDLP, 10 rounds", "cdlp", 350, 14 * GB),
+    "core_number": Row("core numbers", "core_number", 500, 20 * GB),
+    "core_number_14": Row("core numbers in 14 GiB", "core_number", 900, 14 * GIB, limit=14 * GIB),
+    "pagerank_6": Row("PageRank, 10 rounds, in 6 GiB", "pagerank", 450, 6 * GIB, ROUNDS, limit=6 * GIB),
+    "pagerank_workers": Row(
+        "PageRank, 10 rounds, on two workers of 6 GiB each",
+        "pagerank",
+        400,
+        12 * GIB,
+        (*ROUNDS, "--workers", "2"),
+        limit=14 * GIB,  # of the command that waits for them, too
+        disk=12,
+    ),
+    "pagerank_saved": Row("PageRank, 10 rounds, from the saved graph", "pagerank", 60, 8 * GB, ROUNDS, saved=True),
+    "pagerank_12": Row("PageRank, 10 rounds, in 12 GiB", "pagerank", MOST_SECONDS, 12 * GIB, ROUNDS, limit=12 * GIB),
+}
+USUAL = [name for name in ROWS if name != "pagerank_12"]
+PUBLISHED = {  # seconds of graphframes-rs on graph500-26, with 4 cores and 24 GB for its query engine
+    "pagerank": 449,
+    "wcc": 760,
+    "cdlp": 3555,
+    "bfs": 634,
+}
+
+
+@dataclass
+class Outcome:
+    """What came of a command."""
+
+    end: str = "finished"  # or "killed", "refused", "failed", "stopped"
+    text: str = ""
+    seconds: float = 0.0
+    memory: int = 0  # the sum of the peaks of all processes
+    disk: int = 0  # bytes of the scratch folder at the peak
+    warm: bool = False  # whether the files were in the system's cache
+    peaks: dict[int, int] = field(default_factory=dict)
+
+
+def main() -> None:
+    options = parser_of(__doc__, scale=26)
+    options.add_argument("--rows", nargs="+", choices=ROWS, default=USUAL)
+    options.add_argument("--folder", help="where the edges are written; by default the system's temporary folder")
+    options.add_argument("--keep", action="store_true", help="keep the edges, and use those that an earlier run kept")
+    given = options.parse_args()
+    with edges_of(given) as folder:
+        source = LargeGraph(given.scale).source if {"bfs", "sssp"} & set(given.rows) else None
+        failed = [name for name in given.rows if not record(name, given.scale, folder, source)]
+    if failed:
+        sys.exit(f"not met: {', '.join(failed)}")
+
+
+# -- edges -------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def edges_of(given: Any) -> Iterator[Path]:
+    """The folder of edges, which are written unless an earlier run has kept them."""
+    root = Path(given.folder or tempfile.gettempdir()) / f"dgraph-billions-{given.scale}"
+    try:
+        if not (root / "complete").exists():
+            shutil.rmtree(root, ignore_errors=True)
+            (root / "edges").mkdir(parents=True)
+            seconds = write(root / "edges", given.scale)
+            (root / "complete").touch()
+            print(f"wrote {16 << given.scale:,} edges in {seconds:.0f} s", flush=True)
+        yield root
+    finally:
+        if not given.keep:
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def write(folder: Path, scale: int) -> float:
+    """Write R-MAT edges with weights to Parquet files, in blocks."""
+    begun, drawn = time.perf_counter(), Rmat(scale, seed=1, weights=WEIGHTS)
+    each = -(-drawn.num_indices // FILES)
+    for number in range(FILES):
+        first, last = (min(one * each, drawn.num_indices) for one in (number, number + 1))
+        writer = None
+        for start in range(first, last, BLOCK):
+            block = drawn.block(start, min(start + BLOCK, last))
+            table = pa.table({"src": block["source"], "dst": block["destination"], "weight": block["weight"]})
+            writer = writer or pq.ParquetWriter(folder / f"part-{number:03}.parquet", table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+    return time.perf_counter() - begun
+
+
+# -- one row -----------------------------------------------------------------------------------------------------------
+
+
+def record(name: str, scale: int, folder: Path, source: int | None) -> bool:
+    """Run a row, verify its answer and record what happened. Returns whether it reached what it must."""
+    row, answer, saved = ROWS[name], folder / "answer.parquet", folder / "graph"
+    if row.saved and not saved.exists():
+        run([DGRAPH, "partition", str(folder / "edges"), "-o", str(saved)], folder, None)
+    options = [*row.options, str(source)] if row.options[-1:] == ("--source-vertex",) else list(row.options)
+    edges = saved if row.saved else folder / "edges"
+    outcome = run([DGRAPH, "run", row.operation, str(edges), *options, "-o", str(answer)], folder, row.limit)
+    if outcome.end == "finished":
+        verify(row.operation, scale, answer)
+    answer.unlink(missing_ok=True)
+    return told(name, row, scale, outcome)
+
+
+def told(name: str, row: Row, scale: int, outcome: Outcome) -> bool:
+    """Record seconds, memory and disk; only at scale 26 (and 27, for one row) there is a target."""
+    size = f"{row.title}, scale {scale} ({(16 << scale) / 1e9:.2f} billion edges)"
+    facts = {"end": outcome.end, "text": outcome.text, "warm cache": outcome.warm}
+    aims = scale == (27 if name == "pagerank_12" else 26)
+    found = [
+        ("seconds", "s", outcome.seconds, row.seconds),
+        ("peak memory", "GB", outcome.memory / GB, row.memory / GB),
+    ]
+    if row.disk is not None:
+        found.append(("scratch", "bytes an edge", outcome.disk / (16 << scale), row.disk))
+    met = []
+    for what, unit, ours, most in found:
+        claim = Claim("billions", f"{size}: {what}", "what it must reach", 1 if aims else None, unit=unit, facts=facts)
+        done = claim.record([ours], [most]) if outcome.end == "finished" else claim.failed(outcome.end, most)
+        met.append(done["met"] is not False)
+    if scale == 26 and name in PUBLISHED and outcome.end == "finished":
+        peer = "graphframes-rs, published, twice the cores"
+        Claim("billions", f"{size}: seconds", peer, 1, facts=facts).record([outcome.seconds], [PUBLISHED[name]])
+    print(f"  {outcome.end} after {outcome.seconds:.0f} s: {outcome.text}", flush=True)
+    return all(met)
+
+
+def verify(operation: str, scale: int, answer: Path) -> None:
+    script = Path(__file__).with_name("large_answers.py")
+    what = ["--operation", operation, "--scale", str(scale), "--answer", str(answer)]
+    subprocess.run([sys.executable, str(script), *what], check=True)
+
+
+def run(command: list[str], folder: Path, limit: int | None) -> Outcome:
+    """Run a command in a control group, and watch its memory and disk until it ends."""
+    limit = limit or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") - LEFT
+    outcome, scratch = Outcome(warm=_is_cached(folder / "edges")), folder / "scratch"
+    scratch.mkdir()
+    places = {"TMPDIR": str(scratch), "DASK_TEMPORARY_DIRECTORY": str(scratch)}
+    try:
+        with control_group(limit) as enter, tempfile.TemporaryFile("w+") as errors:
+            begun = time.perf_counter()
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env=os.environ | places,
+                preexec_fn=enter,
+                start_new_session=True,
+            )
+            done = threading.Event()
+            watching = threading.Thread(target=_watch, args=(process.pid, scratch, outcome, done))
+            watching.start()
+            try:
+                process.wait(MOST_SECONDS)
+            except subprocess.TimeoutExpired:
+                outcome.end = "stopped"
+            finally:
+                outcome.seconds = time.perf_counter() - begun
+                done.set()
+                watching.join()
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, 9)
+                process.wait()
+            errors.seek(0)
+            outcome.text = _last_line(errors.read())
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if outcome.end == "finished" and process.returncode:
+        killed = process.returncode < 0
+        outcome.end = "killed" if killed else "refused" if "memory" in outcome.text else "failed"
+    return outcome
+
+
+def _watch(group: int, scratch: Path, outcome: Outcome, done: threading.Event) -> None:
+    """Note the peaks of all processes of a group, and of the scratch folder."""
+    while not done.wait(MOMENT):
+        for entry in os.scandir("/proc"):
+            with suppress(OSError, StopIteration, ValueError):
+                if entry.name.isdigit() and os.getpgid(int(entry.name)) == group:
+                    outcome.peaks[int(entry.name)] = resident("VmHWM", entry.name)
+        outcome.memory = sum(outcome.peaks.values())
+        outcome.disk = max(outcome.disk, _size_of(scratch))
+
+
+def _size_of(folder: Path) -> int:
+    total = 0
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            with suppress(OSError):
+                total += Path(parent, name).stat().st_blocks * 512
+    return total
+
+
+def _is_cached(folder: Path) -> bool:
+    """Whether most of these files are in the system's cache, by places in each of them."""
+    found = []
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            for place in range(0, size, max(1, size // PLACES)):
+                with suppress(BlockingIOError):  # it would have to be read
+                    found.append(os.preadv(file.fileno(), [bytearray(1)], place, os.RWF_NOWAIT))
+                    continue
+                found.append(0)
+    return 2 * sum(found) > len(found)
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.replace("\r", "\n").splitlines() if line.strip()]
+    return next((line for line in reversed(lines) if line.startswith("Error")), lines[-1] if lines else "")[:500]
+
+
+if __name__ == "__main__":
+    main()
