@@ -5,15 +5,16 @@ Public names are those of `__init__.pyi`. They are imported on first use, so tha
 
 from __future__ import annotations
 
-import ast
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 __version__ = "0.10.0"
 
-_STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text())
-_HOME = {one.name: str(node.module) for node in _STUB.body if isinstance(node, ast.ImportFrom) for one in node.names}
+_STUB = Path(__file__).with_suffix(".pyi").read_text()
+_IMPORTS = re.findall(r"^from (\S+) import ([^(\n]+|\([^)]+\))$", _STUB, re.MULTILINE)
+_HOME = {name: home for home, names in _IMPORTS for name in re.findall(r"(\w+) as \1", names)}
 
 __all__ = ["__version__", *_HOME]
 # operations that take any graph; `factorize` takes ratings of items by users

@@ -62,6 +62,7 @@ def test_type_checkers_see_the_names_that_are_looked_up():
     names = [name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names]
     private = [name.name for name in names if name.asname != name.name]
     assert not private, f"dgraph/__init__.pyi: import {', '.join(private)} as `name as name`, or it is private"
+    assert [name.name for name in names] == dgraph.__all__[1:]
     assert (ROOT / "dgraph/py.typed").is_file()
 
 
