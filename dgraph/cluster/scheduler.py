@@ -35,6 +35,7 @@ WORKERS_INTERVAL = 1.0  # seconds between checks of the workers
 SILENT = 20.0  # seconds without a heartbeat (workers send two per second) after which a worker is reported as silent
 STALL_TIMEOUT = 8.0  # seconds during which a worker is paused, none works, and no data move
 DONE = ("finished", "error")
+LEAVING = ("closing_gracefully", "closing", "closed")  # the status of a worker that is about to leave
 END_TIMEOUT = 5.0  # seconds within which the scheduler must answer when a run is over; it may be gone
 LONGEST_CACHED = 1.0  # seconds: workers report their memory no more often
 RECONNECT_TIMEOUT = 5.0  # seconds for a client that has lost the scheduler to reconnect; a call would wait for thirty
@@ -69,8 +70,9 @@ def worker_infos(client: Client, *, fresh: bool = True) -> dict[str, dict[str, A
 
 
 def workers_of(client: Client) -> list[str]:
-    """The addresses of all workers."""
-    return sorted(worker_infos(client))
+    """The addresses of all workers except those that are about to leave, which take no more tasks and may wait for
+    their results to be released."""
+    return sorted(one for one, info in worker_infos(client).items() if info["status"] not in LEAVING)
 
 
 def places_of(client: Client, futures: Sequence[Future]) -> list[list[str]]:

@@ -20,7 +20,7 @@ def frail():
         yield client.cluster, client
 
 
-@pytest.mark.parametrize("how", ["restart", "kill", "kill fused", "kill graph", "retire"])
+@pytest.mark.parametrize("how", ["restart", "kill", "kill fused", "kill graph", "retire", "retire graph"])
 def test_a_worker_that_leaves_ends_the_run(frail, how, monkeypatch):
     cluster, client = frail
     monkeypatch.setattr("dgraph.supersteps.run_steps.PATIENCE", 600.0)  # for mail: nobody waits for so long
@@ -39,7 +39,7 @@ def test_a_worker_that_leaves_ends_the_run(frail, how, monkeypatch):
     victim, pids = sorted(cluster.scheduler.workers)[1], client.run(os.getpid)
     if how == "restart":
         client.restart(wait_for_workers=False)
-    elif how == "retire":
+    elif "retire" in how:
         client.retire_workers([victim], close_workers=True)
     else:
         os.kill(pids[victim], signal.SIGKILL)
