@@ -68,12 +68,19 @@ WORKS: dict[str, Callable[[dg.Graph, str], dg.Result]] = {
     "paths": lambda graph, _: dg.sssp(graph, 7),
     "ranks by residuals": lambda graph, _: dg.pagerank(graph, engine="bulk_async", **EXACT),
     "k_core": lambda graph, _: dg.k_core(graph, k=9),
-    "matching": lambda graph, _: dg.matching(_two_sides(graph)),
+    "matching": lambda graph, _: _of(_two_sides(graph), dg.matching),
     "saving": lambda graph, at: _reopened(graph, at),
     "writing": lambda graph, at: _reread(graph, at),
 }
 OF_FRAMES = ("a lazy result", "matching", "writing")  # where Dask computes lazy frames
 IN_ONE_PLACE = ("local", "block_descent, one partition")
+
+
+def _of(graph: dg.Graph, work: Callable[[dg.Graph], dg.Result]) -> dg.Result:
+    """A result that keeps its graph, from which it is computed again if it is lost."""
+    result = work(graph)
+    result.graphs = [graph, *getattr(result, "graphs", ())]
+    return result
 
 
 def _two_sides(graph: dg.Graph) -> dg.Graph:
@@ -86,13 +93,13 @@ def _two_sides(graph: dg.Graph) -> dg.Graph:
 def _reopened(graph: dg.Graph, at: str) -> dg.Result:
     """Whoever writes is killed: the folder is whole."""
     graph.save(Path(at) / "again")
-    return dg.wcc(dg.open_graph(Path(at) / "again"))
+    return _of(dg.open_graph(Path(at) / "again"), dg.wcc)
 
 
 def _reread(graph: dg.Graph, at: str) -> dg.Result:
     dg.write_edges(graph, Path(at) / "edges.parquet")
     assert [path.name for path in Path(at).iterdir()] == ["edges.parquet"], "a piece of a file is left"
-    return dg.wcc(dg.read_edges(Path(at) / "edges.parquet"))
+    return _of(dg.read_edges(Path(at) / "edges.parquet"), dg.wcc)
 
 
 def frame_of(seed: int) -> pd.DataFrame:
@@ -102,7 +109,7 @@ def frame_of(seed: int) -> pd.DataFrame:
 def found(name: str, frame: pd.DataFrame, client=None) -> pd.DataFrame:
     """The graph is built, the operation run and its result fetched."""
     with tempfile.TemporaryDirectory() as folder:
-        result = WORKS[name](_graph(name, frame, client, Path(folder)), folder)
+        result = _of(_graph(name, frame, client, Path(folder)), lambda graph: WORKS[name](graph, folder))
         if name != "a lazy result":
             return result.compute()
         return _computed(lambda: result.frame, client).sort_values("vertex", ignore_index=True)
