@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from itertools import cycle
+from itertools import accumulate, cycle, pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -43,6 +43,7 @@ NAME = "dgraph-frame"  # names the tasks that only wrap tables as partitions of 
 OF_SCHEDULERS = "Dask-Offload"
 
 
+@retry_on_loss
 def edges(graph: PartitionedGraph) -> dd.DataFrame:
     """Partition p of the frame holds the edges that the policy placed on partition p, in the form the user listed them.
 
@@ -52,6 +53,7 @@ def edges(graph: PartitionedGraph) -> dd.DataFrame:
     return lazy_frame(graph.workers, *edge_tables(graph))
 
 
+@retry_on_loss
 def vertices(graph: PartitionedGraph) -> dd.DataFrame:
     """Partition p of the frame lists the vertices that partition p owns, with the user's attributes."""
     return lazy_frame(graph.workers, *vertex_tables(graph))
@@ -68,14 +70,14 @@ def edge_tables(graph: PartitionedGraph) -> Tables:
     splits = [
         workers.call(placement.split, workers.call(Placement.to_positions, where, chunk), *how) for chunk in chunks
     ]
-    starts = np.concatenate([[0], np.cumsum(graph.input_edges.rows)]).astype(np.int64)
+    bounds = list(pairwise(accumulate(graph.input_edges.rows, initial=0)))
     ends, kind = (source.source, source.destination), graph.numbering.id_type.dtype
     tasks = []
     for part in range(graph.num_parts):
         mine = workers.call(_by_row, [workers.call(pick, split, part) for split in splits], merged)
         tables = [
-            workers.call(_rows, frame, mine, int(start), int(stop), ends, kind)
-            for frame, start, stop in zip(graph.input_edges.edge_pieces, starts, starts[1:], strict=False)
+            workers.call(_rows, frame, mine, start, stop, ends, kind)
+            for frame, (start, stop) in zip(graph.input_edges.edge_pieces, bounds, strict=True)
         ]
         tasks.append(workers.call(_joined, tables))
     meta = _with_signed_ids(meta, ends, kind)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -14,25 +15,31 @@ import pandas as pd
 
 from dgraph.building import assembly, numbering_tasks
 from dgraph.building.build_report import Stopwatch
+from dgraph.building.edge_stream import EdgeStream, NumberedEdges
 from dgraph.building.gpu_build import DeviceEdges
 from dgraph.cluster.retry import retry
+from dgraph.cluster.tasks import one_by_one
 from dgraph.cluster.workers import Workers, any_lost
 from dgraph.devices import distinct_ids, sorted_rows
 from dgraph.errors import ColumnError, IdError, InputError, WeightError
 from dgraph.estimates.memory_check import check_frame_memory
-from dgraph.frames.any_frame import LazyPieces, is_cudf, is_lazy, numeric_column, to_main_memory, to_pandas
+from dgraph.frames.any_frame import LazyPieces, is_cudf, is_lazy, is_numeric, numeric_column, to_main_memory, to_pandas
 from dgraph.frames.sources import EdgeSource, VertexSource
+from dgraph.native.free_memory import free_memory
 from dgraph.partition import adjacency, rules
 from dgraph.partition.adjacency import SortFunction
 from dgraph.partition.ids import id_tables
 from dgraph.partition.ids.chunk import Chunk, NumberedChunk, chunk_of_edges, chunk_of_vertices
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import Partition
+from dgraph.partition.proxies import check_local_ids
 from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
     from dgraph.building.saved_graph import SavedGraph
 
+HELD_SHARE = 16  # edges of a lazy frame that take less than this fraction of the free memory are held
+NUMBERS = [np.dtype(code) for code in "?bBhHiIlLfd"]  # the types of columns that kernels take as they are
 CHECKED_ROWS = 32  # rows of a lazy frame's partition that are compared when it is computed again
 
 
@@ -72,10 +79,13 @@ class InputEdges:
         self.fresh: list[Any] | None = None  # the numbered chunks, kept from numbering until the first build
         self._lent, self._lending = False, Lock()  # whether anything besides the build may still read `fresh`
         self.device_edges: DeviceEdges | None = None  # the edges on a GPU, kept until the first build
+        self.streamed: NumberedEdges | None = None  # what is known of edges that are too many to hold
         if saved and rules == EdgeRules(directed=saved.content["directed"]):
             self.num_edges = saved.content["num_edges"]
         self._numbering: Numbering | None = None
+        self._readers: dict[tuple[str, ...], Callable[[int], Any]] = {}  # of pieces with some columns
         self._edge_pieces: list[Any] | None = None
+        self._slices = 0  # the number of edge pieces, which stays the same if they are sent again
         self._vertex_pieces: list[Any] | None = None
 
     def anew(self, rules: EdgeRules | None = None) -> InputEdges:
@@ -147,6 +157,11 @@ class InputEdges:
                     self.workers.call(vertex_ids, piece, self.vertices.id, number)
                     for number, piece in enumerate_pieces(self.vertices.frame, self.vertex_pieces)
                 ]
+                if (numbered := self._numbered_in_passes(vertices)) is not None:
+                    self._numbering, self.fresh, self.rows = numbered.numbering, numbered.chunks, numbered.rows
+                    self.num_loops = numbered.loops
+                    self.streamed = numbered if numbered.chunks is None else None
+                    return numbered.numbering
                 alone = self.workers.client is not None and is_lazy(self.edges.frame)
                 self._numbering, self.fresh, self.rows = numbering_tasks.number_chunks(
                     self.workers, self.id_chunks(), vertices, self.vertices.id_range, self.id_coder, alone
@@ -172,13 +187,13 @@ class InputEdges:
         """Listed chunks with some columns added: tasks that read them from the frame."""
         if not (columns or origin):
             return chunks
-        starts = np.concatenate([[0], np.cumsum(self.rows)])
+        starts = list(accumulate(self.rows, initial=0))[:-1]
         pieces = enumerate_pieces(self.edges.frame, self.pieces_with(columns))
         numbering = self.workers.share(self.numbering) if is_lazy(self.edges.frame) else None
         how = tuple(columns), (self.edges.source, self.edges.destination, self.edges.weight), numbering
         return [
-            self.workers.call(add_columns, chunk, piece, *how, int(start) if origin else None, number)
-            for chunk, (number, piece), start in zip(chunks, pieces, starts, strict=False)
+            self.workers.call(add_columns, chunk, piece, *how, start if origin else None, number)
+            for chunk, (number, piece), start in zip(chunks, pieces, starts, strict=True)
         ]
 
     def by_rules(self, chunks: list[Any]) -> list[Any]:
@@ -201,6 +216,42 @@ class InputEdges:
         if on_gpu.num_edges is not None:
             self.num_edges = on_gpu.num_edges
         return [] if table is None else [Partition.of_whole_graph(table, order, numbering.ids())]
+
+    def _numbered_in_passes(self, vertices: Sequence[Any]) -> NumberedEdges | None:
+        """The numbering of a lazy frame that is read here, piece by piece, with the edges if they are few; None if its
+        ids are not integers that a bitmap can number."""
+        if self.workers.client is not None or not is_lazy(self.edges.frame) or self.of_gpus:
+            return None
+        if not all(is_numeric(self.edges.frame, end) for end in (self.edges.source, self.edges.destination)):
+            return None
+        listed = self.workers.get(vertices)
+        budget = free_memory() // HELD_SHARE
+        return EdgeStream(self._read, len(self.edge_pieces)).number(listed, self.vertices.id_range, budget)
+
+    def built_by_streaming(self, order: str, columns: Sequence[str], whole: bool) -> list[Partition]:
+        """The only partition of a graph whose edges are too many to hold. An empty list for other graphs, and if edges
+        must be merged or a column may have missing values."""
+        merges = self.rules.repeats != "keep" or self.rules.symmetrize
+        if self.streamed is None or merges or not whole:
+            return []
+        types = {name: self.edges.frame._meta[name].dtype for name in columns}
+        if not all(isinstance(one, np.dtype) and one in NUMBERS for one in types.values()):
+            return []
+        check_local_ids(0, 1, self.num_vertices)
+        with self.stopwatch("partition"):
+            stream = EdgeStream(self._read, len(self.edge_pieces))
+            table = stream.adjacency(self.streamed, order, types, **self.rules.arc_options)
+        return [Partition.of_whole_graph(table, order, self.numbering.ids())]
+
+    def _read(self, number: int, columns: tuple[str, ...]) -> tuple[Chunk, dict[str, np.ndarray]]:
+        """The ids and some columns of a piece of a lazy frame, in the thread that calls this."""
+        if columns not in self._readers:
+            self._readers[columns] = one_by_one(self.pieces_with(columns))
+        frame = to_main_memory(self._readers[columns](number))
+        named = number if len(self.edge_pieces) > 1 else None
+        chunk = edge_ids(frame, self.edges.source, self.edges.destination, named)
+        with _naming_partition(named):
+            return chunk, {name: numeric_column(frame, name, is_weight=name == self.edges.weight) for name in columns}
 
     @property
     def sort(self) -> SortFunction:
@@ -249,7 +300,8 @@ class InputEdges:
     def edge_pieces(self) -> list[Any]:
         """The frame of edges, in pieces that tasks read."""
         if self._edge_pieces is None or any_lost(self._edge_pieces):
-            self._edge_pieces = self._sent(self.edges.frame, "edges")
+            self._edge_pieces = self._sent(self.edges.frame, "edges", self._slices)
+            self._slices = len(self._edge_pieces)
         return self._edge_pieces
 
     @property
@@ -259,10 +311,10 @@ class InputEdges:
             self._vertex_pieces = [] if self.vertices.frame is None else self._sent(self.vertices.frame, "vertices")
         return self._vertex_pieces
 
-    def _sent(self, frame: Any, what: str) -> list[Any]:
+    def _sent(self, frame: Any, what: str, slices: int = 0) -> list[Any]:
         if self.workers.client is not None and not is_lazy(frame):
             check_frame_memory(self.workers.client, frame, what)
-        return self.workers.pieces(frame)
+        return self.workers.pieces(frame, slices)
 
     def forget_lost(self) -> None:
         """Forget the workers' copies of the frames, so that these are sent or read again."""

@@ -8,7 +8,6 @@ Every chunk waits until all are surveyed, and its edges wait until all ids are n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import accumulate, repeat
 from typing import Any
@@ -19,7 +18,7 @@ from dgraph.cluster.tasks import pick
 from dgraph.cluster.workers import Workers
 from dgraph.partition.ids import id_tables
 from dgraph.partition.ids.bitmaps import IDENTITY, Ranks, union
-from dgraph.partition.ids.chunk import Chunk, NumberedChunk
+from dgraph.partition.ids.chunk import Chunk, NumberedChunk, packed
 from dgraph.partition.ids.id_tables import EncodedChunk, release_memory
 from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.ids.numbering import Numbering
@@ -83,9 +82,8 @@ def survey_and_pack(chunk: Chunk, alone: bool) -> tuple[Survey, Chunk | EncodedC
     waits: Chunk | EncodedChunk = chunk
     if chunk.id_type.kind in ("string", "uuid"):
         waits = id_tables.encode(chunk, chunk.id_type)
-    elif alone and seen.low is not None and seen.high is not None and 0 <= seen.low <= seen.high < 2**32:
-        sources, destinations = (np.asarray(ids).astype(np.uint32) for ids in (chunk.sources, chunk.destinations))
-        waits = replace(chunk, sources=sources, destinations=destinations)
+    elif alone and seen.low is not None:
+        waits = packed(chunk)
     del chunk
     if alone:
         release_memory()

@@ -172,7 +172,12 @@ class PartitionedGraph(NotPicklable):
         >>> dg.Graph.from_edges({"src": [0, 1, 2, 3], "dst": [1, 2, 3, 0]}, parts=2).placement.owner
         array([0, 0, 1, 1], dtype=uint16)
         """
-        return self._placement or self._place([] if self._as_saved else self.input_edges.by_number())
+        return self._placement or self._place([] if self._as_saved or self._is_whole else self.input_edges.by_number())
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the only partition has all vertices in the order of their ids, so that edges need no place."""
+        return self.num_parts == 1 and self.cut.by_range
 
     @property
     def workers(self) -> Workers:
@@ -413,7 +418,9 @@ class PartitionedGraph(NotPicklable):
 
     def _build(self, order: str, columns: Sequence[str]) -> Partitions:
         edges = self.input_edges
-        if held := edges.built_on_gpu(order, columns, self.num_parts == 1 and self.cut.by_range):
+        held = edges.built_on_gpu(order, columns, self._is_whole)
+        held = held or edges.built_by_streaming(order, columns, self._is_whole)
+        if held:
             return self._described(held, {order: tuple(columns)})
         (chunks, ends), sort = edges.chunks_to_build(columns), edges.sort
         with edges.stopwatch("place"):

@@ -13,6 +13,7 @@ from dask import threaded
 from dask._task_spec import GraphNode
 from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
+from dask.local import get_sync
 from dask.optimization import cull
 
 from dgraph.errors import InputError
@@ -77,12 +78,28 @@ def external_keys(graph: Mapping[Any, Any]) -> set[Any]:
 def compute_here(tasks: Sequence[Any]) -> list[Any]:
     """The results of tasks, computed by threads of this process; other values are returned unchanged. This is
     `dask.compute` without its optimizers, which take half a millisecond."""
-    keys = [one.key for one in tasks if isinstance(one, Delayed)]
-    graphs = (one.dask for one in tasks if isinstance(one, Delayed))
-    graph, _ = cull(HighLevelGraph.merge(*graphs).to_dict(), keys)
+    graph, keys = _merged(tasks)
+    results = dict(zip(keys, _computed(cull(graph, keys)[0], keys, threaded.get), strict=True))
+    return [results[one.key] if isinstance(one, Delayed) else one for one in tasks]
+
+
+def one_by_one(tasks: Sequence[Delayed]) -> Callable[[int], Any]:
+    """A function that computes the task of a number in the thread that calls it."""
+    graph, keys = _merged(tasks)
+    return lambda number: _computed(cull(graph, [keys[number]])[0], keys[number], get_sync)
+
+
+def _merged(tasks: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:
+    """The graph of all tasks, and the key of each."""
+    tasks = [one for one in tasks if isinstance(one, Delayed)]
+    graphs = {id(one.dask): one.dask for one in tasks}
+    return dict(HighLevelGraph.merge(*graphs.values()).to_dict()), [one.key for one in tasks]
+
+
+def _computed(graph: dict[Any, Any], keys: Any, by: Callable[..., Any]) -> Any:
     try:
         with explain_lack_of_memory("a graph in this process", "build it or to run on it"):
-            results = dict(zip(keys, threaded.get(graph, keys), strict=True))
+            return by(graph, keys)
     except ValueError as error:
         if not (missing := external_keys(graph)):
             raise
@@ -90,4 +107,3 @@ def compute_here(tasks: Sequence[Any]) -> list[Any]:
             f"a lazy frame reads data on a cluster ({min(map(str, missing))}), but the graph is in this process: pass "
             "client=; if that client was closed, make the frame again, or pass frame.compute()"
         ) from error
-    return [results[one.key] if isinstance(one, Delayed) else one for one in tasks]

@@ -188,9 +188,9 @@ class Workers(NotPicklable):
                         future.result()
         return held
 
-    def pieces(self, frame: Any) -> list[Any]:
+    def pieces(self, frame: Any, slices: int = 0) -> list[Any]:
         """A frame in pieces that tasks can read: the partitions of a lazy frame; a frame in memory, in slices if it
-        goes to a cluster."""
+        goes to a cluster, by default one for each worker."""
         if is_lazy(frame) and is_cudf(frame) and not isinstance(frame, LazyPieces):  # copied to main memory, to be sent
             fitting = cycle(self.capabilities.that_have("a dask-cudf frame", probe.CUDF_PACKAGES, probe.INSTALL))
             return [self.call(to_main_memory, one, on=on) for one, on in zip(frame.to_delayed(), fitting, strict=False)]
@@ -199,7 +199,7 @@ class Workers(NotPicklable):
         if self.client is None:
             return [frame]
         frame = to_main_memory(frame) if isinstance(frame, DeviceFrame) else frame
-        return self.send(split_frame(frame, len(self.addresses)))
+        return self.send(split_frame(frame, slices or len(self.addresses)))
 
     def send(self, values: Sequence[Any]) -> list[Any]:
         """Send values of this process to workers, and hold them there."""

@@ -22,7 +22,8 @@ BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a cluster; the smallest block in bytes
 # A thread may read a block of 1 / BLOCK_SHARE of its part of a worker's memory; reading needs 4 blocks.
 BLOCK_SHARE = 32
-MEMORY_SHARE = 8  # a file larger than this fraction of the free memory is read block by block
+# A file larger than this fraction of the free memory is read block by block; one of Parquet is compressed.
+MEMORY_SHARES = {"text": 8, "parquet": 32}
 
 
 @known_options(old=options_of_formats)
@@ -114,7 +115,7 @@ def read_edges(
         from dgraph.io.cudf_reader import CudfFrames
 
         lazy, choice["by"] = True, CudfFrames(workers)
-    if lazy or (lazy is None and name in BLOCK_FORMATS and (workers.client is not None or _is_large(path))):
+    if lazy or (lazy is None and name in BLOCK_FORMATS and (workers.client is not None or _is_large(path, name))):
         from dgraph.io.lazy_edges import lazy_edge_list
 
         if name == "text" and workers.client is not None and device == "cpu":
@@ -133,8 +134,8 @@ def read_edges(
         raise WeightError(f"{path}: {error}") from error
 
 
-def _is_large(path: str | os.PathLike) -> bool:
-    return _size(path) * MEMORY_SHARE > free_memory()
+def _is_large(path: str | os.PathLike, name: str) -> bool:
+    return _size(path) * MEMORY_SHARES[name] > free_memory()
 
 
 def _block_size(path: str | os.PathLike, workers: Workers) -> int:

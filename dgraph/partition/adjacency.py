@@ -55,7 +55,9 @@ class Adjacency:
         names the columns to keep (all by default)."""
         kept = {name: self.columns[name] for name in (self.columns if columns is None else columns)}
         if sort is None or sort is build:
-            return _sorted(TableSlice(self.indptr, self.neighbours, kept).cut(workers), len(self.indptr) - 1, workers)
+            return sorted_pieces(
+                TableSlice(self.indptr, self.neighbours, kept).cut(workers), len(self.indptr) - 1, workers
+            )
         return sort([EdgeSlice(self.neighbours, self.rows(), kept)], len(self.indptr) - 1, workers=workers)
 
     def joined(self, other: Adjacency, columns: Iterable[str], workers: int = 1) -> Adjacency:
@@ -91,6 +93,29 @@ class Adjacency:
 
 
 @dataclass(frozen=True, eq=False)
+class Buckets:
+    """Edges on their way into rows, bucket by bucket."""
+
+    low: np.ndarray  # the low bits of each edge's row
+    neighbours: np.ndarray
+    columns: dict[str, np.ndarray]
+
+
+class EdgePiece(Protocol):
+    """Edges that can be sorted: what `EdgeSlice` and `TableSlice` have in memory, and others read."""
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns, or at least arrays of their types."""
+
+    def __len__(self) -> int: ...
+
+    def count(self, shift: int, counts: np.ndarray) -> None: ...
+
+    def scatter(self, shift: int, offsets: np.ndarray, into: Buckets) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
 class EdgeSlice:
     """Some edges to sort by `keys`. `ranks` turns ids into row numbers; `skip_loops` leaves out self loops."""
 
@@ -114,13 +139,15 @@ class EdgeSlice:
         """Add the number of edges whose row is in bucket b to counts[b]."""
         build_kernels.count_buckets(self.keys, self.others, *self._rule(shift), counts)
 
-    def scatter(self, shift: int, offsets: np.ndarray, low: np.ndarray, others: np.ndarray) -> None:
-        """Write the low bits of each edge's row, and its other end, into its bucket."""
-        build_kernels.scatter_edges(self.keys, self.others, *self._rule(shift), offsets, low, others)
+    def scatter(self, shift: int, offsets: np.ndarray, into: Buckets) -> None:
+        """Write each edge into its bucket, at `offsets`, which advance."""
+        self.scatter_columns(shift, offsets, into)
+        build_kernels.scatter_edges(self.keys, self.others, *self._rule(shift), offsets, into.low, into.neighbours)
 
-    def scatter_values(self, name: str, shift: int, offsets: np.ndarray, values: np.ndarray) -> None:
-        """Write a column into the places that `scatter` gave its edges."""
-        build_kernels.scatter_values(self.keys, self.others, self.columns[name], *self._rule(shift), offsets, values)
+    def scatter_columns(self, shift: int, offsets: np.ndarray, into: Buckets) -> None:
+        for name, values in into.columns.items():
+            where = *self._rule(shift), offsets.copy()
+            build_kernels.scatter_values(self.keys, self.others, self.columns[name], *where, values)
 
     def _rule(self, shift: int) -> tuple:
         return *self.ranks.arguments, self.skip_loops, shift
@@ -147,11 +174,10 @@ class TableSlice:
     def count(self, shift: int, counts: np.ndarray) -> None:
         self._as_edges().count(shift, counts)
 
-    def scatter(self, shift: int, offsets: np.ndarray, low: np.ndarray, others: np.ndarray) -> None:
-        build_kernels.scatter_rows(self.indptr, self.neighbours, self.start, shift, offsets, low, others)
-
-    def scatter_values(self, name: str, shift: int, offsets: np.ndarray, values: np.ndarray) -> None:
-        self._as_edges().scatter_values(name, shift, offsets, values)
+    def scatter(self, shift: int, offsets: np.ndarray, into: Buckets) -> None:
+        self._as_edges().scatter_columns(shift, offsets, into)
+        table = self.indptr, self.neighbours, self.start
+        build_kernels.scatter_rows(*table, shift, offsets, into.low, into.neighbours)
 
     def _as_edges(self) -> EdgeSlice:  # for kernels that do not read the other ends
         return EdgeSlice(self.neighbours, self.neighbours, self.columns)
@@ -165,7 +191,7 @@ class SortFunction(Protocol):
 
 def build(edges: Sequence[EdgeSlice], num_rows: int, *, workers: int = 1) -> Adjacency:
     """Sort edges by key into rows 0..num_rows, on `workers` threads. The edges of a row keep their input order."""
-    return _sorted([piece for one in edges for piece in one.cut(workers)], num_rows, workers)
+    return sorted_pieces([piece for one in edges for piece in one.cut(workers)], num_rows, workers)
 
 
 def common_type(name: str, arrays: Sequence[np.ndarray]) -> np.dtype:
@@ -179,24 +205,19 @@ def common_type(name: str, arrays: Sequence[np.ndarray]) -> np.dtype:
     return common
 
 
-def _sorted(pieces: Sequence[EdgeSlice] | Sequence[TableSlice], num_rows: int, workers: int) -> Adjacency:
+def sorted_pieces(pieces: Sequence[EdgePiece], num_rows: int, workers: int) -> Adjacency:
+    """Sort the edges of all pieces into rows 0..num_rows, piece by piece: each is counted, and then scattered."""
     shift = max(0, (max(num_rows, 1) - 1).bit_length() - BUCKETS.bit_length() + 1)
     buckets = (max(num_rows, 1) - 1 >> shift) + 1
     starts, offsets = _offsets(pieces, shift, buckets)
     total = int(starts[-1])
 
-    low = np.empty(total, np.uint16 if shift <= 16 else np.uint32)
-    neighbours = np.empty(total, np.uint32)
     names = list(pieces[0].columns) if pieces else []
     columns = {name: np.empty(total, common_type(name, [p.columns[name] for p in pieces])) for name in names}
+    into = Buckets(np.empty(total, np.uint16 if shift <= 16 else np.uint32), np.empty(total, np.uint32), columns)
+    threads.parallel_map(lambda k: pieces[k].scatter(shift, offsets[k].copy(), into), range(len(pieces)), total)
 
-    def scatter(k: int) -> None:
-        pieces[k].scatter(shift, offsets[k].copy(), low, neighbours)
-        for name in names:
-            pieces[k].scatter_values(name, shift, offsets[k].copy(), columns[name])
-
-    threads.parallel_map(scatter, range(len(pieces)), total)
-
+    low, neighbours = into.low, into.neighbours
     indptr = np.zeros(num_rows + 1, np.int64)
     payloads = [neighbours, *columns.values()]
 
@@ -215,12 +236,10 @@ def _sorted(pieces: Sequence[EdgeSlice] | Sequence[TableSlice], num_rows: int, w
     return Adjacency(indptr, neighbours, columns)
 
 
-def _offsets(
-    pieces: Sequence[EdgeSlice] | Sequence[TableSlice], shift: int, buckets: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _offsets(pieces: Sequence[EdgePiece], shift: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
     """The start of each bucket, and where each piece begins to write in it."""
 
-    def count(piece: EdgeSlice | TableSlice) -> np.ndarray:
+    def count(piece: EdgePiece) -> np.ndarray:
         counts = np.zeros(buckets, np.int64)
         piece.count(shift, counts)
         return counts

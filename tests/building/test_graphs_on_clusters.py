@@ -228,11 +228,9 @@ def test_a_worker_has_one_bitmap_of_its_ids(client, monkeypatch):
 
     monkeypatch.setattr(Workers, "call", counting)
     frame = frame_with_ids("dense") * 50
-    for where, bitmaps in ((client, len(client.nthreads())), (None, 1)):
-        made.clear()
-        graph = dg.Graph.from_edges(dd.from_pandas(frame, npartitions=12, sort=False), client=where)
-        assert graph.numbering.ids().tolist() == sorted({*frame["src"], *frame["dst"]})
-        assert len(made) == bitmaps
+    graph = dg.Graph.from_edges(dd.from_pandas(frame, npartitions=12, sort=False), client=client)
+    assert graph.numbering.ids().tolist() == sorted({*frame["src"], *frame["dst"]})
+    assert len(made) == len(client.nthreads())
 
 
 def components_of(frame, client=None):

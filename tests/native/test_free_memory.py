@@ -85,9 +85,9 @@ def test_estimates_and_frames_say_the_sizes(ask, what):
 
 def test_a_file_that_is_larger_than_the_users_limit_is_read_in_blocks(tmp_path, monkeypatch):
     (tmp_path / "edges.csv").write_text("0,1\n1,2\n")
-    assert not graphs._is_large(tmp_path / "edges.csv")
+    assert not graphs._is_large(tmp_path / "edges.csv", "text")
     monkeypatch.setenv(memory.LIMIT, "1")
-    assert graphs._is_large(tmp_path / "edges.csv")
+    assert graphs._is_large(tmp_path / "edges.csv", "text")
 
 
 def test_a_lack_of_memory_in_a_task_says_the_sizes():

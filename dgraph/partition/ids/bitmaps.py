@@ -53,15 +53,8 @@ class Ranks:
 
     def missing(self, ids: np.ndarray) -> int | None:
         """The first of `ids` that is not a member, if any."""
-        for rows in threads.slices(len(ids), -(-len(ids) // threads.FEWEST_ENTRIES) or 1):
-            some = ids[rows]
-            inside = (some >= self.first) & (some < self.first + (64 * len(self.words) or self.size))
-            if len(self.words):
-                at = np.where(inside, some, self.first).astype(np.int64) - self.first
-                inside &= (self.words[at >> 6] >> (at & 63).astype(np.uint64) & np.uint64(1)).astype(bool)
-            if not inside.all():
-                return int(some[np.argmin(inside)])
-        return None
+        place = int(id_kernels.find_missing(ids, self.first, self.size, self.words))
+        return None if place == len(ids) else int(ids[place])
 
     def number(self, ids: np.ndarray, dtype: np.dtype | type = np.int64) -> np.ndarray:
         """The numbers of ids, which must be members."""
@@ -96,3 +89,37 @@ def bitmap(columns: Sequence[np.ndarray], low: int, high: int) -> np.ndarray:
 def union(bitmaps: Iterable[np.ndarray]) -> np.ndarray:
     """The union of bitmaps over the same range."""
     return reduce(np.bitwise_or, bitmaps)
+
+
+class GrowingBitmap:
+    """The ids of chunks as bits over a range that grows with them. Only one thread may add to it."""
+
+    def __init__(self) -> None:
+        self.first, self.words = 0, np.empty(0, np.uint64)
+
+    def add(self, ids: np.ndarray, low: int, high: int) -> None:
+        """Set the bits of ids, none of which is outside low..high."""
+        if not len(self.words):
+            self.first = low
+        before = max(0, -(-(self.first - low) // 64))  # words to put in front
+        after = max(0, (high - self.first) // 64 + 1 - len(self.words))
+        if before or after:
+            after = max(after, len(self.words) // 2) if after else 0  # seldom, because it copies
+            self.words = np.concatenate([np.zeros(before, np.uint64), self.words, np.zeros(after, np.uint64)])
+            self.first -= 64 * before
+        id_kernels.mark(ids, self.first, self.words)
+
+    def over(self, low: int, high: int) -> np.ndarray:
+        """The bits of low..high, a range around all ids: bit 0 stands for `low`."""
+        out = np.zeros((high - low) // 64 + 1, np.uint64)
+        if not len(self.words):
+            return out
+        start, shift = divmod(self.first - low, 64)  # where the first bit goes
+        words = self.words
+        if shift:
+            words = np.append(words << np.uint64(shift), np.uint64(0))
+            words[1:] |= self.words >> np.uint64(64 - shift)
+        words, start = words[max(0, -start) :], max(0, start)  # bits before `low` are not set
+        kept = min(len(out) - start, len(words))
+        out[start : start + kept] = words[:kept]
+        return out

@@ -96,3 +96,11 @@ def chunk_of_vertices(frame: Any, name: str) -> Chunk:
     """The ids of a frame that lists vertices."""
     id_type, vertices = id_types.id_column(frame_column(frame, name), name)
     return Chunk(id_type, vertices, vertices[:0])
+
+
+def packed(chunk: Chunk) -> Chunk:
+    """A chunk of integers in four bytes each, if they fit."""
+    ids = [np.asarray(end) for end in (chunk.sources, chunk.destinations)]
+    if any(len(end) and not 0 <= end.min() <= end.max() < 2**32 for end in ids):
+        return chunk
+    return Chunk(chunk.id_type, *(end.astype(np.uint32) for end in ids))

@@ -54,6 +54,30 @@ def mark(ids, first, words):
 
 
 @kernel
+def find_missing(ids, first, size, words):
+    """The place of the first id that has no number, or the number of ids. Without `words`, `size` ids have numbers."""
+    for i in range(uint64(ids.size)):
+        x = np.uint64(np.int64(ids[i]) - first)  # beyond every size if the id is below `first`
+        if words.size == 0:
+            if x >= np.uint64(size):
+                return i
+        elif x >> np.uint64(6) >= words.size or not words[x >> np.uint64(6)] >> (x & np.uint64(63)) & np.uint64(1):
+            return i
+    return uint64(ids.size)
+
+
+@kernel
+def fingerprint(sources, destinations):
+    """A number that differs if any edge does, except once in 2**64 times; the order of edges does not matter."""
+    total = np.uint64(0)
+    for i in range(uint64(sources.size)):
+        x = np.uint64(np.int64(sources[i])) * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(29)) ^ np.uint64(np.int64(destinations[i]))) * np.uint64(0xBF58476D1CE4E5B9)
+        total += x ^ (x >> np.uint64(32))
+    return total
+
+
+@kernel
 def count_before(words, before):
     """before[w] = the number of bits set in the words before w. Returns the total."""
     total = np.uint64(0)
