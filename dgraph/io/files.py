@@ -62,10 +62,7 @@ class CheckedStream(io.RawIOBase):
         return len(data)
 
     def readall(self) -> bytes:
-        pieces = []
-        while piece := self.read(_PIECE):
-            pieces.append(piece)
-        return b"".join(pieces)
+        return b"".join(iter(lambda: self.read(_PIECE), b""))
 
     def read(self, size: int = -1) -> bytes:
         if size is None or size < 0:

@@ -212,9 +212,8 @@ def _without_ends(options: dict[str, Any]) -> dict[str, Any]:
     """Check options for `Graph.from_edges`. They must not name the ends, which the other library's graph determines."""
     for name in ("source", "destination"):
         if name in options:
-            raise OptionError(
-                f"{format_option(name, options[name])}: the graph itself says where its edges lead; leave it out"
-            )
+            problem = f"{format_option(name, options[name])}: the graph itself says where its edges lead"
+            raise OptionError(f"{problem}; leave it out")
     return options
 
 

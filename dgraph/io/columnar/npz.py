@@ -111,9 +111,8 @@ def _vertices(path: str, arrays: dict[str, np.ndarray]) -> Any:
     if ids is None:
         return None
     if ids.ndim != 1 or ids.dtype.kind not in "iuU":
-        raise IdError(
-            f"{path}: array vertices must be a list of ids, got {ids.ndim} dimensions of {ids.dtype} (save it again)"
-        )
+        problem = f"array vertices must be a list of ids, got {ids.ndim} dimensions of {ids.dtype}"
+        raise IdError(f"{path}: {problem} (save it again)")
     return pa.table({"id": _column(path, "vertices", ids)})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -70,12 +70,9 @@ def to_python(value: Any) -> Any:
 def records(frame: pd.DataFrame, keys: list[str]) -> Iterator[tuple[tuple, dict[str, Any]]]:
     """For each row, (the values of the keys, the other columns as attributes); missing attributes are left out."""
     others = [name for name in frame.columns if name not in keys]
-    ids = zip(*(frame[key].tolist() for key in keys), strict=True)
-    rest: Iterable[tuple] = (
-        zip(*(frame[name].tolist() for name in others), strict=True) if others else ((),) * len(frame)
-    )
-    for key, row in zip(ids, rest, strict=True):
-        yield key, {name: to_python(value) for name, value in zip(others, row, strict=True) if value is not pd.NA}
+    for row in zip(*(frame[name].tolist() for name in (*keys, *others)), strict=True):
+        values = zip(others, row[len(keys) :], strict=True)
+        yield row[: len(keys)], {name: to_python(value) for name, value in values if value is not pd.NA}
 
 
 def check_id_list(ids: list[Any], remedy: str) -> None:

@@ -63,8 +63,7 @@ def to_networkx(edge_list: EdgeList, multigraph: bool | None = None) -> Any:
             swap = pairs[source] > pairs[destination]
             pairs = pairs.where(~swap, pairs[[destination, source]].set_axis(pairs.columns, axis=1))
         multigraph = "key" in edges.columns or bool(pairs.duplicated().any())
-    kind = "Multi" * multigraph + "Di" * directed + "Graph"
-    g = getattr(networkx, kind)()
+    g = getattr(networkx, "Multi" * multigraph + "Di" * directed + "Graph")()
     g.add_nodes_from((node, data) for (node,), data in records(vertices, [vertices.columns[0]]))
     ends = [source, destination] + (["key"] if multigraph and "key" in edges.columns else [])
     g.add_edges_from((*ids, data) for ids, data in records(edges, ends))

@@ -57,9 +57,8 @@ def check_lines(
                 if kind == "integer" and kinds.get("*") == "id":
                     problem = f"{path}, line {line}: id {field!r} is not a 64-bit integer"
                     raise IdError(f'{problem} (read the file with id_type="string")')
-                raise FileError(
-                    f"{field!r} is not {_KIND_TEXTS[kind]}", path=path, line=line, remedy="correct this line"
-                )
+                problem = f"{field!r} is not {_KIND_TEXTS[kind]}"
+                raise FileError(problem, path=path, line=line, remedy="correct this line")
 
 
 def refuse_arrows(path: str, dialect: Dialect, ends: tuple[int, int]) -> None:

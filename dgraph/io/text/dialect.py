@@ -111,9 +111,8 @@ def sniff(
         delimiter = _delimiter(rows, paths.split_suffix(path)[1])
     if delimiter is None:
         problem = f"only one column: {rows[0][1][:60]!r} has no delimiter"
-        raise FileError(
-            problem, path=path, line=rows[0][0] + 1, remedy="an edge needs two ids; set format=dg.Text(delimiter=...)"
-        )
+        remedy = "an edge needs two ids; set format=dg.Text(delimiter=...)"
+        raise FileError(problem, path=path, line=rows[0][0] + 1, remedy=remedy)
     if delimiter != BLANKS:
         rows = _records(rows)
     split = [tuple(split_line(line, delimiter)) for _, line in rows]
@@ -158,11 +157,6 @@ def _first_rows(lines: Sequence[str]) -> tuple[str, list[tuple[int, str]]]:
     return comment, rows
 
 
-def fixed_dialect(names: tuple[str, ...], skip: int, comments: tuple[str, ...] = ()) -> Dialect:
-    """The dialect of formats with their own header, which is read elsewhere: numbers separated by blanks."""
-    return Dialect(BLANKS, names, skip=skip, comments=comments)
-
-
 def _records(rows: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Join lines where a quoted value contains a line break. A last record without its closing quote is left out."""
     records: list[tuple[int, str]] = []
@@ -180,17 +174,16 @@ def _delimiter(rows: list[tuple[int, str]], suffix: str) -> str | None:
     choices = list(dict.fromkeys([*_FIRST_CHOICE.get(suffix, ()), *_CHOICES]))
     if all(_DECIMAL_COMMA.fullmatch(line) for line in records):
         choices = [";"]
-    for choice in choices:
+
+    def fits(choice: str) -> bool:
         counts = {len(split_line(line, choice)) for line in (lines if choice == BLANKS else records)}
-        if len(counts) == 1 and counts.pop() >= 2:
-            edges_blank = any(line[:1] in " \t" or line[-1:] in " \t" for line in lines)
-            if choice == "\t" and edges_blank and BLANKS in choices:
-                fields = {len(split_line(line, BLANKS)) for line in lines}
-                if len(fields) == 1 and fields.pop() >= 2:
-                    return BLANKS
-            return choice
-    present = [choice for choice in choices if len(split_line(lines[0], choice)) >= 2]
-    return present[0] if present else None
+        return len(counts) == 1 and counts.pop() >= 2
+
+    chosen = next(filter(fits, choices), None)
+    edges_blank = any(line[:1] in " \t" or line[-1:] in " \t" for line in lines)
+    if chosen == "\t" and edges_blank and BLANKS in choices and fits(BLANKS):
+        return BLANKS
+    return chosen or next((choice for choice in choices if len(split_line(lines[0], choice)) >= 2), None)
 
 
 def has_header(rows: Sequence[Sequence[str]], expected: tuple[str, ...] = ()) -> bool:

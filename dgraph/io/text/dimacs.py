@@ -13,7 +13,7 @@ from dgraph.errors import FileError, WeightError
 from dgraph.io import declared_sizes, files
 from dgraph.io.columnar.arrow_tables import one_based_edges
 from dgraph.io.edge_list import EdgeList, keep_weight
-from dgraph.io.text.dialect import fixed_dialect, read_head
+from dgraph.io.text.dialect import BLANKS, Dialect, read_head
 from dgraph.io.text.table_reader import read_table, require_ids, require_rows, write_rows
 
 SUFFIXES = (".gr",)
@@ -42,7 +42,7 @@ def read(path: str | os.PathLike, *, weight: bool | str | None = "auto") -> Edge
     if row is not None and len(row) == 4 and re.fullmatch("-?[0-9]+", row[3]):
         kinds["weight"] = "weight"
     kinds = {name: kinds[name] for name in names}
-    table = read_table(path, fixed_dialect(names, place + 1, comments=("c",)), kinds)
+    table = read_table(path, Dialect(BLANKS, names, skip=place + 1, comments=("c",)), kinds)
     bad = next((kind for kind in pc.unique(table["kind"]).to_pylist() if kind != "a"), "a")
     if bad != "a":
         raise FileError(f"a line starts with {str(bad)[:60]!r}", path=path, remedy="arcs are lines `a from to length`")

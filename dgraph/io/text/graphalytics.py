@@ -47,8 +47,7 @@ def read(
         remedy = "put the .v, .e and .properties files in one folder"
         raise FileError("there is no .e file of edges", path=f"{stem}.e", remedy=remedy)
     names = [name.strip() for name in properties.get("edge-properties.names", "").split(",") if name.strip()]
-    none = properties.get("meta.edges") == "0"
-    table = _numbers(members[".e"], ["source", "destination"], names, id_type, may_be_empty=none)
+    table = _numbers(members[".e"], ["source", "destination"], names, id_type, properties.get("meta.edges"))
     known = table.column_names
     if weight is True or is_default(weight, AUTO):
         weight = known[2] if len(known) > 2 else None
@@ -56,8 +55,7 @@ def read(
     table = table.select(chosen)
     vertices = None
     if members[".v"]:
-        none = properties.get("meta.vertices") == "0"
-        vertices = _numbers(members[".v"], ["id"], [], id_type, may_be_empty=none)
+        vertices = _numbers(members[".v"], ["id"], [], id_type, properties.get("meta.vertices"))
         _require_declared(properties, "vertices", vertices, members)
         table, vertices = _known(table, vertices, members[".e"])
     _require_declared(properties, "edges", table, members)
@@ -104,10 +102,10 @@ def _require_declared(properties: dict[str, str], what: str, table: pa.Table, me
     require_rows(table, str(members[".v" if what == "vertices" else ".e"]), declared, what)
 
 
-def _numbers(path: str, ids: list[str], names: list[str], id_type: str | None, *, may_be_empty: bool) -> pa.Table:
+def _numbers(path: str, ids: list[str], names: list[str], id_type: str | None, declared: str | None) -> pa.Table:
     """The columns of a .v or .e file: the ids, and of edges the properties that the file has; those in `names` must be
-    there."""
-    if may_be_empty and files.is_empty(path):
+    there. The file may be empty if the .properties file declares "0" rows."""
+    if declared == "0" and files.is_empty(path):
         return pa.schema(dict.fromkeys(ids, pa.int64()) | dict.fromkeys(names, pa.float64())).empty_table()
     head = read_head(path).decode("utf-8", errors="replace")
     rows = [(number, line) for number, line in enumerate(head.split("\n")[:1000]) if line.strip()]

@@ -17,7 +17,7 @@ from dgraph.errors import FileError
 from dgraph.io import declared_sizes, files
 from dgraph.io.columnar.arrow_tables import one_based_edges
 from dgraph.io.edge_list import EdgeList, choose_columns, keep_weight
-from dgraph.io.text.dialect import BLANKS, fixed_dialect, read_head, split_line
+from dgraph.io.text.dialect import BLANKS, Dialect, read_head, split_line
 from dgraph.io.text.table_reader import read_table, require_ids, require_rows, write_rows
 
 SUFFIXES = (".konect",)
@@ -57,7 +57,7 @@ def read(
         raise FileError(f"a row has {count} fields", path=path, line=skip + 1, remedy="rows are `u v [weight [time]]`")
     names = ("source", "destination", "weight", "time")[:count]
     kinds = dict(zip(names, ("integer", "integer", "weight", "number"), strict=False))
-    table = read_table(path, fixed_dialect(names, min(skip, len(lines)), comments=("%",)), kinds)
+    table = read_table(path, Dialect(BLANKS, names, skip=min(skip, len(lines)), comments=("%",)), kinds)
     if sizes and words[1] != "positive":  # in these files, the header may count multiplicities
         require_rows(table, path, sizes[0], "edges")
     table, n = _number(path, table, words[0], sizes)

@@ -20,7 +20,7 @@ from dgraph.errors import FileError
 from dgraph.io import declared_sizes, files
 from dgraph.io.columnar.arrow_tables import one_based_edges
 from dgraph.io.edge_list import EdgeList, keep_weight
-from dgraph.io.text.dialect import fixed_dialect
+from dgraph.io.text.dialect import BLANKS, Dialect
 from dgraph.io.text.table_reader import read_table, require_ids, require_rows, write_rows
 
 SUFFIXES = (".mtx",)
@@ -154,7 +154,7 @@ def _coordinates(path: str, header: MatrixHeader) -> tuple[np.ndarray, np.ndarra
     kinds = {"row": "integer", "column": "integer"}
     if header.field != "pattern":
         kinds["value"] = _value_kind(header)
-    table = read_table(path, fixed_dialect(tuple(kinds), header.lines, comments=("%",)), kinds)
+    table = read_table(path, Dialect(BLANKS, tuple(kinds), skip=header.lines, comments=("%",)), kinds)
     require_rows(table, path, header.entries, "entries")
     i, j = require_ids(table, path, "entry", {"row": header.rows, "column": header.columns})
     return i, j, table["value"].to_numpy() if "value" in kinds else None
@@ -164,7 +164,7 @@ def _dense(path: str, header: MatrixHeader) -> tuple[np.ndarray, np.ndarray, np.
     """All positions of an array, column by column; only the lower triangle if it is symmetric."""
     n = header.rows
     kinds = {"value": _value_kind(header)}
-    table = read_table(path, fixed_dialect(("value",), header.lines, comments=("%",)), kinds)
+    table = read_table(path, Dialect(BLANKS, ("value",), skip=header.lines, comments=("%",)), kinds)
     diagonal = {"symmetric": 0, "skew-symmetric": 1}.get(header.symmetry)
     count = n * header.columns if diagonal is None else n * (n + 1) // 2 - diagonal * n
     require_rows(table, path, count, "values")

@@ -44,9 +44,7 @@ class MetisHeader(NamedTuple):
 def read(path: str | os.PathLike, *, weight: bool | str | None = "auto") -> EdgeList:
     """The edges. Vertex sizes and vertex weights, if any, are columns of `vertices`."""
     path = os.fspath(path)
-    data = files.read_bytes(path, _EACH)
-    data = data.replace(b"\r\n", b"\n")
-    header, body = _header(path, data)
+    header, body = _header(path, files.read_bytes(path, _EACH).replace(b"\r\n", b"\n"))
     numbers, lengths = _numbers(path, body, header)
     if header.sizes and not header.weighted and not header.constraints and len(numbers) == header.edges:
         header = header._replace(sizes=False)  # a file from GAPBS: with sizes, there would be more numbers
@@ -186,8 +184,6 @@ def _direction(path, header: MetisHeader, source, destination, weights) -> tuple
     if len(forward) != len(back) or any(
         (key[forward_sorted] != other[back_sorted]).any() for key, other in zip(keys, mirrored, strict=True)
     ):
-        if listings == header.edges:
-            return True, np.arange(listings)
         u, v = _unmatched(source, destination, weights, forward, back)
         problem = f"edge {u} - {v} is not listed in the same way in the rows of both its vertices"
         raise FileError(problem, path=path, remedy="METIS graphs are undirected: list it in both, with the same weight")
