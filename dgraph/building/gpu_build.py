@@ -106,12 +106,9 @@ class DeviceEdges:
         if len(listed):
             flags[listed.start - low : listed.stop - low] = True
         for one in self._ids():
-            for first in range(0, len(one), PIECE_IDS):
-                flags[one[first : first + PIECE_IDS].astype(np.int64) - low] = True
-        words = [
-            xp.packbits(flags[first : first + PIECE_IDS], bitorder="little")
-            for first in range(0, len(flags), PIECE_IDS)
-        ]
+            for piece in _pieces(len(one)):
+                flags[one[piece].astype(np.int64) - low] = True
+        words = [xp.packbits(flags[piece], bitorder="little") for piece in _pieces(len(flags))]
         return to_host(self.memory, xp.concatenate(words)).view(np.uint64)
 
     # -- rows ----------------------------------------------------------------------------------------------------------
@@ -198,13 +195,12 @@ class DeviceEdges:
 
     def _numbers(self, values: Any, ids: Numbering, table: Any) -> Any:
         out = self.xp.empty(len(values), np.uint32)
-        for first in range(0, len(values), PIECE_IDS):
-            piece = values[first : first + PIECE_IDS]
+        for piece in _pieces(len(values)):
             if ids.ranks is None:
-                out[first : first + PIECE_IDS] = self.xp.searchsorted(table, piece.astype(table.dtype, copy=False))
+                out[piece] = self.xp.searchsorted(table, values[piece].astype(table.dtype, copy=False))
                 continue
-            distance = piece.astype(np.int64) - ids.ranks.first
-            out[first : first + PIECE_IDS] = distance if table is None else table[distance]
+            distance = values[piece].astype(np.int64) - ids.ranks.first
+            out[piece] = distance if table is None else table[distance]
         return out
 
     def _column(self, frame: DeviceFrame, name: str, is_weight: bool) -> Any:
@@ -212,6 +208,10 @@ class DeviceEdges:
         if column.dtype.kind not in "iufb" or (is_weight and column.dtype.kind == "f" and self.xp.isnan(column).any()):
             return self.memory.to_device(numeric_column(frame.to_arrow(), name, is_weight)).raw  # may raise
         return column
+
+
+def _pieces(count: int) -> list[slice]:
+    return [slice(first, first + PIECE_IDS) for first in range(0, count, PIECE_IDS)]
 
 
 def _without_loops(edges: NumberedChunk) -> NumberedChunk:

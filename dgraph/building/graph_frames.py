@@ -205,9 +205,8 @@ def lazy_frame(workers: Workers, tasks: Sequence[Any], meta: pd.DataFrame) -> dd
 
     objects = [name for name, dtype in meta.dtypes.items() if dtype.kind == "O" and isinstance(dtype, np.dtype)]
     tasks = tasks if workers.client is None else refer_by_key(workers.client, tasks)
-    frame = dd.from_delayed(
-        list(tasks), meta=meta.astype(dict.fromkeys(objects, "float64")), verify_meta=False, prefix=NAME
-    )
+    declared = meta.astype(dict.fromkeys(objects, "float64"))
+    frame = dd.from_delayed(list(tasks), meta=declared, verify_meta=False, prefix=NAME)
     return frame.map_partitions(_unchanged, meta=meta, enforce_metadata=False, token=NAME) if objects else frame
 
 

@@ -20,19 +20,11 @@ from dgraph.building.saved_graph import KIND, MANIFEST, VERSION, all_blocks, loc
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import ColumnError, OptionError, StorageError
 from dgraph.frames.any_frame import LazyPieces, is_lazy, select_columns
-from dgraph.partition import store
+from dgraph.partition import store, typed_columns
 from dgraph.partition.manifest import manifest_text
 from dgraph.partition.partition import Partition
 from dgraph.partition.rules import ROW
-from dgraph.partition.typed_columns import (
-    Description,
-    common_dtype,
-    description_of,
-    is_of_numbers,
-    is_wide_nullable,
-    not_saved,
-    table_of,
-)
+from dgraph.partition.typed_columns import Description, description_of, is_of_numbers
 
 
 class ResultToSave(Protocol):
@@ -114,11 +106,9 @@ def _partitions(graph: PartitionedGraph, orders: list[str], chosen: EdgeColumns)
     if not chosen.others:
         return graph.partitioned(orders, chosen.numbers).held
     edges = graph.input_edges
-    chunks, how = edges.by_number(chosen.numbers, origin=True), edges.rules.arc_options
-    held = assembly.build_partitions(
-        graph.workers, chunks, graph.numbering, graph.placement, order="out", sort=edges.sort, **how
-    )
-    held = graph.workers.wait(held)
+    chunks = edges.by_number(chosen.numbers, origin=True)
+    how: dict[str, Any] = {"order": "out", "sort": edges.sort, **edges.rules.arc_options}
+    held = graph.workers.wait(assembly.build_partitions(graph.workers, chunks, graph.numbering, graph.placement, **how))
     if "incoming" not in orders:
         return held
     earlier = graph.partitioned(["incoming"], chosen.numbers).held
@@ -161,9 +151,8 @@ def free_folder(path: Any, overwrite: bool) -> Path:
     is_saved = (folder / MANIFEST).exists()
     others = [path.name for path in files if not is_saved or path.suffix not in (".npy", ".arrow", ".json")]
     if others:
-        raise OptionError(
-            f"{folder} is not just a saved graph: overwrite=True would also remove {others[0]!r}; pass another path"
-        )
+        problem = f"{folder} is not just a saved graph: overwrite=True would also remove {others[0]!r}"
+        raise OptionError(f"{problem}; pass another path")
     return folder
 
 
@@ -237,7 +226,7 @@ class EdgeColumns:
         dtypes = {name: meta[name].dtype for name in names}
         dtypes |= _categories(graph, dtypes)
         numbers = [name for name, dtype in dtypes.items() if name == source.weight or is_of_numbers(dtype)]
-        wide = [name for name in numbers if name != source.weight and is_wide_nullable(dtypes[name])]
+        wide = [name for name in numbers if name != source.weight and typed_columns.is_wide_nullable(dtypes[name])]
         inexact = _inexact(graph, wide)
         numbers = [name for name in numbers if name not in inexact]
         for name in dtypes.keys() - set(numbers):
@@ -254,19 +243,19 @@ class EdgeColumns:
         """The manifest's entry for each column, given the dtypes of the blocks of numbers."""
         block_of = dict(zip(self.numbers, blocks, strict=True))
         return [
-            self._of_numbers(block_of[name], dtype) if name in block_of else _described(name, dtype)
+            _of_numbers(block_of[name], dtype) if name in block_of else _described(name, dtype)
             for name, dtype in self.dtypes.items()
         ]
 
-    @staticmethod
-    def _of_numbers(block: str, dtype: Any) -> str | Description:
-        said = None if dtype is None or dtype == np.dtype(block) or not is_of_numbers(dtype) else description_of(dtype)
-        return block if said is None else {"block": block, "as": said}
+
+def _of_numbers(block: str, dtype: Any) -> str | Description:
+    said = None if dtype is None or dtype == np.dtype(block) or not is_of_numbers(dtype) else description_of(dtype)
+    return block if said is None else {"block": block, "as": said}
 
 
 def _described(name: str, dtype: Any) -> Description:
     if (said := description_of(dtype)) is None:
-        raise not_saved(name, dtype, "a saved graph has no such type")
+        raise typed_columns.not_saved(name, dtype, "a saved graph has no such type")
     return said
 
 
@@ -277,7 +266,7 @@ def _categories(graph: PartitionedGraph, dtypes: dict[str, Any]) -> dict[str, An
     if not is_lazy(frame) or isinstance(frame, LazyPieces):
         return {}
     each = _of_each_piece(graph, _dtypes, names)
-    return {name: common_dtype(name, [one[name] for one in each]) for name in names}
+    return {name: typed_columns.common_dtype(name, [one[name] for one in each]) for name in names}
 
 
 def _dtypes(piece: Any, names: list[str]) -> dict[str, Any]:
@@ -358,7 +347,7 @@ def _write_taken(folder: Path, name: str, taken: list[tuple[np.ndarray, pd.DataF
 def _write_table(folder: Path, name: str, table: pd.DataFrame) -> store.Entry | Exception:
     """Write a table. Returns its block; or an error, which is raised only after all tables are done."""
     try:
-        return store.write_table(folder, name, table_of(table))
+        return store.write_table(folder, name, typed_columns.table_of(table))
     except (OSError, ColumnError) as error:
         return error
 
@@ -370,8 +359,7 @@ def _vertex_dtypes(graph: PartitionedGraph) -> dict[str, Any]:
     """The dtypes of the attributes, which may have missing values for vertices that only edges name."""
     if not graph.input_edges.vertices.columns:
         return {}
-    meta = graph_frames.vertex_tables(graph)[1].drop(columns=[graph.input_edges.vertices.id])
-    return {name: meta[name].dtype for name in meta.columns}
+    return graph_frames.vertex_tables(graph)[1].drop(columns=[graph.input_edges.vertices.id]).dtypes.to_dict()
 
 
 def _write_vertices(graph: PartitionedGraph, folder: Path, dtypes: dict[str, Any]) -> dict[str, store.Entry]:
@@ -398,4 +386,4 @@ def _write_empty(folder: Path, name: str, dtypes: dict[str, Any]) -> dict[str, s
     if not dtypes:
         return {}
     empty = pd.DataFrame({column: pd.Series([], dtype=dtype) for column, dtype in dtypes.items()})
-    return {f"{name}.arrow": store.write_table(folder, name, table_of(empty))}
+    return {f"{name}.arrow": store.write_table(folder, name, typed_columns.table_of(empty))}

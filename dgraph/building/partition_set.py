@@ -46,7 +46,7 @@ class Partitions(NotPicklable, Sequence):
     def columns(self) -> tuple[str, ...]:
         """The columns that every order has."""
         sides = list(self.kept.values())
-        return tuple(name for name in _distinct(chain(*sides)) if all(name in names for names in sides))
+        return tuple(name for name in dict.fromkeys(chain(*sides)) if all(name in names for names in sides))
 
     def has_reverse(self, order: str, columns: Sequence[str]) -> bool:
         """Whether an order with these columns can be made by transposing the other one."""
@@ -111,10 +111,6 @@ class Partitions(NotPicklable, Sequence):
         sides = [ways[order] + ("" if same else _with(names)) for order, names in self.kept.items()]
         edges = " and ".join(sides) + (_with(self.columns) if same else "")
         return f"<{format_count(len(self), 'partition')} by {self.policy} in {where}: edges {edges}>"
-
-
-def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
 
 
 def _with(names: Sequence[str]) -> str:

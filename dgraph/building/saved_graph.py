@@ -21,24 +21,11 @@ from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError, StorageError
 from dgraph.frames.any_frame import LazyPieces
 from dgraph.frames.sources import NoWeight, VertexSource, edge_source
-from dgraph.partition import policies, store
+from dgraph.partition import manifest, policies, store
 from dgraph.partition.ids.bitmaps import Ranks
 from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.ids.numbering import Numbering
-from dgraph.partition.manifest import (
-    checksum_of,
-    is_blocks,
-    is_count,
-    is_flag,
-    is_number_type,
-    is_text,
-    list_of,
-    optional,
-    read_manifest,
-    refuse_mismatch,
-    require,
-    table_of,
-)
+from dgraph.partition.manifest import is_blocks, is_count, is_flag, is_number_type, is_text, list_of, optional, table_of
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
 from dgraph.partition.policies import PartitionOptions
@@ -95,10 +82,8 @@ class SavedGraph:
             except StorageError:
                 if not found._is_replaced():
                     raise
-        raise StorageError(
-            f"{folder}: another process keeps replacing this saved graph while it is read; try again once it has "
-            "finished"
-        )
+        problem = f"{folder}: another process keeps replacing this saved graph while it is read"
+        raise StorageError(f"{problem}; try again once it has finished")
 
     @classmethod
     def _read(cls, folder: Path) -> SavedGraph:
@@ -110,7 +95,7 @@ class SavedGraph:
             raise StorageError(f"{folder} is not a saved graph: {MANIFEST} is missing") from cause
         except OSError as cause:
             raise StorageError(f"{path}: cannot be read ({cause})") from cause
-        content = read_manifest(text, KIND, VERSION, MANIFEST_SHAPE, path=path, remedy=REMEDY, oldest=OLDEST)
+        content = manifest.read_manifest(text, KIND, VERSION, MANIFEST_SHAPE, path=path, remedy=REMEDY, oldest=OLDEST)
         results = content.get("results", {})
         if not table_of(lambda one: isinstance(one, dict) and is_blocks(one.get("blocks")))(results):
             raise StorageError(f"{path}: its results are not valid; {REMEDY}")
@@ -124,21 +109,19 @@ class SavedGraph:
     def reading(self) -> Iterator[None]:
         """Turn errors of blocks into a StorageError, which says if the folder now holds another graph."""
         try:
-            with refuse_mismatch(self.folder, REMEDY):
+            with manifest.refuse_mismatch(self.folder, REMEDY):
                 yield
         except StorageError as cause:
             if not self._is_replaced():
                 raise
-            raise StorageError(
-                f"{self.folder}: another graph was saved there after this one was opened; open it again with "
-                "dgraph.open_graph"
-            ) from cause
+            problem = f"{self.folder}: another graph was saved there after this one was opened"
+            raise StorageError(f"{problem}; open it again with dgraph.open_graph") from cause
 
     def _is_replaced(self) -> bool:
         """Whether the folder has another manifest now."""
         try:
-            manifest = json.loads((self.folder / MANIFEST).read_bytes())
-            return bool(manifest["checksum"] != checksum_of(self.content))
+            now = json.loads((self.folder / MANIFEST).read_bytes())
+            return bool(now["checksum"] != manifest.checksum_of(self.content))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return False
 
@@ -147,11 +130,8 @@ class SavedGraph:
     ) -> tuple[InputEdges, PartitionOptions, bool]:
         """The edges, the options to partition them, and whether the saved partitions are used unchanged."""
         content = self.content
-        as_saved = (
-            (policy is None or is_default(policy, content["policy"]))
-            and parts == len(content["owned"])
-            and capacities is None
-        )
+        same_policy = policy is None or is_default(policy, content["policy"])
+        as_saved = same_policy and parts == self.parts and capacities is None
         if as_saved:
             policy = policies.saved_policy(content["policy"])
         elif policy is None:
@@ -198,7 +178,7 @@ class SavedGraph:
             else:
                 ranks = Ranks(first, self.content["num_vertices"])
             numbering = Numbering(IdType(*self.content["id_type"]), ranks, tables)
-            require(numbering.size == self.content["num_vertices"], "ids for another number of vertices")
+            manifest.require(numbering.size == self.content["num_vertices"], "ids for another number of vertices")
             return numbering
 
     def placement(self, policy: policies.Policy) -> Placement:
@@ -249,14 +229,11 @@ class SavedGraph:
     def _described(self, numbers: dict[str, np.ndarray], others: pd.DataFrame) -> dict[str, Any]:
         """All edge columns in the user's order and types."""
         with self.reading():
-            return {
-                name: others[name]
-                if name in self.others
-                else numbers[name]
-                if isinstance(said, str)
-                else cast_to_description(numbers[name], said["as"])
-                for name, said in self.columns.items()
-            }
+            columns: dict[str, Any] = {**numbers, **others}
+            for name, said in self.columns.items():
+                if name in self.numbers and not isinstance(said, str):
+                    columns[name] = cast_to_description(numbers[name], said["as"])
+            return {name: columns[name] for name in self.columns}
 
     def vertex_table(self, part: int) -> pd.DataFrame:
         """The vertices that a saved partition owns as a frame, with their attributes."""
@@ -276,7 +253,7 @@ class SavedGraph:
             return pd.DataFrame(index=pd.RangeIndex(rows))
         with self.reading():
             frame = frame_of(store.read_table(self.folder, name, blocks[f"{name}.arrow"]), columns)
-            require(len(frame) == rows, f"{name}.arrow with another number of rows")
+            manifest.require(len(frame) == rows, f"{name}.arrow with another number of rows")
             return frame
 
     def _tasks(self, read: Any) -> list[Any]:
@@ -331,7 +308,6 @@ def local_folder(path: Any) -> Path:
     if text.startswith("file://"):
         text = text.removeprefix("file://")
     elif "://" in text:
-        raise OptionError(
-            f"{text!r}: a saved graph is a folder that is opened by memory map; pass a local or shared path"
-        )
+        problem = f"{text!r}: a saved graph is a folder that is opened by memory map"
+        raise OptionError(f"{problem}; pass a local or shared path")
     return Path(text).expanduser().absolute()

@@ -137,9 +137,8 @@ def _rules(graph: PartitionedGraph, counts: Counts) -> list[str]:
     if edges.possible_weights:
         notes.append(f"the graph has no weights; {edges.weight_remedy}")
     if counts.missing_weights:
-        notes.append(
-            f"missing weights ({counts.missing_weights:,}) are refused by operations that read them; fill or drop them"
-        )
+        refused = f"missing weights ({counts.missing_weights:,}) are refused by operations that read them"
+        notes.append(f"{refused}; fill or drop them")
     return notes
 
 

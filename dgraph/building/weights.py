@@ -31,9 +31,8 @@ def bounds(graph: PartitionedGraph, orders: tuple[str, ...] = ("out",)) -> tuple
 
 
 def _bounds_here(partition: Any, weight: str) -> tuple[float, float]:
-    weights = next(
-        side.columns[weight] for side in (partition.out, partition.incoming) if side and weight in side.columns
-    )
+    sides = (side for side in (partition.out, partition.incoming) if side and weight in side.columns)
+    weights = next(sides).columns[weight]
     return float(weights.min(initial=0)), float(weights.max(initial=0))
 
 
@@ -61,6 +60,5 @@ def check_weights(graph: PartitionedGraph, operation: str, orders: tuple[str, ..
     lowest, highest = bounds(graph, orders)
     if lowest < 0 or not highest < inf:
         worst = lowest if lowest < 0 else highest
-        raise WeightError(
-            f"column {graph.weight!r} holds the weight {worst:g}: weighted {operation} needs finite weights >= 0"
-        )
+        problem = f"column {graph.weight!r} holds the weight {worst:g}"
+        raise WeightError(f"{problem}: weighted {operation} needs finite weights >= 0")

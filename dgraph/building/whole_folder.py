@@ -110,16 +110,13 @@ def _lock(path: Path, *, wait: bool = True) -> int:
                 return file
         except FileNotFoundError:
             pass
-        except BlockingIOError:
+        except OSError as error:
             if not wait:
                 os.close(file)
                 raise
-            time.sleep(MOMENT)
-        except OSError:
-            if wait:
+            if not isinstance(error, BlockingIOError):
                 return file
-            os.close(file)
-            raise
+            time.sleep(MOMENT)
         os.close(file)
 
 
