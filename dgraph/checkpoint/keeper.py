@@ -84,8 +84,7 @@ class CheckpointKeeper:
 
     def wait(self) -> None:
         """Wait until the pieces of the last checkpoint are written. Raises on failure or timeout."""
-        late = wait(self._writing, WRITE_TIMEOUT).not_done
-        if late:
+        if wait(self._writing, WRITE_TIMEOUT).not_done:
             raise StorageError(
                 f"{self.plan.store.path}: the checkpoint of superstep {self.last} was not written within another "
                 f"{WRITE_TIMEOUT:g} s; use a file system that responds, or raise every={self.plan.option.every}"

@@ -102,10 +102,8 @@ class WorkerMemoryStore:
         for place in dict(self.memory.places)[part]:
             data = data or self.exchange.fetch_piece(place, label)
         if data is None:
-            raise LostError(
-                f"piece {part} of the checkpoint of superstep {round_of(checkpoint)} was lost with the workers that "
-                "held it"
-            )
+            piece = f"piece {part} of the checkpoint of superstep {round_of(checkpoint)}"
+            raise LostError(f"{piece} was lost with the workers that held it")
         return from_bytes(data, f"piece {part} in memory")
 
     def forget(self, before: int) -> None:

@@ -14,24 +14,12 @@ import numpy as np
 import xxhash
 
 from dgraph.errors import StorageError
-from dgraph.partition.manifest import (
-    is_count,
-    is_number_type,
-    is_text,
-    list_of,
-    manifest_text,
-    read_manifest,
-    refuse_mismatch,
-    require,
-)
+from dgraph.partition import manifest
+from dgraph.partition.manifest import is_count, is_number_type, is_text, list_of, table_of
 
 KIND, VERSION = "dgraph checkpoint", 1
 NUMBERS = " numbers"  # the name of the array of vertex numbers; the space keeps it distinct from names of fields
 REMEDY = "the previous checkpoint is used instead"
-
-
-def is_identity(value: Any) -> bool:
-    return isinstance(value, dict) and all(is_text(one) for one in value.values())
 
 
 def is_array(value: Any) -> bool:
@@ -40,7 +28,7 @@ def is_array(value: Any) -> bool:
 
 
 MANIFEST_SHAPE = {
-    "identity": is_identity,
+    "identity": table_of(is_text),
     **dict.fromkeys(("round", "part", "parts", "bytes"), is_count),
     "checksum": is_text,
     "arrays": list_of(is_array),
@@ -82,33 +70,33 @@ def to_bytes(piece: CheckpointPiece) -> bytes:
     body = b"".join(array.tobytes() for array in arrays.values())
     listed = [{"name": name, "dtype": a.dtype.str, "shape": list(a.shape)} for name, a in arrays.items()]
     content = {**piece._asdict(), "arrays": listed, "bytes": len(body), "checksum": xxhash.xxh3_128_hexdigest(body)}
-    return manifest_text(KIND, VERSION, content).encode() + b"\n" + body
+    return manifest.manifest_text(KIND, VERSION, content).encode() + b"\n" + body
 
 
 def from_bytes(data: bytes, where: Any) -> CheckpointPiece:
     """Decode a piece. Raises a StorageError if it is incomplete or was changed."""
     head, _, body = data.partition(b"\n")
-    manifest = read_manifest(head, KIND, VERSION, MANIFEST_SHAPE, path=where, remedy=REMEDY)
-    if len(body) != manifest["bytes"] or xxhash.xxh3_128_hexdigest(body) != manifest["checksum"]:
+    content = manifest.read_manifest(head, KIND, VERSION, MANIFEST_SHAPE, path=where, remedy=REMEDY)
+    if len(body) != content["bytes"] or xxhash.xxh3_128_hexdigest(body) != content["checksum"]:
         raise StorageError(f"{where}: the file is incomplete or was changed; {REMEDY}")
     arrays, used = {}, 0
-    with refuse_mismatch(where, REMEDY):
-        for one in manifest["arrays"]:
+    with manifest.refuse_mismatch(where, REMEDY):
+        for one in content["arrays"]:
             dtype, count = np.dtype(one["dtype"]), math.prod(one["shape"])
-            require(used + count * dtype.itemsize <= len(body), "arrays beyond the end")
+            manifest.require(used + count * dtype.itemsize <= len(body), "arrays beyond the end")
             arrays[one["name"]] = np.frombuffer(body, dtype, count, used).reshape(one["shape"])
             used += count * dtype.itemsize
-        require(NUMBERS in arrays and arrays[NUMBERS].ndim == 1, "no numbers")
-    return CheckpointPiece(manifest["identity"], manifest["round"], manifest["part"], manifest["parts"], arrays)
+        manifest.require(NUMBERS in arrays and arrays[NUMBERS].ndim == 1, "no numbers")
+    return CheckpointPiece(content["identity"], content["round"], content["part"], content["parts"], arrays)
 
 
 def rows_for(pieces: Mapping[int, CheckpointPiece], numbers: np.ndarray, where: Any) -> dict[str, np.ndarray]:
     """The arrays of the vertices with these numbers, from whichever pieces have them."""
     all_arrays = [piece.arrays for piece in pieces.values()]
     rows = {name: array for name, array in all_arrays[0].items() if not array.ndim}  # global values
-    with refuse_mismatch(where, REMEDY):
+    with manifest.refuse_mismatch(where, REMEDY):
         stored = np.concatenate([arrays[NUMBERS] for arrays in all_arrays])
-        require(np.isin(numbers, stored).all(), "vertices that no piece has")
+        manifest.require(np.isin(numbers, stored).all(), "vertices that no piece has")
         order = np.argsort(stored)
         places = order[np.searchsorted(stored, numbers, sorter=order)]
         for name in all_arrays[0].keys() - rows.keys() - {NUMBERS}:
