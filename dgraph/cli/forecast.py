@@ -66,9 +66,8 @@ class Cluster:
             network: dict[str, Any] = {"bandwidth": parse_bytes(bandwidth), "latency": parse_timedelta(latency)}
         except (ValueError, KeyError) as error:
             given = f"bandwidth={bandwidth!r} and latency={latency!r}"
-            raise OptionError(
-                f'{given}: expected a bandwidth such as "1.25 GB" and a latency such as "2 ms"'
-            ) from error
+            expected = 'expected a bandwidth such as "1.25 GB" and a latency such as "2 ms"'
+            raise OptionError(f"{given}: {expected}") from error
         return cls(workers, **network, **others)
 
     @property

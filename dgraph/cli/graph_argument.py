@@ -103,9 +103,8 @@ class GraphArguments:
                 kept = ("policy", "parts", *WEIGHTING)
                 given = [name for name in how if name not in kept and how[name] not in (False, "keep")]
                 if given or directed is False:
-                    raise OptionError(
-                        f"{path} is a saved graph, whose {', '.join(given) or 'direction'} cannot be changed"
-                    )
+                    fixed = ", ".join(given) or "direction"
+                    raise OptionError(f"{path} is a saved graph, whose {fixed} cannot be changed")
                 policy = None if how["policy"] == "auto" else how["policy"]
                 weight = _weight(how)
                 yield dg.open_graph(path, **weight, policy=policy, parts=how.get("parts"), client=client)
@@ -131,8 +130,7 @@ def graph_options(command: Callable) -> Callable:
 
     @wraps(command)
     def with_edges(edges: str, **given: Any) -> Any:
-        names = [option_name(option) for option in READING[1:]]
-        options = {name: given.pop(name) for name in names}
+        options = {name: given.pop(name) for name in map(option_name, READING[1:])}
         return command(edges=GraphArguments(edges, pop_place(given), options), **given)
 
     return add_options(with_edges, (*READING, *PLACE))

@@ -95,9 +95,8 @@ class Place:
                 address = str(json.loads(Path(self.scheduler_file).read_text())["address"])
             except (OSError, ValueError, KeyError, TypeError) as error:
                 remedy = "it must be a file written by `dask scheduler --scheduler-file`"
-                raise OptionError(
-                    f"{self.scheduler_file} does not contain the address of a scheduler: {error} ({remedy})"
-                ) from error
+                problem = f"{self.scheduler_file} does not contain the address of a scheduler: {error}"
+                raise OptionError(f"{problem} ({remedy})") from error
         assert address is not None
         if not re.fullmatch(r"((?!https?:)\w+://)?[^/\s]+:\d+/?", address):
             raise OptionError(f"{address!r} is not the address of a scheduler, such as tcp://10.0.0.1:8786")
@@ -138,7 +137,7 @@ def place_options(command: Callable) -> Callable:
 
 def pop_place(given: dict[str, Any]) -> Place:
     """Remove the options in PLACE from `given`, and return them as a `Place`."""
-    return Place(**{option_name(option): given.pop(option_name(option)) for option in PLACE})
+    return Place(**{name: given.pop(name) for name in map(option_name, PLACE)})
 
 
 def add_options(command: Callable, options: tuple[Callable, ...]) -> Callable:

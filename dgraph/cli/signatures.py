@@ -71,11 +71,8 @@ def _choices(kind: str) -> str:
 def needed(function: Callable) -> list[str]:
     """The names of the parameters without a default, except `graph`."""
     every = inspect.signature(function).parameters.values()
-    return [
-        one.name
-        for one in every
-        if one.default is one.empty and one.kind is not one.VAR_KEYWORD and one.name != "graph"
-    ]
+    required = [one.name for one in every if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
+    return [name for name in required if name != "graph"]
 
 
 def options_of(

@@ -118,9 +118,8 @@ def _only(axis: str, name: str) -> Callable:
 
         return list(getattr(open_suite(name), f"{axis}s")) if name in shipped() or Path(name).is_file() else []
 
-    return click.option(
-        f"--{axis}", multiple=True, shell_complete=completion(known), help=f"Run only this {axis}. May be repeated."
-    )
+    about = f"Run only this {axis}. May be repeated."
+    return click.option(f"--{axis}", multiple=True, shell_complete=completion(known), help=about)
 
 
 def _run(suite: Any, place: Place, folder: Path | None, only: Any, trials: int | None, *, as_json: bool) -> bool:

@@ -38,8 +38,5 @@ def command(edges: GraphArguments, output: str, drop_isolated: bool, renumber: s
     with edges.graph() as graph:
         write_edges(graph, output, "drop" if drop_isolated else "refuse", renumber)
         outcome = {"vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
-    print_outcome(
-        outcome,
-        as_json,
-        f"{format_count(outcome['edges'], 'edge')} of {format_count(outcome['vertices'], 'vertex')} in {output}",
-    )
+    sizes = f"{format_count(outcome['edges'], 'edge')} of {format_count(outcome['vertices'], 'vertex')}"
+    print_outcome(outcome, as_json, f"{sizes} in {output}")

@@ -27,9 +27,8 @@ def command(edges: GraphArguments, output: str, overwrite: bool, plot: str | Non
       $ dgraph run pagerank edges.dgraph -o ranks.csv
     """
     if output == "-":
-        raise OptionError(
-            "a saved graph is a folder, which cannot be written to standard output; give the path of a folder"
-        )
+        problem = "a saved graph is a folder, which cannot be written to standard output"
+        raise OptionError(f"{problem}; give the path of a folder")
     from dgraph.building.graph_writer import free_folder
 
     free_folder(output, overwrite)  # before any work

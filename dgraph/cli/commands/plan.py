@@ -60,9 +60,8 @@ def command(
     if FOOTPRINTS[name].gathered is not None:
         raise OptionError(f"{name} runs on one worker, and more do not help; time it with `dgraph run`")
     if not FOOTPRINTS[name].planned:
-        raise OptionError(
-            f"{name} has no rounds to forecast the time on several workers from; time it with `dgraph run`"
-        )
+        problem = f"{name} has no rounds to forecast the time on several workers from"
+        raise OptionError(f"{problem}; time it with `dgraph run`")
     cluster = Cluster.described(on_workers or 1, **given)
     needed = None if split is None else dg.daemons_for(split, largest=cluster.capacity)
     with edges.graph() as graph:

@@ -11,19 +11,12 @@ from typing import Any, get_args, get_type_hints
 import click
 
 import dgraph as dg
+from dgraph.cli import signatures
 from dgraph.cli.command import Command, Group, print_outcome
 from dgraph.cli.graph_argument import GraphArguments, graph_options
 from dgraph.cli.options import OutputPath, as_json, choice_option, output_option
 from dgraph.cli.place import add_options
 from dgraph.cli.results import read_values, write_frames, write_result, writer_of
-from dgraph.cli.signatures import (
-    PARAMETER_PREFIX,
-    arguments_from_options,
-    id_reader,
-    needed,
-    options_of,
-    split_docstring,
-)
 from dgraph.cli.status_line import show_status
 from dgraph.errors import OptionError
 from dgraph.phrases.phrases import format_count
@@ -86,7 +79,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
 
     def run(edges: GraphArguments, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
         options = {option: given.pop(option) for option in HOW if option in given}
-        vectors = name == "factorize" or bool(given.get(f"{PARAMETER_PREFIX}per_source"))
+        vectors = name == "factorize" or bool(given.get(f"{signatures.PARAMETER_PREFIX}per_source"))
         for path in filter(None, (output, report)):
             writer_of(path, vectors and path is output)
             if "-" not in (path, edges.path) and Path(path).resolve() == Path(edges.path).resolve():
@@ -104,7 +97,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             options = {option: value for option, value in options.items() if not (value is None or value == "auto")}
             with show_status(f"running {name}"):  # engines that run in rounds show their own progress
                 read = partial(read_values, kind=kind)
-                arguments = arguments_from_options(operation, given, id_reader(kind), read)
+                arguments = signatures.arguments_from_options(operation, given, signatures.id_reader(kind), read)
                 result = operation(graph, **arguments, **options)
             ran = time.perf_counter()
             if output is not None or not as_json:
@@ -129,15 +122,15 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         text += "".join(f"{what.replace('_', ' ')} {outcome[what]:.6g}, " for what in ERROR_FIGURES if what in outcome)
         print_outcome(outcome, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
 
-    given = "".join(f" --{RENAMED.get(one, one).replace('_', '-')} 0" for one in needed(operation))
+    given = "".join(f" --{RENAMED.get(one, one).replace('_', '-')} 0" for one in signatures.needed(operation))
     given += EXAMPLE.get(name, "")
     example = f"{name.replace('_', '-')} edges.parquet{given} -o {name}.{SUFFIX.get(name, 'csv')}"
     edges_of = EXAMPLE_GRAPHS.get(name, "rmat --scale 10 --weights 1 9")
     example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"
-    run.__doc__ = f"{split_docstring(operation)[0]}\n\n\b\nExample:\n{example}"
+    run.__doc__ = f"{signatures.split_docstring(operation)[0]}\n\n\b\nExample:\n{example}"
     options = (*_how(operation), *OUTPUTS)
     command = click.command(name.replace("_", "-"), cls=Command)(add_options(as_json(graph_options(run)), options))
-    command.params[:0] = options_of(operation, RENAMED, HELP)
+    command.params[:0] = signatures.options_of(operation, RENAMED, HELP)
     return command
 
 

@@ -111,10 +111,9 @@ def _as_typed(validation: Validation) -> Validation:
 
     options = click.get_current_context().command.params
     options = [*options, *(one for name in dg.OPERATIONS for one in options_of(getattr(dg, name), RENAMED, HELP))]
+    rules = [in_option_words(rule, options) for rule in validation.rules]
     operations = {operation: in_option_words(line, options) for operation, line in validation.operations.items()}
-    return replace(
-        validation, rules=[in_option_words(rule, options) for rule in validation.rules], operations=operations
-    )
+    return replace(validation, rules=rules, operations=operations)
 
 
 def _with_ids(problem: str, ids: Any) -> str:
