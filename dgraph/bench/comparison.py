@@ -62,18 +62,15 @@ def _figures(one: pd.DataFrame, other: pd.DataFrame, least: float) -> list[dict[
             slower = not once and low_b > high_a and ratio > 1 + least
             faster = not once and high_b < low_a and ratio < 1 - least
             verdict = "slower" if slower else "faster" if faster else ""
-            changes.append(
-                {"figure": figure, "before": a, "after": b, "ratio": ratio, "noise": noise, "verdict": verdict}
-            )
+            medians = {"figure": figure, "before": a, "after": b}
+            changes.append({**medians, "ratio": ratio, "noise": noise, "verdict": verdict})
     return changes
 
 
 def _median(values: np.ndarray) -> tuple[float, float, float]:
     """The median, and the ends of its notch."""
     middle = float(np.median(values))
-    low, high = (
-        np.quantile(values, (0.25, 0.75)) if len(values) >= FEWEST_FOR_QUARTILES else (values.min(), values.max())
-    )
+    low, high = np.quantile(values, (0.25, 0.75) if len(values) >= FEWEST_FOR_QUARTILES else (0, 1))
     notch = 1.57 * float(high - low) / np.sqrt(len(values))
     return middle, middle - notch, middle + notch
 

@@ -86,14 +86,13 @@ class Runner:
         resources.reset(graph.client)
         seconds, result = timed(lambda: self._call(case, graph, source))
         record: dict[str, Any] = {**case.setting.options, "kind": "trial", "suite": self.suite.name, **case.labels}
-        record["trial"] = trial
-        if source is not None:
-            record["source"] = source
+        start = {} if source is None else {"source": source}
+        record |= {"trial": trial, **start}
         if self.suite.collect:
             record["collect"], _ = timed(result.compute)
         record["peak"] = resources.peak(graph.client)
         assert self.edges is not None
-        options = {**case.options, **({} if source is None else {"source": source})}
+        options = {**case.options, **start}
         check(case.operation.operation, self.edges, result, options, f"{_named(case)}, trial {trial}")
         record |= {"load": loading, **measurements.graph_figures(graph)}
         record |= measurements.run_figures(result, seconds, graph, self.edges, case.operation.operation)

@@ -195,16 +195,14 @@ def _graph(table: TomlTable) -> GraphSpec:
 
     make, file = table.take("generate", str, "", among=("", *GENERATORS)), table.take("file", str, "")
     if bool(make) == bool(file):
-        table.refuse(
-            "generate", "needs exactly one of `generate` and `file`", f"generators are {', '.join(GENERATORS)}"
-        )
+        remedy = f"generators are {', '.join(GENERATORS)}"
+        table.refuse("generate", "needs exactly one of `generate` and `file`", remedy)
     title = table.take("title", str, table.name)
     options = table.rest()
     for name in ("policy", "parts", "client", "capacities"):
         if name in options:
-            table.refuse(
-                name, "cannot be set for a single graph", "set `policies`, `partitions` or `workers` at the top"
-            )
+            remedy = "set `policies`, `partitions` or `workers` at the top"
+            table.refuse(name, "cannot be set for a single graph", remedy)
     if not make:
         options = {**options, "path": str(table.path.parent / file)}
     return GraphSpec(table.name, make or "file", options, title)

@@ -101,9 +101,8 @@ class TomlTable:
             try:
                 options["daemons"] = [StandIn(**daemons)]
             except TypeError as unknown:
-                self.refuse(
-                    "daemons", str(unknown), "give seconds to download, compute and upload an edge, and per call"
-                )
+                remedy = "give seconds to download, compute and upload an edge, and per call"
+                self.refuse("daemons", str(unknown), remedy)
         elif isinstance(daemons, list) and all(isinstance(one, dict) for one in daemons):
             tables = [TomlTable(self.path, self.where, {"daemons": one}).options() for one in daemons]
             options["daemons"] = {worker: one["daemons"] for worker, one in enumerate(tables)}

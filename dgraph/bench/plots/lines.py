@@ -39,9 +39,8 @@ def draw(
     frame = frame.assign(name=names_of(frame, ["panel", x, *([across] if across else [])], by))
     names = list(dict.fromkeys(frame["name"]))
     look, ticks = line_of(names), sorted(set(frame[x]))
-    with Drawing(
-        title or f"{value} by {x}", across=len(panels), width=4.0 * max(2, len(panels)), height=3.6
-    ) as drawing:
+    size: dict[str, Any] = {"width": 4.0 * max(2, len(panels)), "height": 3.6}
+    with Drawing(title or f"{value} by {x}", across=len(panels), **size) as drawing:
         for axes, panel in zip(drawing.axes, panels, strict=True):
             for name in names:
                 of_name = frame[(frame["name"] == name) & (frame["panel"] == panel)]

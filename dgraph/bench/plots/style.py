@@ -51,9 +51,8 @@ class Drawing:
         try:
             import matplotlib
         except ImportError as missing:
-            raise OptionError(
-                "plots need matplotlib, which is not installed: pip install 'dask-dgraph[bench]'"
-            ) from missing
+            problem = "plots need matplotlib, which is not installed"
+            raise OptionError(f"{problem}: pip install 'dask-dgraph[bench]'") from missing
         self._style = matplotlib.rc_context(STYLE)
         self._style.__enter__()
         from matplotlib.figure import Figure  # not pyplot, which would choose a GUI backend
