@@ -77,11 +77,8 @@ class Dataset:
 
     def reference(self, algorithm: str) -> Path | None:
         """The file of the expected values, if there is one."""
-        for compression in ("", *paths.COMPRESSED):
-            path = self.folder / f"{self.name}-{algorithm.upper()}{compression}"
-            if path.is_file():
-                return path
-        return None
+        names = (f"{self.name}-{algorithm.upper()}{compression}" for compression in ("", *paths.COMPRESSED))
+        return next((self.folder / name for name in names if (self.folder / name).is_file()), None)
 
     def run(
         self,

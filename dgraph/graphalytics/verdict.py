@@ -86,9 +86,8 @@ def _column(path: str | os.PathLike, rows: list[tuple[int, list[str]]], place: i
             for row in rows:
                 _column(path, [row], place, kind)
         (number, words), what = rows[0], "a 64-bit integer" if kind is np.int64 else "a number"
-        raise FileError(
-            f"{words[place]!r} is not {what}", path=path, line=number, remedy="correct this line"
-        ) from cause
+        problem = f"{words[place]!r} is not {what}"
+        raise FileError(problem, path=path, line=number, remedy="correct this line") from cause
 
 
 def write_values(table: pd.DataFrame, path: str | os.PathLike) -> None:
