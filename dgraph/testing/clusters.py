@@ -53,9 +53,8 @@ def mixed_cluster(cpu: int = 1, gpu: int = 1, *, threads: int = 1, protocol: str
     """
     check_integer("cpu", cpu, 0), check_integer("gpu", gpu, 0), check_integer("threads", threads)
     real = len(gpus()) if not missing_requirements() else 0
-    workers: dict[str, Any] = {}
-    for number in range(cpu):
-        workers[f"cpu-{number}"] = {"env": {"CUDA_VISIBLE_DEVICES": "", SIMULATOR: "0"}}
+    without_gpu = {"env": {"CUDA_VISIBLE_DEVICES": "", SIMULATOR: "0"}}
+    workers: dict[str, Any] = {f"cpu-{number}": without_gpu for number in range(cpu)}
     for number in range(gpu):
         shown = {"CUDA_VISIBLE_DEVICES": str(number % real), CONTEXT: "True"} if real else {}
         env = {SIMULATOR: "0" if real else "1", **shown}

@@ -47,9 +47,8 @@ def pagerank(
         to 1. By default it goes where jumps go.
     """
     if isinstance(dangling, str) and dangling not in LANDS:
-        raise OptionError(
-            f"dangling={dangling!r} is not known; choose one of {', '.join(LANDS)}, or {{vertex: weight}}"
-        )
+        choices = f"{', '.join(LANDS)}, or {{vertex: weight}}"
+        raise OptionError(f"dangling={dangling!r} is not known; choose one of {choices}")
     if not edges.vertices:
         return
     several = isinstance(personalization, list)
@@ -102,12 +101,11 @@ def _round(
     personalization: np.ndarray | None = None,
 ) -> Callable[[np.ndarray], np.ndarray]:
     chance, stuck = edges.cached(("chance", weighted), lambda: _chance(edges, weighted))
-    jumps = np.full(edges.vertices, 1 / edges.vertices) if personalization is None else personalization
-    lands = jumps if dangling is None or isinstance(dangling, str) else dangling
-    if isinstance(dangling, str):
-        lands = {"uniform": np.full(edges.vertices, 1 / edges.vertices), "personalization": jumps}.get(
-            dangling, 0 * jumps
-        )
+    uniform = np.full(edges.vertices, 1 / edges.vertices)
+    jumps = uniform if personalization is None else personalization
+    lands = jumps if dangling is None else dangling
+    if isinstance(lands, str):
+        lands = {"uniform": uniform, "personalization": jumps}.get(lands, 0 * jumps)
     return lambda rank: alpha * (chance @ rank + rank[stuck].sum() * lands) + (1 - alpha) * jumps
 
 
@@ -143,18 +141,16 @@ def hits(
             raise AnswerError(f"vertex {off.argmax()}: {name} is off by {off.max():g}")
         grown *= expected.sum()
     if not np.isclose(grown, largest, rtol=max(1e-6, tol)):
-        raise AnswerError(
-            f"hub and authority scores do not belong to the largest eigenvalue: expected {largest:g}, got {grown:g}"
-        )
+        problem = "hub and authority scores do not belong to the largest eigenvalue"
+        raise AnswerError(f"{problem}: expected {largest:g}, got {grown:g}")
 
 
 def _accuracy(operation: str, tol: float | None) -> float:
     """The error allowed, which must be > 0, because after a fixed number of rounds, scores may be far from a fixed
     point."""
     if not tol:
-        raise OptionError(
-            f"tol={tol!r} runs a fixed number of rounds, but {operation} is verified as a fixed point; pass tol > 0"
-        )
+        problem = f"tol={tol!r} runs a fixed number of rounds, but {operation} is verified as a fixed point"
+        raise OptionError(f"{problem}; pass tol > 0")
     return tol
 
 
