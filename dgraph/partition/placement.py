@@ -259,10 +259,9 @@ def metis_owners(graph: Adjacency, shares: Sequence[float]) -> np.ndarray:
     weight of a vertex is one plus its degree."""
     size = len(graph.indptr) - 1
     if size + graph.num_edges > LARGEST_TOTAL:
-        raise OptionError(
-            f'policy="metis" is limited to {LARGEST_TOTAL:,} vertices and arcs (two per edge) together, got {size:,} '
-            f"vertices and {graph.num_edges:,} arcs; choose outgoing, incoming, cartesian or hybrid"
-        )
+        limit = f'policy="metis" is limited to {LARGEST_TOTAL:,} vertices and arcs (two per edge) together'
+        given = f"{size:,} vertices and {graph.num_edges:,} arcs"
+        raise OptionError(f"{limit}, got {given}; choose outgoing, incoming, cartesian or hybrid")
     if len(shares) == 1:
         return np.zeros(size, np.uint16)
     import pymetis

@@ -166,10 +166,8 @@ def choose_policy(policy: Any, parts: int) -> Policy:
         policy = "outgoing" if parts <= FEW_PARTS else "cartesian"
     if isinstance(policy, str) and policy in POLICY_NAMES:
         return POLICIES[policy]
-    raise OptionError(
-        f"{format_option('policy', policy)} is not known; choose one of {', '.join(POLICY_NAMES)}, auto, "
-        "or pass a function"
-    )
+    choices = f"{', '.join(POLICY_NAMES)}, auto, or pass a function"
+    raise OptionError(f"{format_option('policy', policy)} is not known; choose one of {choices}")
 
 
 def unless_auto(chosen: str, parts: int) -> str:
@@ -215,17 +213,14 @@ def _from_function(function: Callable[..., Any]) -> Policy:
         signature = inspect.signature(function).parameters.values()
     except ValueError as cause:
         raise OptionError(f"policy={name}: its parameters cannot be inspected; wrap it in a Python function") from cause
-    parameters = [
-        p for p in signature if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-    ]
-    if len(parameters) == 2:
+    required = [p for p in signature if p.default is p.empty]
+    count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in required)
+    if count == 2:
         return Policy(name, OUTGOING, owners=function)
-    if len(parameters) == 3:
+    if count == 3:
         return Policy(name, edges=function)
-    raise OptionError(
-        f"a policy function must take (ids, parts) to place vertices, or (source, destination, parts) to place edges; "
-        f"{name} takes {len(parameters)} arguments"
-    )
+    expected = "(ids, parts) to place vertices, or (source, destination, parts) to place edges"
+    raise OptionError(f"a policy function must take {expected}; {name} takes {count} arguments")
 
 
 def checked_places(returned: Any, size: int, parts: int, what: str) -> np.ndarray:
@@ -237,9 +232,8 @@ def checked_places(returned: Any, size: int, parts: int, what: str) -> np.ndarra
         raise OptionError(f"the policy function returned {places.dtype} values; partitions must be whole numbers")
     if size and (places.min() < 0 or places.max() >= parts):
         wrong = places[(places < 0) | (places >= parts)][0]
-        raise OptionError(
-            f"the policy function placed some {what} on partition {wrong}; there are {parts}, numbered from 0"
-        )
+        problem = f"the policy function placed some {what} on partition {wrong}"
+        raise OptionError(f"{problem}; there are {parts}, numbered from 0")
     return places.astype(np.uint16)
 
 

@@ -123,10 +123,9 @@ class LocalIds:
 def check_local_ids(part: int, parts: int, owned: int, copied: int = 0) -> None:
     """Refuse a partition with more vertices than there are local ids."""
     if owned + copied > MOST_LOCAL_IDS:
-        raise OptionError(
-            f"partition {part} of {parts} has {owned:,} vertices and copies of {copied:,} others, more than the "
-            f"{MOST_LOCAL_IDS:,} that a partition can have; make more partitions with parts="
-        )
+        problem = f"partition {part} of {parts} has {owned:,} vertices and copies of {copied:,} others"
+        limit = f"more than the {MOST_LOCAL_IDS:,} that a partition can have"
+        raise OptionError(f"{problem}, {limit}; make more partitions with parts=")
 
 
 def find_proxies(

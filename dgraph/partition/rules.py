@@ -84,16 +84,16 @@ def merge_repeats(
     del low, high
     firsts, columns = order[is_first], {}
     for name in pieces[0].columns:
-        column = _joined_column(name, [p.columns[name] for p in pieces])
-        if repeats == "first" or name in (ROW, FLIPPED) or column.dtype.kind not in "iuf":
+        values = [p.columns[name] for p in pieces]
+        common_type(name, values)  # refuses numbers that would change
+        column = _joined(values)
+        if repeats == "first" or name in (ROW, FLIPPED) or column.dtype.kind not in "iuf" or not len(firsts):
             columns[name] = column[firsts]
-        elif len(firsts):
+        else:
             column, starts = column[order], np.flatnonzero(is_first)
             if repeats == "sum" and (group := first_excess(column, starts)) is not None:
                 raise _sum_error(name, sources[firsts[group]], destinations[firsts[group]], ids)
             columns[name] = _REDUCE[repeats].reduceat(column, starts)
-        else:
-            columns[name] = column[:0]
     del order, is_first
     return NumberedChunk(sources[firsts], destinations[firsts], columns)
 
@@ -102,19 +102,13 @@ def _sum_error(name: str, source: int, destination: int, ids: Numbering | None) 
     """The error for a column whose sum over the repeats of an edge is too large."""
     ends = np.array([source, destination])
     u, v = (ends if ids is None else np.asarray(ids.id_type.restore(ids.take(ends)))).tolist()
+    problem = f"the sum of the repeated edge from {u!r} to {v!r} exceeds 64 bits"
     remedy = "convert the column to float64, or choose another repeats="
-    return WeightError(
-        f'column {name!r}: the sum of the repeated edge from {u!r} to {v!r} exceeds 64 bits (repeats="sum"); {remedy}'
-    )
+    return WeightError(f'column {name!r}: {problem} (repeats="sum"); {remedy}')
 
 
 def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def _joined_column(name: str, arrays: Sequence[np.ndarray]) -> np.ndarray:
-    common_type(name, arrays)  # refuses numbers that would change
-    return _joined(arrays)
 
 
 def _sorted_by(keys: np.ndarray, values: np.ndarray, size: int, workers: int) -> np.ndarray:

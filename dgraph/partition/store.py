@@ -17,7 +17,7 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import DTypeLike
 
-from dgraph.errors import RoomError, StorageError
+from dgraph.errors import StorageError
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.ids.chunk import Ids
@@ -55,8 +55,6 @@ def read_array(
     try:
         with explain_lack_of_memory(path):
             array = _mapped(path, entry["bytes"] > SMALL)
-    except RoomError:
-        raise
     except (OSError, ValueError, TypeError, OverflowError, SyntaxError) as cause:  # NumPy parses some types as Python
         raise StorageError(f"{path}: not a block of a saved graph ({cause}); save the graph again") from cause
     _check(checksum(array), entry, path)

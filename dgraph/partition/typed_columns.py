@@ -39,9 +39,8 @@ def description_of(dtype: Any) -> Description | None:
         description = {"arrow": str(dtype.pyarrow_dtype)}
     else:
         description = {"nullable": str(dtype)}
-    known = isinstance(dtype, pd.ArrowDtype | pd.CategoricalDtype) or (
-        is_description(description) and _dtype(description) == dtype
-    )
+    needs_table = isinstance(dtype, pd.ArrowDtype | pd.CategoricalDtype)
+    known = needs_table or (is_description(description) and _dtype(description) == dtype)
     return description if description and known else None
 
 
@@ -87,10 +86,9 @@ def table_of(frame: pd.DataFrame) -> pa.Table:
 
 
 def not_saved(name: Any, dtype: Any, cause: Any) -> ColumnError:
-    remedy = (
-        f"convert it, for example with frame[{name!r}].astype('string'), or leave it out (columns= names those to save)"
-    )
-    return ColumnError(f"column {name!r} of type {dtype} cannot be saved: {cause}; {remedy}")
+    problem = f"column {name!r} of type {dtype} cannot be saved: {cause}"
+    remedy = f"convert it, for example with frame[{name!r}].astype('string')"
+    return ColumnError(f"{problem}; {remedy}, or leave it out (columns= names those to save)")
 
 
 def _arrays(values: pd.Series, name: str) -> dict[str, Any]:
@@ -154,9 +152,8 @@ def _restored(table: pa.Table, name: str, description: Description) -> Any:
     if "categories" in description:
         whole = column.combine_chunks()
         categories = _restored(pa.table({name: whole.dictionary}), name, description["categories"])
-        dtype = pd.CategoricalDtype(
-            pd.Index(categories, dtype=getattr(categories, "dtype", None)), description["ordered"]
-        )
+        index = pd.Index(categories, dtype=getattr(categories, "dtype", None))
+        dtype = pd.CategoricalDtype(index, description["ordered"])
         return pd.Categorical.from_codes(whole.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=dtype)
     if "arrow" in description:
         require(str(column.type) == description["arrow"], "a column of another type")
@@ -170,17 +167,15 @@ def _restored(table: pa.Table, name: str, description: Description) -> Any:
     values[:] = column.to_pylist()
     if f"{name}.missing" in table.column_names:
         codes = table[f"{name}.missing"].to_numpy()
-        for code, value in enumerate(MISSING):
-            if code:
-                values[codes == code] = value
+        for code, value in enumerate(MISSING[1:], 1):
+            values[codes == code] = value
     return pd.Series(values, dtype=object)
 
 
 def cast_to_description(values: np.ndarray, description: Description) -> Any:
     """Convert numbers of a kernel's type to the type of the user's column."""
-    dtype: Any = (
-        pd.ArrowDtype(pa.type_for_alias(description["arrow"])) if "arrow" in description else _dtype(description)
-    )
+    arrow = description.get("arrow")
+    dtype: Any = _dtype(description) if arrow is None else pd.ArrowDtype(pa.type_for_alias(arrow))
     if isinstance(dtype, np.dtype):
         return values.astype(dtype)
     return dtype.__from_arrow__(pa.array(values, from_pandas=True))
@@ -193,9 +188,8 @@ def is_of_numbers(dtype: Any) -> bool:
 
 def is_wide_nullable(dtype: Any) -> bool:
     """Whether columns of this type hold 64-bit integers and may have missing values."""
-    return (
-        not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "O") in "iu" and getattr(dtype, "itemsize", 0) == 8
-    )
+    is_whole = getattr(dtype, "kind", "O") in "iu"
+    return is_whole and not isinstance(dtype, np.dtype) and getattr(dtype, "itemsize", 0) == 8
 
 
 def common_dtype(name: str, dtypes: Sequence[Any]) -> Any:
