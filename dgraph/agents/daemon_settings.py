@@ -90,10 +90,9 @@ def settings(option: Daemons | Cuda, workers: int | None = None) -> DaemonSettin
         return DaemonSettings(_started(option.kinds), option.block, int(option.cache))
     for worker in option.kinds:
         if workers is not None and worker >= workers:
-            raise OptionError(
-                f"daemons= has the key {worker}, which is not a worker; workers are numbered from 0 to {workers - 1}, "
-                "at most one per partition"
-            )
+            problem = f"daemons= has the key {worker}, which is not a worker"
+            numbers = f"workers are numbered from 0 to {workers - 1}, at most one per partition"
+            raise OptionError(f"{problem}; {numbers}")
     kinds = {worker: _started(one) for worker, one in option.kinds.items()}
     return DaemonSettings(kinds, option.block, int(option.cache))
 

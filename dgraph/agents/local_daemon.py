@@ -65,6 +65,14 @@ class Workspace:
     def upload(self, call: BlockCall) -> None: ...
 
 
+def values_by_buffer(spec: WorkspaceSpec, constants: Mapping[str, Any], arrays: Mapping[str, Any]) -> list[dict]:
+    """For each buffer, the values of kernels that run over its block."""
+    return [
+        {**constants, **{n: arrays[n][buffer] if s.per_buffer else arrays[n] for n, s in spec.arrays.items()}}
+        for buffer in range(BUFFERS)
+    ]
+
+
 class CpuWorkspace(Workspace):
     """Kernels on the CPU, over arrays of this process or in shared memory."""
 
@@ -74,10 +82,7 @@ class CpuWorkspace(Workspace):
         self.arrays, self.cpu = arrays, Cpu(load(spec.source), threads)
         for name in spec.kernels:  # compile them now, so that no measured time includes compilation
             self.cpu.kernels[name].compile()
-        self.values = [
-            {**spec.constants, **{n: arrays[n][buffer] if s.per_buffer else arrays[n] for n, s in spec.arrays.items()}}
-            for buffer in range(BUFFERS)
-        ]
+        self.values = values_by_buffer(spec, spec.constants, arrays)
 
     def run(self, call: BlockCall) -> Any:
         values = {**self.values[call.buffer], **call.scalars}
@@ -99,13 +104,7 @@ class CudaWorkspace(Workspace):
             for name, array in spec.arrays.items()
         }
         constants = {name: self.memory.to_device(np.asarray(value)) for name, value in spec.constants.items()}
-        self.values: list[dict[str, Any]] = [
-            {
-                **constants,
-                **{n: image[buffer] if spec.arrays[n].per_buffer else image for n, image in self.images.items()},
-            }
-            for buffer in range(BUFFERS)
-        ]
+        self.values = values_by_buffer(spec, constants, self.images)
         self.memory.wait()  # because stages use separate streams
 
     def download(self, call: BlockCall) -> None:

@@ -124,10 +124,8 @@ class ProcessDaemon:
         self.failures += 1
         if self.failures >= ATTEMPTS:
             failures, self.failures = self.failures, 0
-            raise RunError(
-                f"a daemon process died or hung {failures} times on one block; see what it printed, or run without "
-                "daemons by omitting daemons="
-            )
+            problem = f"a daemon process died or hung {failures} times on one block"
+            raise RunError(f"{problem}; see what it printed, or run without daemons by omitting daemons=")
 
     def _end(self, politely: bool = False) -> None:
         if self.connection is not None:
