@@ -295,16 +295,13 @@ class EdgeBlocks:
                 longest = max(block.edges for block in blocks)
                 self._make_room(edges, longest)
                 prepare(longest)
+                return blocks
             except DeviceError as error:
                 if self.size <= FEWEST_EDGES:
-                    raise DeviceError(
-                        f"the device does not have enough memory for {BUFFERS} blocks of {longest:,} edges in addition "
-                        f"to {self.memory.used:,} bytes in use: raise memory= of dg.Cuda, or build the graph with more "
-                        "parts="
-                    ) from error
+                    need = f"{BUFFERS} blocks of {longest:,} edges in addition to {self.memory.used:,} bytes in use"
+                    remedy = "raise memory= of dg.Cuda, or build the graph with more parts="
+                    raise DeviceError(f"the device does not have enough memory for {need}: {remedy}") from error
                 self.size = max(FEWEST_EDGES, self.size // 2)
-                continue
-            return blocks
 
     def _make_room(self, edges: Mapping[str, np.ndarray], count: int) -> None:
         if self.buffers and count <= self.capacity and all(self._fits(name, array) for name, array in edges.items()):

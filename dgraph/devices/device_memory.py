@@ -225,9 +225,8 @@ class GpuMemory(Memory):
         import cupy
 
         if os.environ.get(STREAM_OF_THREADS, "0") not in ("", "0"):
-            raise DeviceError(
-                f"{STREAM_OF_THREADS} is set, but threads share arrays and must use them in order: unset it"
-            )
+            problem = f"{STREAM_OF_THREADS} is set, but threads share arrays and must use them in order"
+            raise DeviceError(f"{problem}: unset it")
         self.xp = cupy
         self.failures = cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError
         super().__init__()
@@ -258,9 +257,8 @@ class GpuMemory(Memory):
         try:
             yield
         except self.failures as error:
-            raise DeviceError(
-                f"the GPU has failed and this process cannot use it any more; restart the process ({error})"
-            ) from error
+            problem = "the GPU has failed and this process cannot use it any more"
+            raise DeviceError(f"{problem}; restart the process ({error})") from error
 
     def _empty(self, shape: Any, dtype: Any) -> Any:
         with self._reporting():

@@ -195,9 +195,8 @@ class DeviceVertexArrays(VertexArrays):
         if len(ids):
             on_host = not isinstance(values, DeviceArray)
             packed = self.copy_to_scratch("packed", np.ascontiguousarray(values, array.dtype)) if on_host else values
-            self._words(
-                "unpack", array, len(ids), ids=self.copy_to_scratch("ids", ids.astype(np.uint32)), packed=packed.words
-            )
+            rows = self.copy_to_scratch("ids", ids.astype(np.uint32))
+            self._words("unpack", array, len(ids), ids=rows, packed=packed.words)
 
     def bounds(self, phase: PhaseAnalysis, values: Mapping[str, Any], senders: Any) -> dict[str, Any]:
         return self.run(phase_name(phase, BEST), len(senders), {**values, "senders": senders})

@@ -84,9 +84,8 @@ def _own_memory() -> Memory:
     except DeviceError:
         raise
     except Exception as error:  # CuPy, and a driver that is too old for it, raise errors of their own classes
-        raise DeviceError(
-            f'the GPU cannot be used: {type(error).__name__}: {error}; fix its installation or use device="cpu"'
-        ) from error
+        problem = f"the GPU cannot be used: {type(error).__name__}: {error}"
+        raise DeviceError(f'{problem}; fix its installation or use device="cpu"') from error
 
 
 class Launcher:

@@ -110,9 +110,8 @@ def require(what: str, lacks: Mapping[str, Sequence[str]], remedy: str) -> None:
         if missing:
             by_lack.setdefault(" and ".join(missing), []).append(where)
     if by_lack:
-        reasons = "; ".join(
-            f"{', '.join(places)} {'lack' if len(places) > 1 else 'lacks'} {lack}" for lack, places in by_lack.items()
-        )
+        verbs = {lack: "lack" if len(places) > 1 else "lacks" for lack, places in by_lack.items()}
+        reasons = "; ".join(f"{', '.join(places)} {verbs[lack]} {lack}" for lack, places in by_lack.items())
         raise DeviceError(f"{what} is not available here: {reasons}. {remedy}")
 
 
