@@ -36,6 +36,8 @@ class Strike:
         time.sleep(self.delay)
         try:
             self.at = getattr(self, f"_{self.whom}")()
+        except ProcessLookupError:  # it has left before
+            pass
         except BaseException as error:
             self.error = error
 
