@@ -35,6 +35,7 @@ install: $(INSTALLED) ## make .venv and install dgraph and its tools into it, wh
 
 # If the Python of .venv is gone, .venv is recreated. A failed install leaves no mark, so the next command tries again.
 $(INSTALLED): pyproject.toml
+	@test ! -L .venv || { echo ".venv is a link: make would install this clone into another's environment; remove the link first" >&2; exit 1; }
 	@test -n "$(PYTHON)" || { echo "dgraph needs Python 3.11 or newer with venv; name one: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "installing dgraph and its tools into .venv: a minute or two, once"
 	@$(BIN)/python -c '' 2>/dev/null || "$(PYTHON)" -m venv --clear .venv

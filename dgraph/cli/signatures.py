@@ -99,7 +99,7 @@ def options_of(
     options = []
     for name, kind in kinds.items():
         flag, default = flags[name], every[name].default
-        kind["help"] = re.sub(r"`(\w+)(=\w+)?`", as_flag, re.sub(r" or None| \(or None\)", "", texts[name]))
+        kind["help"] = re.sub(r"`(\w+)(=\w+)?`", as_flag, re.sub(r" or None| \(or None\)", "", texts.get(name, "")))
         if kind.get("multiple"):
             kind["help"] += " May be repeated."
         if kind.get("is_flag"):

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
+from dgraph.cli.signatures import needed
 from dgraph.errors import OptionError
 from dgraph.native.interruptible_calls import InterruptibleCall, call_interruptibly
 from dgraph.native.team import (
@@ -226,9 +227,7 @@ def test_no_thread_is_started_for_too_little(monkeypatch):
 
 
 ANSWERS = {
-    **{name: getattr(dg, name) for name in dg.OPERATIONS},
-    "bfs": partial(dg.bfs, source=0),
-    "sssp": partial(dg.sssp, source=0),
+    **{name: partial(one, **dict.fromkeys(needed(one), 0)) for name in dg.OPERATIONS for one in [getattr(dg, name)]},
     "katz": partial(dg.katz, alpha=0.001),
     "several sources": partial(dg.sssp, source=[0, 1, 2], per_source=True),
     "several personalizations": partial(dg.pagerank, personalization=[{0: 1}, {1: 1}]),
@@ -241,12 +240,21 @@ GRAPHS = {
 }
 
 
+SOLVED = {  # these must keep their solvers; operations that are added later may lack one
+    *("pagerank", "bfs", "sssp", "wcc", "scc", "label_propagation", "leiden", "louvain", "cdlp", "lcc", "triangles"),
+    *("core_number", "k_core", "matching", "hits", "katz", "degrees", "several sources", "several personalizations"),
+}
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_small_graph_gets_one_thread_which_finds_what_several_do(name, monkeypatch):
     graph = GRAPHS.get(name, partial(dg.rmat, scale=6, seed=3, weights=(1, 9)))()
     sizes, barrier = [], threading.Barrier
     monkeypatch.setattr(threading, "Barrier", lambda size: sizes.append(size) or barrier(size))
-    alone = ANSWERS[name](graph).compute()
+    result = ANSWERS[name](graph)
+    if name not in SOLVED and result.options.engine == dg.Gas():
+        pytest.skip(f"{name} has no solver, so an engine runs it on one partition too")
+    alone = result.compute()
     assert sizes == []
     monkeypatch.setattr(TEAM, "LOOKS", 1)
     together = ANSWERS[name](graph).compute()
