@@ -39,6 +39,7 @@ _KNOWN = " ".join(_SUFFIXES)
 # what a format module may define in addition to SUFFIXES, read and write
 _ONE_BASED = tuple(name for name, module in FORMATS.items() if getattr(module, "COUNTS_FROM_ONE", False))
 _COMPRESSED = tuple(name for name, module in FORMATS.items() if getattr(module, "COMPRESSED", False))
+_ONLY_EDGES = tuple(name for name, module in FORMATS.items() if getattr(module, "ONLY_EDGES", False))
 _MAGIC = {name: module.MAGIC for name, module in FORMATS.items() if hasattr(module, "MAGIC")}
 
 
@@ -188,7 +189,7 @@ def write_edge_list(
     Values that the format cannot hold raise an error. Only isolated vertices may be left out, with `drop_isolated`.
     """
     name = format_to_write(path, format)
-    if drop_isolated and (name == "text" or (name == "parquet" and not isinstance(edge_list.vertices, range))):
+    if drop_isolated and (name in _ONLY_EDGES or (name == "parquet" and not isinstance(edge_list.vertices, range))):
         edge_list = replace(edge_list, vertices=None)
     style = f".{str(format).lower().lstrip('.')}"
     if name == "text" and style in plain_text.SUFFIXES:

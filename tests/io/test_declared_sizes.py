@@ -210,6 +210,7 @@ LIES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_that_declare_more_than_they_contain_are_refused(told, name):
+    assert name in LIES, f"add the expected error of {name} to LIES"
     kind, said, seconds = told[name]
     expected, match = LIES[name]
     assert kind == expected, said

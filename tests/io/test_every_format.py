@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -110,3 +111,22 @@ def test_isolated_vertices_come_back_or_are_refused(name, directed, tmp_path):
     table = pa.table(GRAPHS["numbers from 1"] | {"weight": [3, 1, 2]})
     back = round_trip(name, EdgeList(table, "source", "destination", "weight", directed, range(1, 5)), tmp_path)
     assert back is None or vertex_ids(back.vertices, name, name, "").to_pylist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("vertices", [range(1, 5), pa.table({"id": [1, 2, 3, 4]})], ids=["range", "table"])
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("name", FORMATS)
+def test_isolated_vertices_can_be_left_out_where_they_are_refused(name, directed, vertices, tmp_path):
+    """`drop_isolated` writes each graph that could be written without them."""
+    edge_list = EdgeList(pa.table(GRAPHS["numbers from 1"]), "source", "destination", None, directed)
+    path = tmp_path / f"a{SUFFIX[name]}"
+    try:
+        write_edge_list(edge_list, path)
+    except DgraphError:
+        return  # the format cannot hold the direction
+    expected = rows(read_edge_list(path, weight=None))
+    try:
+        write_edge_list(replace(edge_list, vertices=vertices), path, drop_isolated=True)
+    except DgraphError as error:
+        pytest.fail(f"{FORMATS[name].__name__} needs ONLY_EDGES = True: {error}")
+    assert rows(read_edge_list(path, weight=None)) == expected

@@ -25,6 +25,7 @@ from dgraph.io.text.table_reader import is_integer_text, read_table, write_rows
 from dgraph.phrases.phrases import warn
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".el", ".wel", ".edges", ".edgelist", ".snap", ".dat", ".ncol")
+ONLY_EDGES = True
 _UNSAFE = r'[\x00-\x20\x7f,;|"]|^[#%]|^\\N$'  # not allowed in ids of a list without quotes
 _QUOTED = (".csv", ".tsv", ".tab")
 
