@@ -302,8 +302,17 @@ class Graph(PartitionedGraph):
         return validate(self)
 
     @known_options()
-    def estimate(self, op: str = "build", *, workers: int | None = None, memory: int | str | None = None) -> Estimate:
+    def estimate(
+        self,
+        op: str = "build",
+        *,
+        workers: int | None = None,
+        memory: int | str | None = None,
+        quick: bool = False,
+    ) -> Estimate:
         """Estimate memory per worker and bytes exchanged per round, for every policy, before any work is done.
+
+        The ids of a lazy source are read once, to count the edges and, within a few percent, the vertices.
 
         Parameters
         ----------
@@ -314,6 +323,9 @@ class Graph(PartitionedGraph):
             Number of workers. By default the graph's `parts`, or the number of workers that it has now.
         memory : int or str, optional
             Memory of each worker, such as ``"4 GiB"``. Policies that need more do not fit.
+        quick : bool, default False
+            Read only a few pieces of a lazy source. The number of vertices may then be far off, for example if the
+            source is sorted.
 
         Returns
         -------
@@ -323,7 +335,7 @@ class Graph(PartitionedGraph):
         Raises
         ------
         OptionError
-            If the operation is not known, or `workers` or `memory` is not a number above zero.
+            If the operation is not known, `workers` or `memory` is not a number above zero, or `quick` is not a flag.
 
         Examples
         --------
@@ -333,4 +345,4 @@ class Graph(PartitionedGraph):
         """
         from dgraph.estimates.estimate import estimate
 
-        return estimate(self, op, workers, memory)
+        return estimate(self, op, workers, memory, quick)

@@ -2,7 +2,7 @@
 
 Some vertices are followed through all their edges in the sample. The number of copies that a policy makes of them,
 divided by their share of all vertices, estimates the total. For a graph in memory this is unbiased; for a lazy graph,
-copies that the sample does not show are estimated too.
+copies that the sample does not show are estimated too, and its edges and ids are counted in one pass over all pieces.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from dask.utils import format_bytes, parse_bytes
 
-from dgraph.arguments import check_choice, check_integer
+from dgraph.arguments import check_choice, check_flag, check_integer
 from dgraph.cluster.shares import MOST_PARTS
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
@@ -46,8 +46,9 @@ class Estimate:
     memory: int | None
     vertices: int
     edges: int
-    exact: bool  # whether vertices and edges are counted, not estimated
+    exact: bool  # whether vertices are counted, not estimated
     frame: pd.DataFrame
+    pieces: tuple[int, int] | None = None  # if edges are estimated, too: from how many pieces, and of how many
 
     @property
     def policy(self) -> str | None:
@@ -57,32 +58,36 @@ class Estimate:
 
     def __repr__(self) -> str:
         sizes = self.frame.assign(**{c: self.frame[c].map(format_bytes) for c in ("build", "run", "exchange")})
-        about = "" if self.exact else "about "
+        about, of_edges = "" if self.exact else "about ", "about " if self.pieces else ""
         limit = "" if self.memory is None else f" of {format_bytes(self.memory)}"
         if self.policy is not None:
             advice = f"least traffic: {self.policy}{policies.unless_auto(self.policy, self.workers)}"
         else:
             least = format_bytes(int(self.frame[["build", "run"]].max(axis=1).min()))
             advice = f"no policy fits: use at least {least} per worker, or more workers"
-        graph = f"{about}{format_count(self.vertices, 'vertex')}, {about}{format_count(self.edges, 'edge')}"
+        graph = f"{about}{format_count(self.vertices, 'vertex')}, {of_edges}{format_count(self.edges, 'edge')}"
+        if self.pieces:
+            graph += f" (from {self.pieces[0]} of {self.pieces[1]} pieces; the number of vertices may be far off)"
         return f"{self.op} on {format_count(self.workers, 'worker')}{limit}: {graph}\n{sizes.to_string()}\n{advice}"
 
 
 @explain_lack_of_memory("an estimate", "make it")
-def estimate(graph: PartitionedGraph, op: str, workers: int | None, memory: int | str | None) -> Estimate:
+def estimate(
+    graph: PartitionedGraph, op: str, workers: int | None, memory: int | str | None, quick: bool = False
+) -> Estimate:
     """Estimate an operation for every policy: see `Graph.estimate`."""
     check_choice("op", op, sorted(FOOTPRINTS), operations=True)
     if workers is None:
         workers = graph.foreseen_parts
     workers = check_integer("workers", workers, 1, MOST_PARTS)
     limit = _bytes(memory)
-    sampled, need = sample(graph), FOOTPRINTS[op]
+    sampled, need = sample(graph, check_flag("quick", quick)), FOOTPRINTS[op]
     rows = {
         name: estimate_policy(graph, sampled, need, policies.choose_policy(name, workers), workers) for name in POLICIES
     }
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame["fits"] = True if limit is None else frame[["build", "run"]].max(axis=1) <= limit
-    return Estimate(op, workers, limit, sampled.vertices, sampled.edges, sampled.exact, frame)
+    return Estimate(op, workers, limit, sampled.vertices, sampled.edges, sampled.exact, frame, sampled.pieces)
 
 
 @explain_lack_of_memory("an estimate", "make it")

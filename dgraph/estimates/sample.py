@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dgraph.cluster.retry import retry_on_loss
+from dgraph.estimates import sketch
 from dgraph.frames.any_frame import is_lazy
 from dgraph.partition.ids.bitmaps import IDENTITY
 from dgraph.partition.ids.chunk import NumberedChunk
@@ -29,6 +30,9 @@ class Sample:
     edges: int
     share: float  # fraction of all edges that the chunk holds
     exact: bool
+    pieces: tuple[int, int] | None = (
+        None  # of a lazy graph, if nothing else is known: how many were read, and of how many
+    )
 
     @cached_property
     def size(self) -> int:
@@ -54,9 +58,10 @@ class Sample:
 
 
 @retry_on_loss
-def sample(graph: PartitionedGraph) -> Sample:
-    """Sample a graph: all edges if it is in memory, and those of a few pieces if it is lazy."""
-    chosen, share = None, 1.0
+def sample(graph: PartitionedGraph, quick: bool = False) -> Sample:
+    """Sample a graph: all edges if it is in memory, and those of a few pieces if it is lazy. Unless it must be `quick`,
+    the edges and ids of all pieces are counted."""
+    chosen, share, count = None, 1.0, 1
     if is_lazy(graph.input_edges.edges.frame):
         count = len(graph.input_edges.edge_pieces)
         chosen = sorted({count * i // LAZY_PIECES for i in range(LAZY_PIECES)})
@@ -70,13 +75,19 @@ def sample(graph: PartitionedGraph) -> Sample:
     chunks = graph.workers.get(read if chosen is None else [read[i] for i in chosen])
     ends = [np.concatenate([_codes(getattr(chunk, side)) for chunk in chunks]) for side in ("sources", "destinations")]
     _, numbers, seen = np.unique(np.concatenate(ends), return_inverse=True, return_counts=True)
-    listed = len(graph.input_edges.vertices.id_range)
-    size = max(listed, int(estimate_distinct(seen, share)) if share < 1 else len(seen))
-    half = len(ends[0])
+    listed, half = len(graph.input_edges.vertices.id_range), len(ends[0])
+    edges, found = int(half / share), float(len(seen))
+    if share < 1 and quick:
+        found = estimate_distinct(seen, share)
+    elif share < 1:
+        sketches = [graph.workers.call(sketch.sketch, one) for one in read]
+        ((edges, registers),) = graph.workers.bring([graph.workers.reduce(sketch.join, sketches)])
+        found, share = max(found, sketch.distinct(registers)), half / max(edges, 1)
     if listed:  # use numbers of the whole range, so that owners' ranges fall where they will in the graph
         numbers = np.concatenate(ends) - graph.input_edges.vertices.id_range.start
     chunk = NumberedChunk(numbers[:half].astype(np.uint32), numbers[half:].astype(np.uint32), {}, IDENTITY)
-    return Sample(chunk, size, int(half / share), share, share == 1)
+    pieces = (len(chunks), count) if share < 1 and quick else None
+    return Sample(chunk, max(listed, int(found)), edges, share, share == 1, pieces)
 
 
 def _codes(ids: Any) -> np.ndarray:

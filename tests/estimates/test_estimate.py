@@ -12,9 +12,12 @@ import dgraph as dg
 from dgraph.cli.signatures import needed
 from dgraph.cluster.scheduler import worker_infos
 from dgraph.errors import OptionError, RoomError
+from dgraph.estimates import sketch
 from dgraph.estimates.estimate import POLICIES
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.memory_check import PROCESS_BYTES
+from dgraph.partition.ids.chunk import Chunk
+from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.policies import choose_policy
 
 GRAPHS = {
@@ -48,13 +51,39 @@ def test_a_lazy_graph_is_estimated_without_being_read():
 
     lazy = dd.from_pandas(frame, npartitions=20).map_partitions(watched, meta=frame.iloc[:0])
     graph = dg.Graph.from_edges(lazy)
-    told = graph.estimate(workers=4)
-    assert 0 < len(read) <= 5
-    assert not told.exact
-    assert told.edges == pytest.approx(40_000, rel=0.01)
-    assert told.vertices == pytest.approx(2000, rel=0.05)
-    exact = dg.Graph.from_edges(frame).estimate(workers=4).frame
-    assert told.frame["run"].to_numpy() == pytest.approx(exact["run"].to_numpy(), rel=0.25)
+    for quick, most, within in ((True, 5, 0.05), (False, 26, 0.03)):
+        read.clear()
+        told = graph.estimate(workers=4, quick=quick)
+        assert 0 < len(read) <= most
+        assert not told.exact
+        assert told.edges == pytest.approx(40_000, rel=0.01 if quick else 0)
+        assert told.vertices == pytest.approx(2000, rel=within)
+        assert ("from 4 of 20 pieces" in repr(told)) == quick
+        exact = dg.Graph.from_edges(frame).estimate(workers=4).frame
+        assert told.frame["run"].to_numpy() == pytest.approx(exact["run"].to_numpy(), rel=0.25)
+
+
+@pytest.mark.parametrize("kind", [int, str])
+@pytest.mark.parametrize("place", ["here", "workers"])
+def test_vertices_of_a_sorted_lazy_graph_are_told_within_a_few_percent(client, kind, place):
+    """A few pieces see few of them, each of them often."""
+    import dask.dataframe as dd
+
+    source = np.sort(np.random.default_rng(0).integers(0, 10**12, 15_000))
+    frame = pd.DataFrame({"src": np.repeat(source, 4), "dst": np.repeat(source, 4) + np.tile([0, 1, 2, 3], 15_000)})
+    lazy = dd.from_pandas(frame.astype(kind), npartitions=30, sort=False)
+    graph = dg.Graph.from_edges(lazy, client=client if place == "workers" else None)
+    told, vertices = graph.estimate(workers=4), len(pd.unique(frame.to_numpy().ravel()))
+    assert told.vertices == pytest.approx(vertices, rel=0.03) and told.edges == len(frame)
+    assert graph.estimate(workers=4, quick=True).vertices != pytest.approx(vertices, rel=0.4)
+
+
+@pytest.mark.parametrize("count", [1, 100, 20_000, 300_000])
+def test_a_sketch_counts_distinct_ids_within_a_few_percent(count):
+    ids = np.random.default_rng(count).integers(-(2**62), 2**62, count)
+    halves = [Chunk(IdType("integer"), some, some[:0]) for some in (ids[: count // 3], ids[count // 4 :])]
+    halves = [sketch.sketch(one) for one in halves]
+    assert sketch.distinct(sketch.join(halves)[1]) == pytest.approx(count, rel=0.03)
 
 
 def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
