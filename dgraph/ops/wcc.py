@@ -22,7 +22,7 @@ class Components(VertexProgram):
     smallest = State(vertex, start=UNREACHED)
     merge = MIN
     along = "both"
-    solver = Solver(components, ("out", "incoming"), ContractionMethod())
+    solver = Solver(components, ("out", "incoming"), ContractionMethod(), enough=("out",))
 
     def seed(id):
         return id

@@ -309,7 +309,7 @@ class OneWorkerFinish:
         endless = left <= 0 or edges_read > MOST_LOOKS * len(tokens) * arcs
         if self.allowed and endless and not is_done(tokens):
             try:
-                orders = self.program.solver.orders if self.graph.directed else ("out",)
+                orders = self.program.solver.orders_for(self.graph.directed, self.graph.input_edges.too_many)
                 check_build_memory(
                     as_one_partition(self.graph), "bringing the graph together", footprint_of(orders, ())
                 )

@@ -33,7 +33,7 @@ def solve(
     progress."""
     analysis, workers = analyse(program), graph.workers
     edge_columns = graph.columns_for(analysis)
-    orders = program.solver.orders if graph.directed else ("out",)
+    orders = program.solver.orders_for(graph.directed, graph.input_edges.too_many)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
     homes = workers.where(held)
     (only,) = held

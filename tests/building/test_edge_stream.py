@@ -68,6 +68,14 @@ def test_edges_that_must_be_merged_or_placed_are_not_streamed(frame, monkeypatch
         pd.testing.assert_frame_equal(*(one.edges.compute() for one in (held, streamed)))
 
 
+@pytest.mark.parametrize("operation", [dg.wcc, dg.scc, dg.core_number, dg.pagerank])
+def test_answers_are_those_of_edges_that_are_held(frame, operation, monkeypatch):
+    held, streamed = (graph_of(frame, share, monkeypatch) for share in (HELD, STREAMED))
+    pd.testing.assert_frame_equal(*(operation(one).compute() for one in (held, streamed)))
+    if operation is dg.wcc:
+        assert streamed.partitions.orders == ("out",) and len(held.partitions.orders) == 2
+
+
 def test_ids_that_no_bitmap_can_number_are_held(monkeypatch):
     monkeypatch.setattr(input_edges, "HELD_SHARE", STREAMED)
     for ends in ([5, 10**15], [5, 2**63 + 1], ["a", "b"]):
