@@ -26,7 +26,7 @@ SUITES = $(filter-out $(APART:%=benchmarks/%.py), $(sort $(wildcard benchmarks/*
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-lowest test-cuda registers rooms errors tiny quick lint types format faults fuzz fuzz-programs chaos flat bench billions termination clean
+.PHONY: help install demo test test-oldest test-lowest test-cuda registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs chaos flat bench billions termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ registers: .venv-cuda/.installed ## print registers, stack bytes and spill bytes
 
 rooms: ## print what each folder of dgraph/ contains, as listed in CONTRIBUTING.md
 	@$(firstword $(PYTHON) python3) tests/support/rooms.py
+
+lines: ## print the lines of code of each folder of dgraph/
+	@$(firstword $(PYTHON) python3) tests/support/code_lines.py
 
 errors: ## print every error and warning of dgraph with its location
 	@$(firstword $(PYTHON) python3) tests/support/error_messages.py

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import plain_english
 import pytest
+from code_lines import by_room, code_lines
 from error_messages import messages
 
 import dgraph
@@ -24,7 +25,7 @@ HERE = Path(__file__)
 EVERYTHING = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 HEAVY = {"cudf", "cupy", "dask", "distributed", "numba", "numpy", "pandas", "pyarrow", "scipy"}
-MOST = 480  # lines of a file
+MOST, MEAN = 480, 150  # lines of a file
 EMPTY_NAMES = {"utils", "util", "common", "base", "core", "helpers", "helper", "misc", "manager"}
 
 
@@ -150,6 +151,20 @@ def test_files_are_short_and_say_what_they_are_for(path):
     if path in SOURCES and path.name != "__init__.py":
         head = ast.get_docstring(ast.parse(text))
         assert head, "open the file with one to three lines that say what it is for"
+
+
+@pytest.mark.tiny
+def test_files_are_short_on_average():
+    lines = [len(path.read_text().splitlines()) for path in SOURCES]
+    assert sum(lines) <= MEAN * len(lines)
+
+
+@pytest.mark.tiny
+def test_code_is_counted_without_blank_lines_comments_and_docstrings():
+    head, string = '"""What\n\nit is."""\n\n# how\n', 'x = """a\nb"""\n'
+    text = f'{head}def f():\n    """f"""\n    return (  # so\n        1\n    )\n\n\n{string}'
+    assert code_lines(text) == 6
+    assert all(by_room().values())
 
 
 @pytest.mark.tiny
