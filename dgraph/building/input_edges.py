@@ -254,11 +254,6 @@ class InputEdges:
             return chunk, {name: numeric_column(frame, name, is_weight=name == self.edges.weight) for name in columns}
 
     @property
-    def too_many(self) -> bool:
-        """Whether the edges are too many to hold in this process beside a partition."""
-        return self.streamed is not None
-
-    @property
     def sort(self) -> SortFunction:
         """The function that sorts edges: on the GPUs of the workers that build (experimental) if the edges come from a
         GPU, else on CPUs."""

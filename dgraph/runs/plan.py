@@ -26,7 +26,7 @@ from dgraph.phrases.phrases import format_count
 from dgraph.programs.analysis import Analysis, analyse, engines_for, obstacle
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.run_options import CUGRAPH, LOCAL, RunOptions
-from dgraph.solvers.solver import LocalMethod
+from dgraph.solvers.solver import LocalMethod, Solver
 from dgraph.vertex_state.switches import RoundOptions
 
 ENGINES: dict[str, Callable] = {"bsp": bsp, "gas": gas, "bulk_async": bulk_async, "block_descent": block_descent}
@@ -167,6 +167,13 @@ def uses_solver(graph: PartitionedGraph, program: VertexProgram, options: RunOpt
     if program.solver is None or graph.num_parts > 1 or options.engine != AUTO:
         return program.solver is not None and graph.num_parts == 1 and options.engine == LOCAL
     return could_use_solver(program, options) and device_on(graph, options) == CPU
+
+
+def solver_orders(graph: PartitionedGraph, solver: Solver) -> tuple[str, ...]:
+    """The orders of edges that a solver reads."""
+    if not graph.directed:
+        return ("out",)
+    return solver.enough if solver.enough and graph.input_edges.streamed else solver.orders
 
 
 def could_use_solver(program: VertexProgram, options: RunOptions) -> bool:

@@ -28,7 +28,7 @@ from dgraph.phrases.phrases import warn
 from dgraph.programs.analysis import Analysis, analyse
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.job import WorkerJob, move_partition
-from dgraph.runs.plan import WITHOUT_COMMON_ROUNDS, Plan, could_use_solver
+from dgraph.runs.plan import WITHOUT_COMMON_ROUNDS, Plan, could_use_solver, solver_orders
 from dgraph.runs.progress import Progress
 from dgraph.runs.repartition import can_reverse, neighbourhood_partitions, partitions_by_shares
 from dgraph.runs.result import RunResult
@@ -309,7 +309,7 @@ class OneWorkerFinish:
         endless = left <= 0 or edges_read > MOST_LOOKS * len(tokens) * arcs
         if self.allowed and endless and not is_done(tokens):
             try:
-                orders = self.program.solver.orders_for(self.graph.directed, self.graph.input_edges.too_many)
+                orders = solver_orders(self.graph, self.program.solver)
                 check_build_memory(
                     as_one_partition(self.graph), "bringing the graph together", footprint_of(orders, ())
                 )

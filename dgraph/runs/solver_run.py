@@ -16,6 +16,7 @@ from dgraph.native.team import worthwhile_threads
 from dgraph.partition.partition import Partition
 from dgraph.programs.analysis import analyse
 from dgraph.programs.program import VertexProgram
+from dgraph.runs.plan import solver_orders
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import LOCAL
 from dgraph.runs.vertex_columns import attach_columns
@@ -33,7 +34,7 @@ def solve(
     progress."""
     analysis, workers = analyse(program), graph.workers
     edge_columns = graph.columns_for(analysis)
-    orders = program.solver.orders_for(graph.directed, graph.input_edges.too_many)
+    orders = solver_orders(graph, program.solver)
     held = graph.partitioned(orders, tuple(name for name, _ in edge_columns.values())).held
     homes = workers.where(held)
     (only,) = held

@@ -83,6 +83,3 @@ class Solver:
     local_method: LocalMethod | None = None
     reads_per_edge: int = 1  # about how often each vertex and edge is read: threads pay off only for much work
     enough: tuple[str, ...] = ()  # orders that do if edges are too many to hold twice, though `orders` are faster
-
-    def orders_for(self, directed: bool, too_many: bool) -> tuple[str, ...]:
-        return (self.enough if too_many and self.enough else self.orders) if directed else ("out",)
