@@ -273,6 +273,8 @@ class InputEdges:
         caller owns the chunks, and they are not kept here; they may be freed unless something else still reads them."""
         numbering = self.numbering
         with self._lending:
+            if self.fresh is not None and any_lost(self.fresh):
+                self.fresh = None
             fresh, lent = self.fresh, self._lent
             if to_build:
                 self.fresh = None
