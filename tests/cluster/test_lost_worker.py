@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import time
 import weakref
 
 import dask.dataframe as dd
@@ -100,14 +101,27 @@ def test_edges_that_are_sent_again_to_fewer_workers_are_all_there(fragile, colum
     assert graph.num_vertices == 50
     kill(min(workers_of(client)))
     graph.forget_lost()
-    again = graph.edges
-    while True:
-        try:
-            listed_again = again.compute(scheduler=client)
-            break
-        except CancelledError:  # as docs/losses.md says
-            again = graph.edges
+    listed_again = computed_again(graph, client)
     pd.testing.assert_frame_equal(
         *(one.sort_values(columns, ignore_index=True) for one in (listed_again, frame)), check_dtype=False
     )
     assert check_graph(graph, listed(frame))
+
+
+def test_edges_taken_again_refer_to_what_is_there(fragile):
+    """They named a chunk that was lost, however often they were taken."""
+    client, kill = fragile
+    graph = dg.Graph.from_edges(FRAME, parts=2, client=client)
+    assert len(graph.edges.columns) == 2
+    kill(min(workers_of(client)))
+    assert len(computed_again(graph, client)) == len(FRAME)
+
+
+def computed_again(graph, client, tries=10):
+    """Its edges, taken again after each loss, as docs/losses.md says."""
+    for _ in range(tries):
+        try:
+            return graph.edges.compute(scheduler=client)
+        except CancelledError:
+            time.sleep(0.1)
+    pytest.fail(f"the edges were lost {tries} times")

@@ -70,10 +70,13 @@ class Strike:
         daemons[0].kill()
         return time.perf_counter()
 
-    def _restart(self) -> float:
-        """By its nanny."""
+    def _restart(self) -> float | None:
+        """By its nanny; nobody, if it has left before."""
         at = time.perf_counter()
-        self.client.restart_workers([self.address], raise_for_error=False)
+        try:
+            self.client.restart_workers([self.address], raise_for_error=False)
+        except KeyError:  # the scheduler tells nothing of a worker that it does not know
+            return None
         return at
 
     def _retire(self) -> float:
