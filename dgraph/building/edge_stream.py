@@ -1,7 +1,8 @@
 """Edges that are too many to hold in this process: they are read again, piece by piece, whenever they are needed.
 
 One pass numbers the ids. Two more sort the edges into rows: the first counts them, the second puts each in its place.
-Besides the rows, this takes two bytes an edge (four beyond 2**25 vertices) and the pieces that are being read.
+Besides the rows, this takes two bytes an edge (four beyond 2**25 vertices) and the pieces that are being read. Rows
+that do not fit into memory are sorted on disk.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import numpy as np
 from dgraph.errors import ColumnError, InputError
 from dgraph.native import threads
 from dgraph.partition.adjacency import Adjacency, Buckets, EdgeSlice, common_type, sorted_pieces
+from dgraph.partition.external_sort import sorted_on_disk
 from dgraph.partition.ids import id_kernels
 from dgraph.partition.ids.bitmaps import GrowingBitmap, union
 from dgraph.partition.ids.chunk import Chunk, NumberedChunk, packed
 from dgraph.partition.ids.id_tables import release_memory
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.ids.survey import Survey, bitmap_of_range, survey, survey_of_range
+from dgraph.partition.scratch import Scratch
 
 WORD_BYTES = 12  # of a bitmap: 64 bits, and the rank of the first
 SMALL_BITMAP = 1 << 20
@@ -131,13 +134,17 @@ class EdgeStream:
         *,
         mirror: bool,
         skip_loops: bool,
+        scratch: Scratch | None = None,
     ) -> Adjacency:
-        """All edges by row: each piece is read twice."""
+        """All edges by row, in memory or in the scratch folder: each piece is read twice."""
         empty = {name: np.empty(0, dtype) for name, dtype in columns.items()}
         how = RowPlan(numbered.numbering, order, empty, mirror, skip_loops)
         known = zip(numbered.rows, numbered.fingerprints, strict=True)
         pieces = [StreamedPiece(self.read, number, *one, how) for number, one in enumerate(known)]
-        table = sorted_pieces(pieces, numbered.numbering.size, threads.cores())
+        size, workers = numbered.numbering.size, threads.cores()
+        table = (
+            sorted_pieces(pieces, size, workers) if scratch is None else sorted_on_disk(pieces, size, workers, scratch)
+        )
         release_memory()
         return table
 

@@ -15,6 +15,7 @@ import pandas as pd
 
 from dgraph.building import assembly, numbering_tasks
 from dgraph.building.build_report import Stopwatch
+from dgraph.building.edge_room import scratch_beyond_memory
 from dgraph.building.edge_stream import EdgeStream, NumberedEdges
 from dgraph.building.gpu_build import DeviceEdges
 from dgraph.cluster.retry import retry
@@ -228,19 +229,26 @@ class InputEdges:
         budget = free_memory() // HELD_SHARE
         return EdgeStream(self._read, len(self.edge_pieces)).number(listed, self.vertices.id_range, budget)
 
-    def built_by_streaming(self, order: str, columns: Sequence[str], whole: bool) -> list[Partition]:
-        """The only partition of a graph whose edges are too many to hold. An empty list for other graphs, and if edges
-        must be merged or a column may have missing values."""
+    def can_stream(self, columns: Sequence[str], whole: bool) -> bool:
+        """Whether this graph's edges are too many to hold, and its only partition can be built without holding them: no
+        edges must be merged, and no column may have missing values."""
         merges = self.rules.repeats != "keep" or self.rules.symmetrize
+        self.number()
         if self.streamed is None or merges or not whole:
-            return []
-        types = {name: self.edges.frame._meta[name].dtype for name in columns}
-        if not all(isinstance(one, np.dtype) and one in NUMBERS for one in types.values()):
-            return []
+            return False
+        types = [self.edges.frame._meta[name].dtype for name in columns]
+        return all(isinstance(one, np.dtype) and one in NUMBERS for one in types)
+
+    def built_by_streaming(self, order: str, columns: Sequence[str], tables: int) -> list[Partition]:
+        """The only partition of such a graph, which will need so many tables of edges."""
         check_local_ids(0, 1, self.num_vertices)
+        types = {name: self.edges.frame._meta[name].dtype for name in columns}
+        width = sum(dtype.itemsize for dtype in types.values())
+        scratch = scratch_beyond_memory(self.num_arcs, self.num_vertices, width, tables)
         with self.stopwatch("partition"):
             stream = EdgeStream(self._read, len(self.edge_pieces))
-            table = stream.adjacency(self.streamed, order, types, **self.rules.arc_options)
+            assert self.streamed is not None, "can_stream was asked"
+            table = stream.adjacency(self.streamed, order, types, scratch=scratch, **self.rules.arc_options)
         return [Partition.of_whole_graph(table, order, self.numbering.ids())]
 
     def _read(self, number: int, columns: tuple[str, ...]) -> tuple[Chunk, dict[str, np.ndarray]]:

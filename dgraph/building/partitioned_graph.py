@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dgraph.building import assembly, graph_frames
+from dgraph.building.edge_room import scratch_beyond_memory
 from dgraph.building.input_edges import InputEdges
 from dgraph.building.partition_set import Partitions
 from dgraph.cluster.pickling_refusal import NotPicklable
@@ -25,6 +26,7 @@ from dgraph.estimates.memory_check import check_build_memory
 from dgraph.partition import policies
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
+from dgraph.partition.scratch import Scratch
 from dgraph.programs.analysis import WEIGHT, Analysis
 from dgraph.programs.program import Parameter, VertexProgram
 
@@ -391,14 +393,16 @@ class PartitionedGraph(NotPicklable):
         for order, names in missing.items():
             if now.has_reverse(order, names):
                 now = self._without(now, [order])
+                scratch = None if symmetric else self._scratch_beyond_memory(now, names)
                 with self.input_edges.stopwatch("transpose"):
-                    now = now.transposed(order, names, symmetric=symmetric, sort=self.input_edges.sort)
+                    now = now.transposed(order, names, symmetric=symmetric, sort=self.input_edges.sort, scratch=scratch)
             else:
-                check_build_memory(
-                    self, "building the graph", footprint_of([order], names)
-                )  # this may read the chunks, so it must run before they are freed
+                streams = self.input_edges.can_stream(names, self._is_whole)
+                if not streams:  # this may read the chunks, so it must run before they are freed
+                    check_build_memory(self, "building the graph", footprint_of([order], names))
                 now = self._without(now, missing)
-                now = self._build(order, names).with_orders_of(now)
+                tables = 1 if symmetric else len({*now.kept, *missing})
+                now = self._build(order, names, tables if streams else 0).with_orders_of(now)
             now = self.built = self._described(now.held, now.kept)
         return now
 
@@ -416,10 +420,21 @@ class PartitionedGraph(NotPicklable):
             held = self.workers.wait(saved.hold(self.workers, self.input_edges.numbering, self.placement))
         return self._described(held, dict.fromkeys(saved.content["orders"], tuple(saved.numbers)))
 
-    def _build(self, order: str, columns: Sequence[str]) -> Partitions:
+    def _scratch_beyond_memory(self, now: Partitions, columns: Sequence[str]) -> Scratch | None:
+        """Where a second table of all edges goes if this process has no room for it."""
+        if self.client is not None or not self._is_whole:
+            return None
+        (partition,) = now.held
+        table = partition.out or partition.incoming
+        width = sum(table.columns[name].itemsize for name in columns)
+        return scratch_beyond_memory(table.num_edges, partition.num_local, width)
+
+    def _build(self, order: str, columns: Sequence[str], streamed_tables: int) -> Partitions:
+        """Partitions with one order, by streaming if there are to be so many tables of streamed edges."""
         edges = self.input_edges
         held = edges.built_on_gpu(order, columns, self._is_whole)
-        held = held or edges.built_by_streaming(order, columns, self._is_whole)
+        if streamed_tables and not held:
+            held = edges.built_by_streaming(order, columns, streamed_tables)
         if held:
             return self._described(held, {order: tuple(columns)})
         (chunks, ends), sort = edges.chunks_to_build(columns), edges.sort

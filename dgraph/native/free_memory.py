@@ -17,12 +17,18 @@ MEMBERSHIP = Path("/proc/self/cgroup")  # the control groups of this process
 GROUPS = Path("/sys/fs/cgroup")  # where their limits are
 UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 REMEDY = "use a machine or a limit with more memory"
+FEW = 1 << 28  # bytes that are always taken to be free
 
 
 def free_memory() -> int:
     """The bytes that this process can still allocate: what the machine has, or what a limit leaves. There may be limits
     of the address space, of the process's control group (version 1 or 2), and of the user's own (`DGRAPH_MEMORY`)."""
     return min(_machine(), _address_space(), _control_groups(), _users_limit())
+
+
+def has_room(size: int) -> bool:
+    """Whether this process can allocate so many bytes. (Asking the system takes longer than small graphs.)"""
+    return size <= FEW or size <= free_memory()
 
 
 def _machine() -> int:
@@ -41,11 +47,11 @@ def _control_groups() -> int:
         for line in MEMBERSHIP.read_text().splitlines():
             number, controllers, path = line.split(":", 2)
             if number == "0":
-                folder, files = GROUPS, ("memory.max", "memory.current", "inactive_file")
+                folder, files = GROUPS, ("memory.max", "memory.current", "(?:in)?active_file")
             elif "memory" in controllers.split(","):
                 folder, files = (
                     GROUPS / "memory",
-                    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+                    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_(?:in)?active_file"),
                 )
             else:
                 continue
@@ -55,11 +61,11 @@ def _control_groups() -> int:
 
 
 def _left_in(group: Path, limit: str, usage: str, cache: str) -> int:
-    """The bytes that a control group leaves; files that it only caches count as free."""
+    """The bytes that a control group leaves; files that it only caches count as free. `cache` is a pattern."""
     with suppress(OSError, ValueError):  # there is no such group, or no limit: "max"
         most, used = (int((group / name).read_text()) for name in (limit, usage))
-        found = re.search(rf"^{cache} (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE)
-        return max(0, most - used + int(found[1] if found else 0))
+        cached = re.findall(rf"^{cache} (\d+)$", (group / "memory.stat").read_text(), re.MULTILINE)
+        return max(0, most - used + sum(map(int, cached)))
     return sys.maxsize
 
 

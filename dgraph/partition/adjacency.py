@@ -207,14 +207,13 @@ def common_type(name: str, arrays: Sequence[np.ndarray]) -> np.dtype:
 
 def sorted_pieces(pieces: Sequence[EdgePiece], num_rows: int, workers: int) -> Adjacency:
     """Sort the edges of all pieces into rows 0..num_rows, piece by piece: each is counted, and then scattered."""
-    shift = max(0, (max(num_rows, 1) - 1).bit_length() - BUCKETS.bit_length() + 1)
-    buckets = (max(num_rows, 1) - 1 >> shift) + 1
-    starts, offsets = _offsets(pieces, shift, buckets)
+    shift, buckets = bucket_shift(num_rows)
+    starts, offsets = bucket_offsets(pieces, shift, buckets)
     total = int(starts[-1])
 
     names = list(pieces[0].columns) if pieces else []
     columns = {name: np.empty(total, common_type(name, [p.columns[name] for p in pieces])) for name in names}
-    into = Buckets(np.empty(total, np.uint16 if shift <= 16 else np.uint32), np.empty(total, np.uint32), columns)
+    into = Buckets(np.empty(total, low_type(shift)), np.empty(total, np.uint32), columns)
     threads.parallel_map(lambda k: pieces[k].scatter(shift, offsets[k].copy(), into), range(len(pieces)), total)
 
     low, neighbours = into.low, into.neighbours
@@ -236,7 +235,18 @@ def sorted_pieces(pieces: Sequence[EdgePiece], num_rows: int, workers: int) -> A
     return Adjacency(indptr, neighbours, columns)
 
 
-def _offsets(pieces: Sequence[EdgePiece], shift: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+def bucket_shift(num_rows: int) -> tuple[int, int]:
+    """How many low bits of a row its bucket leaves out, and the number of buckets."""
+    shift = max(0, (max(num_rows, 1) - 1).bit_length() - BUCKETS.bit_length() + 1)
+    return shift, (max(num_rows, 1) - 1 >> shift) + 1
+
+
+def low_type(shift: int) -> np.dtype:
+    """The type of the low bits of a row."""
+    return np.dtype(np.uint16 if shift <= 16 else np.uint32)
+
+
+def bucket_offsets(pieces: Sequence[EdgePiece], shift: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
     """The start of each bucket, and where each piece begins to write in it."""
 
     def count(piece: EdgePiece) -> np.ndarray:

@@ -12,11 +12,13 @@ import numpy as np
 
 from dgraph.partition import proxies as proxy
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, SortFunction, build
+from dgraph.partition.external_sort import transposed_on_disk
 from dgraph.partition.ids.chunk import Ids, NumberedChunk
 from dgraph.partition.ids.id_tables import release_memory
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
 from dgraph.partition.proxies import Proxies, ProxyList
+from dgraph.partition.scratch import Scratch
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +75,18 @@ class Partition:
         symmetric: bool = False,
         workers: int = 1,
         sort: SortFunction = build,
+        scratch: Scratch | None = None,
     ) -> Partition:
         """The partition with a second order, made by transposing the first, with the given columns (by default all).
-        In a `symmetric` graph both orders are the same table."""
+        In a `symmetric` graph both orders are the same table. With `scratch`, the second is on disk."""
         other = self.incoming if order == "out" else self.out
         assert other is not None
-        table = other if symmetric else other.transposed(workers, sort, columns)
+        if symmetric:
+            table = other
+        elif scratch is not None:
+            table = transposed_on_disk(other, columns, workers, scratch)
+        else:
+            table = other.transposed(workers, sort, columns)
         return replace(self, out=table) if order == "out" else replace(self, incoming=table)
 
     def without(self, orders: Sequence[str]) -> Partition:

@@ -10,6 +10,7 @@ import numpy as np
 from numba import uint64
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+from dgraph.native.free_memory import has_room
 from dgraph.native.team import (
     ONE,
     atomic_add,
@@ -345,7 +346,7 @@ def order_of(rows: Adjacency, reverse: Adjacency, threads: int) -> Order:
         return Order(Adjacency(rows.indptr, rows.neighbours), not disorder[0])
 
     order = cached_on(rows, "order", look)
-    if order.ascending or order.edges_read <= READS_BEFORE_SORT * rows.num_edges:
+    if order.ascending or order.edges_read <= READS_BEFORE_SORT * rows.num_edges or not has_room(2 * rows.nbytes):
         return order
     ends = Adjacency(reverse.indptr, reverse.neighbours)
     return cached_on(rows, "sorted", lambda: Order(ends.transposed(threads), True))

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
+from dgraph.native.free_memory import has_room
 from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, prefetch_once, share, team
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.solver import Problem
@@ -26,6 +27,7 @@ DEGREE_CLASSES = 160  # one class for each degree below 32, then two for each po
 MOST_COUNTERS = 4  # the maximum number of threads that count degrees: each needs a separate table
 AHEAD = 512  # prefetch distance, in edges
 PER_LINE = 16  # senders on a cache line
+VERTEX_BYTES = 64  # what making a layout, and scores, take for each vertex
 
 
 class RowEdges(NamedTuple):
@@ -64,12 +66,17 @@ def layout_of(problem: Problem) -> Layout:
 
 
 def lay_out(table: Adjacency, weights: np.ndarray | None, threads: int) -> Layout:
-    """The layout of a table of receivers."""
+    """The layout of a table of receivers: the table itself, if there is no room for a copy."""
     n = len(table.indptr) - 1
     counts = np.zeros((min(threads, MOST_COUNTERS), n), np.uint32)
     team(_count, len(counts), table.neighbours, counts)
-    degree, lengths = counts[0].copy(), np.diff(table.indptr).astype(np.uint32)
+    degree = counts[0].copy()
+    del counts
     rows = np.arange(n, dtype=np.uint32)
+    copied = table.neighbours.nbytes + (0 if weights is None else weights.nbytes)
+    if not has_room(copied + n * VERTEX_BYTES):
+        return Layout(rows, RowEdges(blocks_of(table.indptr), table.indptr, table.neighbours, weights), degree)
+    lengths = np.diff(table.indptr).astype(np.uint32)
     if are_skewed(degree):
         rows = _by_class(rows, np.array([0, n]), degree, 1)
     cuts = blocks_of(_bounds(lengths[rows]))
