@@ -8,7 +8,7 @@ that do not fit into memory are sorted on disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from threading import Lock
 
@@ -24,7 +24,7 @@ from dgraph.partition.ids.chunk import Chunk, NumberedChunk, packed
 from dgraph.partition.ids.id_tables import release_memory
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.ids.survey import Survey, bitmap_of_range, survey, survey_of_range
-from dgraph.partition.scratch import Scratch
+from dgraph.partition.scratch import ScratchFolder
 
 WORD_BYTES = 12  # of a bitmap: 64 bits, and the rank of the first
 SMALL_BITMAP = 1 << 20
@@ -132,13 +132,14 @@ class EdgeStream:
         order: str,
         columns: dict[str, np.dtype],
         *,
+        weight: str | None,
         mirror: bool,
         skip_loops: bool,
-        scratch: Scratch | None = None,
+        scratch: ScratchFolder | None = None,
     ) -> Adjacency:
         """All edges by row, in memory or in the scratch folder: each piece is read twice."""
         empty = {name: np.empty(0, dtype) for name, dtype in columns.items()}
-        how = RowPlan(numbered.numbering, order, empty, mirror, skip_loops)
+        how = RowPlan(numbered.numbering, order, empty, weight if weight in columns else None, mirror, skip_loops)
         known = zip(numbered.rows, numbered.fingerprints, strict=True)
         pieces = [StreamedPiece(self.read, number, *one, how) for number, one in enumerate(known)]
         size, workers = numbered.numbering.size, threads.cores()
@@ -156,6 +157,7 @@ class RowPlan:
     ids: Numbering
     order: str
     columns: dict[str, np.ndarray]  # without values, which tell the types
+    weight: str | None  # the column that is stored in the narrowest type, if it is among these
     mirror: bool
     skip_loops: bool
 
@@ -171,24 +173,32 @@ class StreamedPiece:
         return self.rows * (1 + self.how.mirror)
 
     def count(self, shift: int, counts: np.ndarray) -> None:
-        for one in self._slices(()):
+        """Count the edges, and find the narrowest type of their weights."""
+        weight = self.how.weight
+        for one in self._slices(() if weight is None else (weight,)):
             one.count(shift, counts)
+            if weight is not None:
+                narrow = np.empty(0, narrowest(one.columns[weight]))
+                self.columns = {**self.columns, weight: narrow}
 
     def scatter(self, shift: int, offsets: np.ndarray, into: Buckets) -> None:
-        for one in self._slices(tuple(self.columns)):
-            one.scatter(shift, offsets, into)
+        types = {name: values.dtype for name, values in into.columns.items()}
+        for one in self._slices(tuple(types)):
+            weight = self.how.weight
+            if weight is not None and np.result_type(types[weight], narrowest(one.columns[weight])) != types[weight]:
+                raise self._changed()
+            columns = {name: values.astype(types[name], copy=False) for name, values in one.columns.items()}
+            replace(one, columns=columns).scatter(shift, offsets, into)
 
     def _slices(self, columns: tuple[str, ...]) -> Iterator[EdgeSlice]:
         chunk, values = self.read(self.number, columns)
-        where = f"partition {self.number} of the frame"
         if len(chunk) != self.rows or fingerprint(chunk) != self.fingerprint:  # its edges might be written over others
-            remedy = "persist() the frame first, or read it from files that nothing else writes"
-            raise InputError(f"the edges of {where} have changed since its ids were read: {remedy}")
+            raise self._changed()
         for name, column in values.items():
-            told = self.columns[name]
+            told = self.how.columns[name]
             if common_type(name, [column, told]) != told.dtype:
-                said = f"the frame says {told.dtype}"
-                raise ColumnError(f"{where}: column {name!r} holds {column.dtype}, but {said}: cast it with astype()")
+                said = f"column {name!r} holds {column.dtype}, but the frame says {told.dtype}"
+                raise ColumnError(f"{self._where}: {said}: cast it with astype()")
             values[name] = column.astype(told.dtype, copy=False)
         assert self.how.ids.ranks is not None
         numbered = NumberedChunk(np.asarray(chunk.sources), np.asarray(chunk.destinations), values, self.how.ids.ranks)
@@ -196,6 +206,20 @@ class StreamedPiece:
         yield EdgeSlice(keys, others, values, numbered.ranks, self.how.skip_loops)
         if self.how.mirror:
             yield EdgeSlice(others, keys, values, numbered.ranks, skip_loops=True)
+
+    @property
+    def _where(self) -> str:
+        return f"partition {self.number} of the frame"
+
+    def _changed(self) -> InputError:
+        remedy = "persist() the frame first, or read it from files that nothing else writes"
+        return InputError(f"the edges of {self._where} have changed since they were first read: {remedy}")
+
+
+def narrowest(weights: np.ndarray) -> np.dtype:
+    """The narrowest type that holds weights exactly: a byte for whole numbers up to 255, else their own."""
+    byte, fit = np.dtype(np.uint8), bool(len(weights) == 0 or (weights.min() >= 0 and weights.max() <= 255))
+    return byte if fit and (weights.dtype.kind in "bui" or (weights == weights.astype(byte)).all()) else weights.dtype
 
 
 def fingerprint(chunk: Chunk) -> int:

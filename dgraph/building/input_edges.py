@@ -248,7 +248,8 @@ class InputEdges:
         with self.stopwatch("partition"):
             stream = EdgeStream(self._read, len(self.edge_pieces))
             assert self.streamed is not None, "can_stream was asked"
-            table = stream.adjacency(self.streamed, order, types, scratch=scratch, **self.rules.arc_options)
+            how: dict[str, Any] = {"weight": self.edges.weight, "scratch": scratch, **self.rules.arc_options}
+            table = stream.adjacency(self.streamed, order, types, **how)
         return [Partition.of_whole_graph(table, order, self.numbering.ids())]
 
     def _read(self, number: int, columns: tuple[str, ...]) -> tuple[Chunk, dict[str, np.ndarray]]:

@@ -26,7 +26,7 @@ from dgraph.estimates.memory_check import check_build_memory
 from dgraph.partition import policies
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
-from dgraph.partition.scratch import Scratch
+from dgraph.partition.scratch import ScratchFolder
 from dgraph.programs.analysis import WEIGHT, Analysis
 from dgraph.programs.program import Parameter, VertexProgram
 
@@ -420,7 +420,7 @@ class PartitionedGraph(NotPicklable):
             held = self.workers.wait(saved.hold(self.workers, self.input_edges.numbering, self.placement))
         return self._described(held, dict.fromkeys(saved.content["orders"], tuple(saved.numbers)))
 
-    def _scratch_beyond_memory(self, now: Partitions, columns: Sequence[str]) -> Scratch | None:
+    def _scratch_beyond_memory(self, now: Partitions, columns: Sequence[str]) -> ScratchFolder | None:
         """Where a second table of all edges goes if this process has no room for it."""
         if self.client is not None or not self._is_whole:
             return None

@@ -18,7 +18,7 @@ from dgraph.partition.ids.id_tables import release_memory
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
 from dgraph.partition.proxies import Proxies, ProxyList
-from dgraph.partition.scratch import Scratch
+from dgraph.partition.scratch import ScratchFolder
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Partition:
         symmetric: bool = False,
         workers: int = 1,
         sort: SortFunction = build,
-        scratch: Scratch | None = None,
+        scratch: ScratchFolder | None = None,
     ) -> Partition:
         """The partition with a second order, made by transposing the first, with the given columns (by default all).
         In a `symmetric` graph both orders are the same table. With `scratch`, the second is on disk."""

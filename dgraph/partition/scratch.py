@@ -25,14 +25,14 @@ REMEDY = "choose another folder with Dask's setting temporary-directory"
 
 
 @dataclass(frozen=True)
-class Scratch:
+class ScratchFolder:
     """A folder for such files."""
 
     folder: str
 
     def require(self, size: int, what: str) -> None:
         """Refuse what needs more bytes than the folder's disk has left, and a folder that is itself in memory."""
-        with self._told():
+        with self.explaining():
             free = shutil.disk_usage(self.folder).free
             if is_in_memory(self.folder):
                 raise StorageError(f"the scratch folder {self.folder} is itself in memory (tmpfs); {REMEDY}")
@@ -43,11 +43,11 @@ class Scratch:
             )
 
     def array(self, size: int, dtype: DTypeLike) -> ScratchArray:
-        with self._told():
+        with self.explaining():
             return ScratchArray(self, tempfile.TemporaryFile(dir=self.folder, buffering=0), size, np.dtype(dtype))
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def explaining(self) -> Iterator[None]:
         """Name the folder in errors of the disk."""
         try:
             yield
@@ -77,14 +77,14 @@ def is_in_memory(folder: str) -> bool:
 class ScratchArray:
     """An array in a file, which threads write and read by slices."""
 
-    def __init__(self, scratch: Scratch, file: IO[bytes], size: int, dtype: np.dtype):
+    def __init__(self, scratch: ScratchFolder, file: IO[bytes], size: int, dtype: np.dtype):
         self.scratch, self.file, self.size, self.dtype = scratch, file, size, dtype
         self._written = 0  # bytes since the last sync
 
     def write(self, start: int, values: np.ndarray) -> None:
         """Set the values from `start` on."""
         left, at = memoryview(np.ascontiguousarray(values, self.dtype)).cast("B"), start * self.dtype.itemsize
-        with self.scratch._told():
+        with self.scratch.explaining():
             while left:
                 done = os.pwrite(self.file.fileno(), left, at)
                 left, at, self._written = left[done:], at + done, self._written + done
@@ -94,7 +94,7 @@ class ScratchArray:
     def read(self, start: int, stop: int) -> np.ndarray:
         values = np.empty(stop - start, self.dtype)
         left, at = memoryview(values).cast("B"), start * self.dtype.itemsize
-        with self.scratch._told():
+        with self.scratch.explaining():
             while left:
                 done = os.preadv(self.file.fileno(), [left], at)
                 if not done:
@@ -113,7 +113,7 @@ class ScratchArray:
     def mapped(self) -> np.ndarray:
         """The whole array. The system reads pages when they are first used, and drops them when memory is short. It is
         mapped copy-on-write, so that kernels see an ordinary array."""
-        with self.scratch._told():
+        with self.scratch.explaining():
             array = np.memmap(self.file, self.dtype, "c", shape=(self.size,)).view(np.ndarray)
         self.close()
         return array

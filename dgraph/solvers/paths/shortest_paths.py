@@ -20,7 +20,8 @@ from dgraph.solvers.solver import FIRST_SEND_FACTOR, Problem, SettleProblem, Sol
 from dgraph.tables.edge_tables import cached_on
 
 ROUND_EDGES = 1 << 20  # edges after which a round ends, because messages from other partitions may save many more
-NOT_CAST = tuple(map(np.dtype, ("int64", "int32", "float64", "float32")))  # kernels are compiled for these weight types
+# kernels are compiled for these types of weights
+NOT_CAST = tuple(map(np.dtype, ("int64", "int32", "uint8", "float64", "float32")))
 
 
 def shortest_paths(problem: Problem) -> Solution:
