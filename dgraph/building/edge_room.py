@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import dask
 
-from dgraph.native.free_memory import has_room, refuse_beyond_memory
+from dgraph.errors import StorageError
+from dgraph.native.free_memory import address_space, has_room, refuse_beyond_memory
 from dgraph.partition.scratch import ScratchFolder, usual_folder
 
 SORTING = 4  # bytes of an edge that is on its way into its row, besides the edge
 ROW, STATE = 8, 64  # bytes of a vertex in each table of edges, and in the arrays of an operation
+NUMBERS = 12  # bytes of a vertex for its id and number
 
 
 def scratch_beyond_memory(edges: int, vertices: int, column_bytes: int, tables: int = 1) -> ScratchFolder | None:
     """The scratch folder, if so many tables of these edges, while the last is sorted, and what an operation needs for
-    each vertex take more than the free memory; else None. Refuse what would not fit even so."""
+    each vertex take more than the free memory; else None. Refuse what would not fit even so. If only the operation may
+    lack room, memory will do where there is no scratch folder."""
     table = edges * (4 + column_bytes)
-    whole = table * tables + edges * SORTING + vertices * (ROW * tables + STATE)
-    if has_room(whole):
+    build = table * tables + edges * SORTING + vertices * (ROW * tables + NUMBERS)
+    if has_room(build + vertices * STATE):
         return None
-    size = f"{vertices:,} vertices and {edges:,} edges"
-    refuse_beyond_memory(f"the vertices of a graph of {size}", vertices * (ROW * tables + STATE))
-    scratch = ScratchFolder(dask.config.get("temporary-directory", None) or usual_folder())
-    scratch.require(table * tables + edges * SORTING, f"the edges of a graph of {size}")
+    what = f"a graph of {vertices:,} vertices and {edges:,} edges"
+    refuse_beyond_memory(f"the vertices of {what}", vertices * (ROW * tables + NUMBERS))
+    refuse_beyond_memory(f"addresses for the edges of {what}", table * tables, address_space())
+    try:
+        scratch = scratch_folder()
+        scratch.require(table * tables + edges * SORTING, f"the edges of {what}")
+    except StorageError:
+        if has_room(build):
+            return None
+        raise
     return scratch
+
+
+def scratch_folder() -> ScratchFolder:
+    return ScratchFolder(dask.config.get("temporary-directory", None) or usual_folder())

@@ -217,9 +217,11 @@ class StreamedPiece:
 
 
 def narrowest(weights: np.ndarray) -> np.dtype:
-    """The narrowest type that holds weights exactly: a byte for whole numbers up to 255, else their own."""
-    byte, fit = np.dtype(np.uint8), bool(len(weights) == 0 or (weights.min() >= 0 and weights.max() <= 255))
-    return byte if fit and (weights.dtype.kind in "bui" or (weights == weights.astype(byte)).all()) else weights.dtype
+    """The narrowest type that holds integers exactly: a byte up to 255, else their own. Floats stay as they are, since
+    most kernels read floats and would copy bytes."""
+    wide = weights.dtype.kind in "iu" and weights.itemsize > 1
+    fit = wide and (not len(weights) or (weights.min() >= 0 and weights.max() <= 255))
+    return np.dtype(np.uint8) if fit else weights.dtype
 
 
 def fingerprint(chunk: Chunk) -> int:

@@ -163,7 +163,7 @@ def _write(
     which is raised only after all partitions are done writing."""
     out = partition.by_source
     edges = len(out.neighbours[_is_listed(partition, directed)])
-    dtypes = [out.columns[name].dtype.str for name in columns]
+    dtypes = [dtype.str for dtype in partition.column_types(columns).values()]
     try:
         return store.write_partition(folder, partition, columns), edges, dtypes
     except OSError as error:

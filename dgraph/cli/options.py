@@ -58,7 +58,8 @@ class OutputPath(click.Path):
         if path == "-" or "://" in path:
             return path
         if self.file_okay and Path(path).is_dir():
-            self.fail(f"{path} is a folder; give the path of a file", param, context)
+            remedy = "remove it, or choose another folder" if path.endswith("/") else "give the path of a file"
+            self.fail(f"{path} is a folder; {remedy}", param, context)
         if not self.file_okay and Path(path).exists() and not Path(path).is_dir():
             self.fail(f"{path} is a file; give the path of a folder", param, context)
         folder = Path(path).absolute() if not self.file_okay else Path(path).absolute().parent

@@ -14,7 +14,7 @@ from dgraph.arguments import AUTO, is_default
 from dgraph.errors import ColumnError, FileError, OptionError
 from dgraph.frames.sources import WEIGHT
 from dgraph.io import paths
-from dgraph.io.columnar import npz, parquet
+from dgraph.io.columnar import npz, parquet, parquet_folder
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.format_options import Parquet, Text, name_of_format
 from dgraph.io.text import dimacs, graphalytics, konect, matrix_market, metis, plain_text
@@ -164,10 +164,14 @@ def _weight_where_columns_are_fixed(
 
 
 def format_to_write(path: str | os.PathLike, format: str | None = None) -> str:
-    """The name of the format to write, according to `format=` or the suffix of `path`."""
+    """The name of the format to write, according to `format=` or the suffix of `path`. A folder has Parquet files."""
     if not isinstance(path, str | os.PathLike):
         raise OptionError(f"{path!r} must be the path of a file")
     stem, suffix, compression = paths.split_suffix(path)
+    if parquet_folder.is_folder(path):
+        if format is not None and _named(format) != "parquet":
+            raise OptionError(f"{path}: only Parquet is written to a folder of files (leave out the slash, or format=)")
+        return "parquet"
     if format is None and suffix not in _SUFFIXES:
         raise OptionError(f"{path}: no format has the suffix {suffix!r} (use one of {_KNOWN}, or set format=)")
     name = _named(format) if format is not None else _SUFFIXES[suffix]
@@ -192,7 +196,9 @@ def write_edge_list(
     if drop_isolated and (name in _ONLY_EDGES or (name == "parquet" and not isinstance(edge_list.vertices, range))):
         edge_list = replace(edge_list, vertices=None)
     style = f".{str(format).lower().lstrip('.')}"
-    if name == "text" and style in plain_text.SUFFIXES:
+    if parquet_folder.is_folder(path):
+        parquet_folder.write_slices(edge_list, path)
+    elif name == "text" and style in plain_text.SUFFIXES:
         plain_text.write(edge_list, path, suffix=style)
     else:
         FORMATS[name].write(edge_list, path)

@@ -9,16 +9,20 @@ from typing import Any
 import pandas as pd
 
 from dgraph.arguments import known_options
+from dgraph.building.edge_room import scratch_folder
 from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError
 from dgraph.frames.any_frame import LazyPieces
 from dgraph.graph import Graph
 from dgraph.io import generate
 from dgraph.io.declared_sizes import VERTEX
-from dgraph.native.free_memory import refuse_beyond_memory
+from dgraph.native.free_memory import has_room, refuse_beyond_memory
 
 BLOCK = 1 << 21  # edges per task
 PARTITIONED = 4  # the least number of bytes per edge in a partition
+LISTED_AND_PLACED = 2  # times the bytes of all columns, while they become a partition
+# options of graphs whose edges are all held while they are merged, or placed into several partitions
+MERGED_OR_PLACED = {"repeats", "symmetrize", "parts", "policy", "capacities"}
 
 
 @known_options(Graph.from_edges)
@@ -288,8 +292,9 @@ def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
             problem = f"{name}={options[name]!r} is not allowed"
             raise OptionError(f"{problem}: a generated graph has its own columns and vertices")
     workers = Workers.find(options.pop("client", None))
-    _check_memory(generator, workers)
-    frame: Any = generator.build() if workers.client is None else _blocks(generator, workers)
+    in_blocks = workers.client is not None or (not MERGED_OR_PLACED & options.keys() and not _fits(generator))
+    _check_memory(generator, workers, in_blocks)
+    frame: Any = _blocks(generator, workers) if in_blocks else generator.build()
     weight = next((name for name in ("weight", "rating") if name in generator.columns), None)
     return Graph.from_edges(
         frame,
@@ -302,16 +307,31 @@ def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
     )
 
 
-def _check_memory(generator: generate.Generator, workers: Workers) -> None:
+def _fits(generator: generate.Generator) -> bool:
+    """Whether this process has room for all edges and their partition."""
+    return has_room(LISTED_AND_PLACED * _listed(generator))
+
+
+def _listed(generator: generate.Generator) -> int:
+    """The bytes of all columns."""
+    return generator.expected_rows * sum(dtype.itemsize for dtype in generator.columns.values())
+
+
+def _check_memory(generator: generate.Generator, workers: Workers, in_blocks: bool) -> None:
     """Refuse a graph that does not fit in memory, before anything is drawn. In this process, the columns of all edges
-    must fit; on a cluster, where edges may be on disk while partitions are built, only the partitions."""
+    must fit; or the vertices, and on disk the partition, if edges are drawn in blocks whenever they are read. On a
+    cluster, where edges may be on disk while partitions are built, the partitions must fit."""
     rows, vertices = generator.expected_rows, generator.num_vertices
-    edge, free = sum(dtype.itemsize for dtype in generator.columns.values()), None
+    what, partition = f"{rows:,} generated edges between {vertices:,} vertices", rows * PARTITIONED + vertices * VERTEX
     if workers.client is not None:
         least = workers.memory
-        edge, free = PARTITIONED, sys.maxsize if least is None else least * len(workers.addresses)
-    need = rows * edge + vertices * VERTEX
-    refuse_beyond_memory(f"{rows:,} generated edges between {vertices:,} vertices", need, free)
+        refuse_beyond_memory(what, partition, sys.maxsize if least is None else least * len(workers.addresses))
+    elif in_blocks:
+        refuse_beyond_memory(what, vertices * VERTEX)
+        if not has_room(partition):
+            refuse_beyond_memory(what, partition, scratch_folder().free)
+    else:
+        refuse_beyond_memory(what, _listed(generator) + vertices * VERTEX)
 
 
 def _blocks(generator: generate.Generator, workers: Workers) -> LazyPieces:

@@ -175,7 +175,9 @@ def write_edges(
     graph : Graph
         The graph to write.
     path : str or path
-        The file to write; its suffix decides the format and the compression.
+        The file to write; its suffix decides the format and the compression. A path that ends with a slash is a folder,
+        which gets a Parquet file for each piece of the edges: those that are read block by block are never all in
+        memory.
     format : str, optional
         The format, if the suffix does not determine it.
     isolated : {"refuse", "drop"}, default "refuse"
@@ -200,14 +202,19 @@ def write_edges(
     >>> dg.read_edges(path).num_edges
     2
     """
-    from dgraph.io.formats import counts_from_one, write_edge_list
+    from dgraph.io.formats import counts_from_one, format_to_write, parquet_folder, write_edge_list
 
     check_choice("isolated", isolated, ("refuse", "drop"))
+    renumbers = check_flag("renumber", renumber) and counts_from_one(path, format)
+    format_to_write(path, format)
+    if parquet_folder.is_folder(path) and parquet_folder.can_stream(graph):
+        parquet_folder.write_pieces(graph, path)
+        return
     given = edge_list_of(graph)
     start, end = str(given.source), str(given.destination)
     weight = None if given.weight is None else str(given.weight)
     edges, vertices = given.edges.rename(columns=str), given.vertices.rename(columns=str)
-    if check_flag("renumber", renumber) and counts_from_one(path, format):
+    if renumbers:
         ids = pd.Index(graph.numbering.ids())
         edges = edges.assign(**{name: ids.get_indexer(edges[name]) + 1 for name in (start, end)})
         vertices = vertices.assign(**{vertices.columns[0]: ids.get_indexer(vertices.iloc[:, 0]) + 1})

@@ -17,13 +17,14 @@ MEMBERSHIP = Path("/proc/self/cgroup")  # the control groups of this process
 GROUPS = Path("/sys/fs/cgroup")  # where their limits are
 UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 REMEDY = "use a machine or a limit with more memory"
-FEW = 1 << 28  # bytes that are always taken to be free
+FEW = 1 << 25  # bytes that are always taken to be free
+STATUS = Path("/proc/self/status")  # what this process uses
 
 
 def free_memory() -> int:
     """The bytes that this process can still allocate: what the machine has, or what a limit leaves. There may be limits
     of the address space, of the process's control group (version 1 or 2), and of the user's own (`DGRAPH_MEMORY`)."""
-    return min(_machine(), _address_space(), _control_groups(), _users_limit())
+    return min(_machine(), address_space(), _control_groups(), _users_limit())
 
 
 def has_room(size: int) -> bool:
@@ -76,12 +77,13 @@ def _users_limit() -> int:
     if limit is None:
         raise OptionError(f'{LIMIT}={text!r} must be a number of bytes, such as 4294967296 or "4 GiB"')
     taken = 0
-    with suppress(OSError):
-        taken = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError):  # without the pages of files, which the system can drop
+        taken = 1024 * sum(map(int, re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+)", STATUS.read_text(), re.MULTILINE)))
     return max(0, limit - taken)
 
 
-def _address_space() -> int:
+def address_space() -> int:
+    """The bytes of addresses that this process can still use, for memory and for maps of files."""
     import resource
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dgraph.errors import ColumnError
+from dgraph.errors import ColumnError, RoomError
 from dgraph.frames.any_frame import rounding_message
 from dgraph.native import threads
 from dgraph.partition import build_kernels
@@ -257,6 +257,8 @@ def bucket_offsets(pieces: Sequence[EdgePiece], shift: int, buckets: int) -> tup
     entries = sum(map(len, pieces))
     counts = np.array(threads.parallel_map(count, pieces, entries), np.int64).reshape(len(pieces), buckets)
     starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    if (most := int(np.diff(starts).max(initial=0))) >= 1 << 32:
+        raise RoomError(f"a range of {1 << shift:,} vertices has {most:,} edges, more than can be sorted: use parts=")
     return starts, starts[:-1] + np.cumsum(counts, axis=0) - counts
 
 

@@ -58,6 +58,11 @@ class Partition:
         table = self.out or self.incoming
         return table.num_edges if table else 0
 
+    def column_types(self, names: Sequence[str]) -> dict[str, np.dtype]:
+        """The type of each column; the common one if the two orders were built apart and differ."""
+        sides = [side for side in (self.out, self.incoming) if side is not None]
+        return {name: np.result_type(*(side.columns[name] for side in sides)) for name in names}
+
     @property
     def nbytes(self) -> int:
         tables = {table for table in (self.out, self.incoming) if table}  # one if the graph is symmetric

@@ -6,11 +6,11 @@ import errno
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -21,6 +21,7 @@ from dgraph.native.free_memory import size_in_words
 SYNCED = 1 << 27  # bytes that may wait in memory until they are written to disk
 MOUNTS = Path("/proc/self/mountinfo")  # file systems, by the number of their device
 LARGE_FILES = Path("/var/tmp")
+LONGEST = 1 << 30  # bytes that are read or written at once; some systems refuse 2 GiB
 REMEDY = "choose another folder with Dask's setting temporary-directory"
 
 
@@ -31,9 +32,11 @@ class ScratchFolder:
     folder: str
 
     def require(self, size: int, what: str) -> None:
-        """Refuse what needs more bytes than the folder's disk has left, and a folder that is itself in memory."""
+        """Refuse what needs more bytes than the folder's disk has left, and a folder that is itself in memory or cannot
+        be written."""
         with self.explaining():
-            free = shutil.disk_usage(self.folder).free
+            tempfile.TemporaryFile(dir=self.folder).close()
+            free = self.free
             if is_in_memory(self.folder):
                 raise StorageError(f"the scratch folder {self.folder} is itself in memory (tmpfs); {REMEDY}")
         if size > free:
@@ -42,9 +45,15 @@ class ScratchFolder:
                 f"{size_in_words(free)} are free; {REMEDY}"
             )
 
-    def array(self, size: int, dtype: DTypeLike) -> ScratchArray:
+    @property
+    def free(self) -> int:
+        """The bytes that its disk has left."""
         with self.explaining():
-            return ScratchArray(self, tempfile.TemporaryFile(dir=self.folder, buffering=0), size, np.dtype(dtype))
+            return shutil.disk_usage(self.folder).free
+
+    def array(self, size: int, dtype: DTypeLike) -> ScratchArray:
+        with self.explaining(), tempfile.TemporaryFile(dir=self.folder, buffering=0) as file:
+            return ScratchArray(self, os.dup(file.fileno()), size, np.dtype(dtype))
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
@@ -59,14 +68,17 @@ class ScratchFolder:
 
 def usual_folder() -> str:
     """The system's folder for temporary files, or the one for large ones if that is in memory."""
-    usual = tempfile.gettempdir()
+    try:
+        usual = tempfile.gettempdir()
+    except OSError as error:
+        raise StorageError(f"there is no folder for temporary files ({error}); {REMEDY}") from error
     return str(LARGE_FILES) if LARGE_FILES.is_dir() and is_in_memory(usual) else usual
 
 
 def is_in_memory(folder: str) -> bool:
     """Whether the files of a folder are kept in memory (on Linux; elsewhere nothing is known)."""
     try:
-        device, mounts = Path(folder).stat().st_dev, MOUNTS.read_text().splitlines()
+        device, mounts = Path(folder).stat().st_dev, MOUNTS.read_text(errors="replace").splitlines()
     except OSError:
         return False
     fields = (line.split(" - ", 1) for line in mounts if " - " in line)
@@ -77,16 +89,18 @@ def is_in_memory(folder: str) -> bool:
 class ScratchArray:
     """An array in a file, which threads write and read by slices."""
 
-    def __init__(self, scratch: ScratchFolder, file: IO[bytes], size: int, dtype: np.dtype):
+    def __init__(self, scratch: ScratchFolder, file: int, size: int, dtype: np.dtype):
         self.scratch, self.file, self.size, self.dtype = scratch, file, size, dtype
         self._written = 0  # bytes since the last sync
+        # closed when no thread refers to this any more: its number may then be that of another file
+        self.close = weakref.finalize(self, os.close, file)
 
     def write(self, start: int, values: np.ndarray) -> None:
         """Set the values from `start` on."""
         left, at = memoryview(np.ascontiguousarray(values, self.dtype)).cast("B"), start * self.dtype.itemsize
         with self.scratch.explaining():
             while left:
-                done = os.pwrite(self.file.fileno(), left, at)
+                done = os.pwrite(self.file, left[:LONGEST], at)
                 left, at, self._written = left[done:], at + done, self._written + done
             if self._written > SYNCED:
                 self.sync()
@@ -96,7 +110,7 @@ class ScratchArray:
         left, at = memoryview(values).cast("B"), start * self.dtype.itemsize
         with self.scratch.explaining():
             while left:
-                done = os.preadv(self.file.fileno(), [left], at)
+                done = os.preadv(self.file, [left[:LONGEST]], at)
                 if not done:
                     raise OSError(errno.EIO, "a file of it is shorter than what was written")
                 left, at = left[done:], at + done
@@ -105,15 +119,12 @@ class ScratchArray:
     def sync(self) -> None:
         """Write to disk what waits in memory, so that the system can drop it there."""
         self._written = 0
-        os.fsync(self.file.fileno())
-
-    def close(self) -> None:
-        self.file.close()
+        os.fsync(self.file)
 
     def mapped(self) -> np.ndarray:
         """The whole array. The system reads pages when they are first used, and drops them when memory is short. It is
-        mapped copy-on-write, so that kernels see an ordinary array."""
-        with self.scratch.explaining():
-            array = np.memmap(self.file, self.dtype, "c", shape=(self.size,)).view(np.ndarray)
-        self.close()
-        return array
+        mapped such that kernels see an ordinary array, and shared, since the system would count private pages."""
+        if not self.size:
+            return np.empty(0, self.dtype)
+        with self.scratch.explaining(), open(self.file, "r+b", buffering=0, closefd=False) as file:
+            return np.memmap(file, self.dtype, "r+", shape=(self.size,)).view(np.ndarray)

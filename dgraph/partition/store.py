@@ -153,6 +153,7 @@ def write_partition(folder: Path, partition: Partition, columns: Sequence[str]) 
     """Write the blocks of a partition with the given columns. Returns {file name: entry}. Ids are saved with the
     numbering, not here."""
     blocks: dict[str, Entry] = {}
+    types = partition.column_types(columns)
 
     def put(role: str, array: np.ndarray) -> None:
         name = f"p{partition.index}.{role}"
@@ -169,7 +170,7 @@ def write_partition(folder: Path, partition: Partition, columns: Sequence[str]) 
             put(f"{order}.indptr", side.indptr)
             put(f"{order}.neighbours", side.neighbours)
             for k, name in enumerate(columns):
-                put(f"{order}.column{k}", side.columns[name])
+                put(f"{order}.column{k}", side.columns[name].astype(types[name], copy=False))
     return blocks
 
 

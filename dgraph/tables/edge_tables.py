@@ -28,6 +28,7 @@ from dgraph.programs.random_draws import encode_ordinal
 _caches: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
+MOST_COUNTED = 1 << 26  # edges of one call of NumPy
 ORDERS = {"out": ("out", "incoming"), "in": ("incoming", "out")}  # tables by sender and by receiver
 
 
@@ -128,7 +129,21 @@ class EdgeTables:
         if rows is not None:
             return np.diff(rows.indptr)
         size = self.partition.num_local
-        return cached_on(columns, "degrees", lambda: np.bincount(columns.neighbours, minlength=size)).astype(np.int64)
+        return cached_on(columns, "degrees", lambda: occurrences(columns.neighbours, size)).astype(np.int64)
+
+
+def occurrences(vertices: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """How often each of the vertices 0..size occurs, or the sum of its weights. NumPy would copy all at once."""
+    step = max(MOST_COUNTED, size)
+
+    def count(start: int) -> np.ndarray:
+        some = slice(start, start + step)
+        return np.bincount(vertices[some], None if weights is None else weights[some], size)
+
+    total = count(0)
+    for start in range(step, len(vertices), step):
+        total += count(start)
+    return total
 
 
 def _of_proxies(rows: Adjacency, owned: int) -> Adjacency:

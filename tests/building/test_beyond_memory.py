@@ -120,6 +120,40 @@ def test_a_scratch_folder_that_is_too_small_is_refused_before_work(frame, short,
         streamed(frame).partitioned()
 
 
+def test_only_loops_and_none_is_kept(short):
+    frame = pd.DataFrame({"src": [0, 1, 2], "dst": [0, 1, 2]})
+    graph = dg.Graph.from_edges(dd.from_pandas(frame, npartitions=2), loops="drop")
+    assert dg.wcc(graph).compute()["component"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("free", [500, 40_000])
+def test_buckets_that_are_too_large_to_be_sorted_together(frame, short, free, monkeypatch):
+    star = frame.assign(src=0)
+    expected = tables(dg.Graph.from_edges(star, weight="weight"), ("out",), ("weight",))
+    monkeypatch.setattr(external_sort, "has_room", lambda size: False)
+    monkeypatch.setattr(external_sort, "free_memory", lambda: free)
+    (found,) = tables(streamed(star), ("out",), ("weight",))
+    np.testing.assert_array_equal(found.neighbours, expected[0].neighbours)
+    np.testing.assert_array_equal(found.indptr, expected[0].indptr)
+    monkeypatch.setattr(free_memory, "free_memory", lambda: 9999)
+    with pytest.raises(RoomError, match=r"2,000 edges of vertices that are sorted together need about"):
+        tables(streamed(star), ("out",))
+
+
+def test_a_build_that_just_fits_needs_no_scratch_folder(frame, short, monkeypatch):
+    """Where there is none."""
+    monkeypatch.setattr(edge_room, "has_room", lambda size: size < 2000 * 8 + 304 * 40)
+    with dask.config.set({"temporary-directory": str(short / "missing")}):
+        (table,) = tables(streamed(frame), ("out",))
+        assert not is_mapped(table.neighbours)
+
+
+def test_addresses_that_are_limited(frame, short, monkeypatch):
+    monkeypatch.setattr(edge_room, "address_space", lambda: 4000)
+    with pytest.raises(RoomError, match=r"addresses for the edges of a graph .* but only 3.91 kiB are free"):
+        streamed(frame).partitioned()
+
+
 @pytest.mark.skipif(not is_in_memory("/dev/shm"), reason="needs a folder in memory")
 def test_a_scratch_folder_in_memory(frame, short, monkeypatch):
     with (
@@ -146,6 +180,6 @@ def test_a_disk_that_fills_up(frame, short, monkeypatch):
 def test_vertices_beyond_memory_are_refused(frame, short, monkeypatch):
     graph = streamed(frame)
     assert graph.num_vertices
-    monkeypatch.setattr(free_memory, "free_memory", lambda: 9999)
+    monkeypatch.setattr(free_memory, "free_memory", lambda: 999)
     with pytest.raises(RoomError, match=r"the vertices of a graph of 304 vertices and 2,000 edges need about .* kiB"):
         graph.partitioned()

@@ -110,7 +110,9 @@ def test_pieces_that_change_between_passes_are_refused(change, when, monkeypatch
     ("weights", "dtype"),
     [
         ([0, 7, 255], "uint8"),
-        ([0.0, 7.0, 255.0], "uint8"),
+        ([0.0, 7.0, 255.0], "float64"),
+        (np.array([-3, 7, 100], "int8"), "int8"),
+        (np.array([1, 0, 1], "int16"), "uint8"),
         ([0, 7, 256], "int64"),
         ([-1, 7, 255], "int64"),
         ([0.0, 7.5, 255.0], "float64"),
@@ -136,6 +138,17 @@ def test_weights_are_stored_in_the_narrowest_type(weights, dtype, monkeypatch, t
         pd.testing.assert_frame_equal(*(run(one).compute() for one in (held, streamed)))
 
 
+def test_orders_that_were_built_apart_are_saved_with_one_type(frame, monkeypatch, tmp_path):
+    """One with bytes, and the other, because of a column of text, with the user's integers."""
+    graph = graph_of(frame.assign(name="a"), STREAMED, monkeypatch, weight="weight")
+    (partition,) = graph.partitioned(("incoming",), ("weight",))
+    assert partition.incoming.columns["weight"].dtype == np.uint8
+    graph.save(tmp_path / "saved")
+    opened = dg.open_graph(tmp_path / "saved")
+    for run in (lambda one: dg.pagerank(one, weighted=True), lambda one: dg.sssp(one, 0)):
+        pd.testing.assert_frame_equal(run(opened).compute(), run(graph).compute())
+
+
 def test_weights_that_change_between_passes_are_refused(monkeypatch):
     """They would not fit into the type that was chosen for them."""
     times = []
@@ -145,10 +158,10 @@ def test_weights_that_change_between_passes_are_refused(monkeypatch):
         return pd.DataFrame({"src": [part], "dst": [2], "weight": [5 if times.count(part) < 3 else 300]})
 
     monkeypatch.setattr(input_edges, "HELD_SHARE", STREAMED)
-    meta = pd.DataFrame({"src": [0][:0], "dst": [0][:0], "weight": [0][:0]})
+    meta = pd.DataFrame({"src": [0], "dst": [0], "weight": [0]})[:0]
     graph = dg.Graph.from_edges(dd.from_map(read, range(2), meta=meta), weight="weight")
     with pytest.raises(InputError, match=r"the edges of partition [01] of the frame have changed.* persist"):
-        dg.sssp(graph, 0)
+        graph.partitioned(("out",), ("weight",))
 
 
 @pytest.mark.parametrize(("said", "held"), [("int64", 1.5), ("float64", 2**53 + 1), ("float64", 3)])
@@ -165,7 +178,7 @@ def test_a_column_of_another_type_than_the_frame_says(said, held, monkeypatch):
         assert dg.sssp(graph, 0).compute()["distance"].tolist() == [0.0, np.inf, 3.0]
         return
     with pytest.raises(ColumnError, match="column 'weight'"):
-        dg.sssp(graph, 0)
+        graph.partitioned(("out",), ("weight",))
 
 
 @given(st.lists(st.lists(st.integers(-400, 400), min_size=1), min_size=1), st.integers(0, 200), st.integers(0, 200))

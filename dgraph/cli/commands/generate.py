@@ -45,14 +45,18 @@ def _command_for(name: str, generator: Callable) -> click.Command:
     """The command that calls a generator. It has an option for each parameter of the generator."""
 
     def generate(place: Place, output: str, as_json: bool, **given: Any) -> None:
+        from dgraph.io.columnar.parquet_folder import count, is_folder
+
         check_format(output)
         with place.client() as client:
             with show_status("generating"):
                 graph = generator(**arguments_from_options(generator, given), client=client)
             write_edges(graph, output, "drop")
-            outcome = {"generated": name, "vertices": graph.num_vertices, "edges": graph.num_edges, "output": output}
-        ids = f"the vertices 0 to {outcome['vertices'] - 1:,}" if outcome["vertices"] else "no vertices"
-        print_outcome(outcome, as_json, f"{format_count(outcome['edges'], 'edge')} of {ids} in {output}")
+            edges = count(output) if is_folder(output) else graph.num_edges
+            vertices = len(graph.input_edges.vertices.id_range)  # counting would draw all edges once more
+        outcome = {"generated": name, "vertices": vertices, "edges": edges, "output": output}
+        ids = f"the vertices 0 to {vertices - 1:,}" if vertices else "no vertices"
+        print_outcome(outcome, as_json, f"{format_count(edges, 'edge')} of {ids} in {output}")
 
     example = f"  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
     generate.__doc__ = f"{split_docstring(generator)[0]}\n\n\b\nExample:\n{example}"
@@ -65,6 +69,9 @@ def _command_for(name: str, generator: Callable) -> click.Command:
 @click.command("generate", cls=Generators)
 def command() -> None:
     """Generate a graph. The same seed gives the same edges on any number of workers.
+
+    A path that ends with a slash, as in -o edges/, is a folder of Parquet files. Edges that do not fit into memory are
+    drawn and written piece by piece.
 
     Text files list only edges. To keep vertices without edges, read the file with --vertices N, or write another
     format.

@@ -274,6 +274,11 @@ def check_block(table: pa.Table, weight: str | None, where: str) -> None:
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     """Write one file with all edge columns. A range of vertices is recorded; other isolated vertices are refused."""
+    write_file(edge_list, path, note_of(edge_list, path))
+
+
+def note_of(edge_list: EdgeList, path: str | os.PathLike) -> dict[bytes, str]:
+    """What a file of these edges records. Isolated vertices are refused unless they can be recorded as a range."""
     table, (source, destination, weight) = edge_table(edge_list)
     ends: dict[str, Any] = {"source": source, "destination": destination}
     note = ends | {"weight": weight, "directed": edge_list.directed}
@@ -282,10 +287,14 @@ def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     else:
         remedy = f"list them in a second file, {WITHOUT_VERTICES}"
         refuse_isolated_vertices(edge_list, table, path, "a Parquet file", remedy)
-    note = {key: value for key, value in note.items() if value is not None}
+    return {_NOTE: json.dumps({key: value for key, value in note.items() if value is not None})}
+
+
+def write_file(edge_list: EdgeList, path: str | os.PathLike, note: Mapping[bytes, str]) -> None:
+    """Write one file with all edge columns and a note."""
+    table = edge_table(edge_list)[0].replace_schema_metadata(dict(note))
     try:
         with files.atomic(path) as stream:
-            table = table.replace_schema_metadata({_NOTE: json.dumps(note)})
             pyarrow.parquet.write_table(table, stream, compression="zstd")
     except pa.ArrowException as error:
         raise ColumnError(f"{path}: a column has no Parquet type: {error} (drop or cast it)") from error

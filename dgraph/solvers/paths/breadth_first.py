@@ -346,10 +346,12 @@ def order_of(rows: Adjacency, reverse: Adjacency, threads: int) -> Order:
         return Order(Adjacency(rows.indptr, rows.neighbours), not disorder[0])
 
     order = cached_on(rows, "order", look)
-    if order.ascending or order.edges_read <= READS_BEFORE_SORT * rows.num_edges or not has_room(2 * rows.nbytes):
+    if order.ascending or order.edges_read <= READS_BEFORE_SORT * rows.num_edges:
         return order
     ends = Adjacency(reverse.indptr, reverse.neighbours)
-    return cached_on(rows, "sorted", lambda: Order(ends.transposed(threads), True))
+    return cached_on(
+        rows, "sorted", lambda: Order(ends.transposed(threads), True) if has_room(2 * ends.nbytes) else order
+    )
 
 
 @kernel

@@ -103,7 +103,7 @@ def _by_class(vertices: np.ndarray, cuts: np.ndarray, degree: np.ndarray, thread
 
 
 def blocks_of(indptr: np.ndarray) -> np.ndarray:
-    """The bounds of blocks of rows. They depend only on the graph, and so do sums over blocks."""
+    """The bounds of blocks of rows. They depend only on the rows' lengths and order, and so do sums over blocks."""
     work = indptr + np.arange(len(indptr))
     return np.unique(np.searchsorted(work, np.linspace(0, work[-1], 2 + int(work[-1]) // GRAIN)))
 
