@@ -86,6 +86,15 @@ def test_commands_share_the_common_options(run):
         assert [option for option in wanted if option not in text] == []
 
 
+def test_generate_writes_a_folder_that_is_new(run):
+    told, edges = run("generate grid --rows 9 --cols 9 -o roads/ --json"), dg.grid(rows=9, cols=9).num_edges
+    assert json.loads(told.stdout) == {"generated": "grid", "vertices": 81, "edges": edges, "output": "roads/"}
+    assert [path.name for path in Path("roads").iterdir()] == ["part-00000.parquet"]
+    assert run("run wcc roads -o -").exit_code == 0
+    again = run("generate grid --rows 9 --cols 9 -o roads/")
+    assert again.exit_code == 2 and "roads/ is a folder; remove it, or choose another folder" in again.output
+
+
 def test_piped_edges_equal_those_in_a_file(run):
     run("generate rmat --scale 5 -o edges.csv")
     assert run("generate rmat --scale 5 -o -").stdout_bytes == Path("edges.csv").read_bytes()
