@@ -50,7 +50,7 @@ def known_options(
 
         @wraps(function)
         def checked(*positional: P.args, **options: P.kwargs) -> R:
-            if of_graph and positional and not hasattr(positional[0], "num_vertices"):
+            if of_graph and positional and not hasattr(type(positional[0]), "num_vertices"):
                 raise InputError(
                     f"{title} expects a dgraph.Graph, got {type(positional[0]).__name__}; make one with "
                     "Graph.from_edges (frames), dgraph.read_edges (files), or dgraph.from_networkx and the like"

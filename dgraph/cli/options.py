@@ -44,22 +44,26 @@ def choice_option(option: str, words: Sequence[str], about: str) -> Any:
 
 
 class OutputPath(click.Path):
-    """The path of a file to write or, with `folder`, of a folder.
+    """The path of a file to write or, with `folder`, of a folder; with `either`, a path that ends with a slash is a new
+    folder.
 
     Whether it can be written is checked when the command line is parsed, before any work. "-" and URLs are not checked.
     """
 
-    def __init__(self, *, folder: bool = False):
+    def __init__(self, *, folder: bool = False, either: bool = False):
         super().__init__(file_okay=not folder)
+        self.either = either
         self.name = FILE.name
 
     def convert(self, value: Any, param: Any, context: Any) -> str:
         path = str(value)
         if path == "-" or "://" in path:
             return path
-        if self.file_okay and Path(path).is_dir():
-            remedy = "remove it, or choose another folder" if path.endswith("/") else "give the path of a file"
-            self.fail(f"{path} is a folder; {remedy}", param, context)
+        if self.either and path.endswith("/"):
+            if Path(path).is_dir() and any(Path(path).iterdir()):
+                self.fail(f"{path} is there already; choose another folder, or remove it", param, context)
+        elif self.file_okay and Path(path).is_dir():
+            self.fail(f"{path} is a folder; give the path of a file", param, context)
         if not self.file_okay and Path(path).exists() and not Path(path).is_dir():
             self.fail(f"{path} is a file; give the path of a folder", param, context)
         folder = Path(path).absolute() if not self.file_okay else Path(path).absolute().parent
@@ -87,12 +91,15 @@ class VertexCount(click.types.IntParamType):
         return super().convert(value, param, context)
 
 
-def output_option(what: str, *, metavar: str = "FILE", folder: bool = False, required: bool = False) -> Any:
+def output_option(
+    what: str, *, metavar: str = "FILE", folder: bool = False, either: bool = False, required: bool = False
+) -> Any:
     """The option -o of a command; `what` describes what is written."""
-    kind = OutputPath(folder=folder)
+    kind = OutputPath(folder=folder, either=either)
     return click.option("-o", "--output", metavar=metavar, type=kind, required=required, help=f"Output: {what}")
 
 
+OF_EDGES = "the edges, in the format of the suffix; DIR/ is a folder of Parquet files, - is CSV on standard output."
 ENGINES = ("auto", "local", "bsp", "gas", "bulk_async", "block_descent", "cugraph")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON, one object per line.")
 engine = choice_option("--engine", ENGINES, "Engine")

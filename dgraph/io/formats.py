@@ -171,6 +171,10 @@ def format_to_write(path: str | os.PathLike, format: str | None = None) -> str:
     if parquet_folder.is_folder(path):
         if format is not None and _named(format) != "parquet":
             raise OptionError(f"{path}: only Parquet is written to a folder of files (leave out the slash, or format=)")
+        if _SUFFIXES.get(suffix, "parquet") != "parquet":
+            raise OptionError(
+                f"{path}: with a slash at its end this is a folder of Parquet files (leave out {suffix}/)"
+            )
         return "parquet"
     if format is None and suffix not in _SUFFIXES:
         raise OptionError(f"{path}: no format has the suffix {suffix!r} (use one of {_KNOWN}, or set format=)")

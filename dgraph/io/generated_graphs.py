@@ -329,7 +329,8 @@ def _check_memory(generator: generate.Generator, workers: Workers, in_blocks: bo
     elif in_blocks:
         refuse_beyond_memory(what, vertices * VERTEX)
         if not has_room(partition):
-            refuse_beyond_memory(what, partition, scratch_folder().free)
+            remedy = "choose a larger folder with Dask's setting temporary-directory"
+            refuse_beyond_memory(f"{what}, on disk,", partition, scratch_folder().free, remedy)
     else:
         refuse_beyond_memory(what, _listed(generator) + vertices * VERTEX)
 

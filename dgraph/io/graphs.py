@@ -13,16 +13,18 @@ from dgraph.building.saved_graph import SavedGraph, local_folder
 from dgraph.cluster.shares import MOST_PARTS, check_capacities
 from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError, WeightError
+from dgraph.frames.any_frame import LazyPieces
 from dgraph.graph import Graph
 from dgraph.io.edge_list import EdgeList, edge_list_of
 from dgraph.io.format_options import Parquet, Text, options_of_formats
-from dgraph.native.free_memory import explain_lack_of_memory, free_memory
+from dgraph.native.free_memory import explain_lack_of_memory, free_memory, refuse_beyond_memory
 
 BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the same time
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a cluster; the smallest block in bytes
 # A thread may read a block of 1 / BLOCK_SHARE of its part of a worker's memory; reading needs 4 blocks.
 BLOCK_SHARE = 32
 # A file larger than this fraction of the free memory is read block by block; one of Parquet is compressed.
+LISTED, NUMBER = 16, 8  # bytes of the ids of an edge in a frame, and of a number in another column
 MEMORY_SHARES = {"text": 8, "parquet": 32}
 
 
@@ -176,8 +178,8 @@ def write_edges(
         The graph to write.
     path : str or path
         The file to write; its suffix decides the format and the compression. A path that ends with a slash is a folder,
-        which gets a Parquet file for each piece of the edges: those that are read block by block are never all in
-        memory.
+        which gets a Parquet file for each piece of the edges, and must be new or empty. In this process, edges that
+        are read block by block are then never all in memory, unless the graph merges, adds or drops some.
     format : str, optional
         The format, if the suffix does not determine it.
     isolated : {"refuse", "drop"}, default "refuse"
@@ -207,9 +209,15 @@ def write_edges(
     check_choice("isolated", isolated, ("refuse", "drop"))
     renumbers = check_flag("renumber", renumber) and counts_from_one(path, format)
     format_to_write(path, format)
-    if parquet_folder.is_folder(path) and parquet_folder.can_stream(graph):
-        parquet_folder.write_pieces(graph, path)
-        return
+    if parquet_folder.is_folder(path):
+        parquet_folder.check_new(path)
+        if parquet_folder.can_stream(graph):
+            parquet_folder.write_pieces(graph, path)
+            return
+    elif isinstance(graph.input_edges.edges.frame, LazyPieces) and graph.client is None:
+        listed = LISTED + NUMBER * len(graph.edge_columns)
+        remedy = "write a folder, whose path ends with a slash: its edges need not all be in memory"
+        refuse_beyond_memory("all edges at once", graph.input_edges.num_input_edges * listed, remedy=remedy)
     given = edge_list_of(graph)
     start, end = str(given.source), str(given.destination)
     weight = None if given.weight is None else str(given.weight)

@@ -105,11 +105,11 @@ def size_in_words(size: int) -> str:
     return next((f"{size / (1 << bits):,.2f} {unit}" for unit, bits in units if size >= 1 << bits), f"{size} bytes")
 
 
-def refuse_beyond_memory(what: str, need: int, free: int | None = None) -> None:
+def refuse_beyond_memory(what: str, need: int, free: int | None = None, remedy: str = REMEDY) -> None:
     """Raise a RoomError if `what` needs more bytes than are free."""
     if need > (free := free_memory() if free is None else free):
         raise RoomError(
-            f"{what} need about {size_in_words(need)} of memory, but only {size_in_words(free)} are free ({REMEDY})"
+            f"{what} need about {size_in_words(need)} of memory, but only {size_in_words(free)} are free ({remedy})"
         )
 
 

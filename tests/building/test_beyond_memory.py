@@ -16,10 +16,11 @@ import dgraph as dg
 from dgraph.building import edge_room, input_edges
 from dgraph.errors import RoomError, StorageError
 from dgraph.native import free_memory
-from dgraph.partition import external_sort
+from dgraph.partition import external_sort, scratch
 from dgraph.partition.scratch import is_in_memory, usual_folder
 from dgraph.solvers.paths import breadth_first
 from dgraph.solvers.ranks import gather
+from dgraph.tables import edge_tables
 
 OPERATIONS = {
     "bfs": lambda graph: dg.bfs(graph, 3),
@@ -48,6 +49,8 @@ def short(monkeypatch, tmp_path):
     """A scratch folder, and too little memory for any edges."""
     monkeypatch.setattr(input_edges, "HELD_SHARE", 1 << 60)
     monkeypatch.setattr(external_sort, "SLICE", 300)
+    monkeypatch.setattr(scratch, "LONGEST", 1000)
+    monkeypatch.setattr(edge_tables, "MOST_COUNTED", 10)
     for module in (edge_room, gather, breadth_first):
         monkeypatch.setattr(module, "has_room", lambda size: False)
     with dask.config.set({"temporary-directory": str(tmp_path)}):

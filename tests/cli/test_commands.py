@@ -92,7 +92,7 @@ def test_generate_writes_a_folder_that_is_new(run):
     assert [path.name for path in Path("roads").iterdir()] == ["part-00000.parquet"]
     assert run("run wcc roads -o -").exit_code == 0
     again = run("generate grid --rows 9 --cols 9 -o roads/")
-    assert again.exit_code == 2 and "roads/ is a folder; remove it, or choose another folder" in again.output
+    assert again.exit_code == 2 and "roads/ is there already; choose another folder, or remove it" in again.output
 
 
 def test_piped_edges_equal_those_in_a_file(run):

@@ -6,13 +6,13 @@ import click
 
 from dgraph.cli.command import Command, print_outcome
 from dgraph.cli.graph_argument import GraphArguments, graph_options
-from dgraph.cli.options import OutputPath, as_json, output_option
+from dgraph.cli.options import OF_EDGES, OutputPath, as_json, output_option
 from dgraph.cli.results import check_format, write_edges
 from dgraph.phrases.phrases import format_count
 
 
 @click.command("convert", cls=Command)
-@output_option("the edges, in the format of the suffix; - is CSV on standard output.", required=True)
+@output_option(OF_EDGES, either=True, required=True)
 @click.option("--drop-isolated", is_flag=True, help="Drop vertices without edges if FILE cannot list them.")
 @click.option(
     "--renumber",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dgraph.cli.command import Command, Group, print_outcome
-from dgraph.cli.options import as_json, output_option
+from dgraph.cli.options import OF_EDGES, as_json, output_option
 from dgraph.cli.place import Place, place_options
 from dgraph.cli.results import check_format, write_edges
 from dgraph.cli.signatures import arguments_from_options, options_of, split_docstring
@@ -60,7 +60,7 @@ def _command_for(name: str, generator: Callable) -> click.Command:
 
     example = f"  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
     generate.__doc__ = f"{split_docstring(generator)[0]}\n\n\b\nExample:\n{example}"
-    write_to = output_option("the edges, in the format of the suffix; - is CSV on standard output.", required=True)
+    write_to = output_option(OF_EDGES, either=True, required=True)
     command = click.command(name, cls=Command)(write_to(as_json(place_options(generate))))
     command.params[:0] = options_of(generator, RENAMED, HELP)
     return command

@@ -274,7 +274,9 @@ def check_block(table: pa.Table, weight: str | None, where: str) -> None:
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     """Write one file with all edge columns. A range of vertices is recorded; other isolated vertices are refused."""
-    write_file(edge_list, path, note_of(edge_list, path))
+    note = note_of(edge_list, path)
+    with files.atomic(path) as stream:
+        write_stream(edge_list, stream, path, note)
 
 
 def note_of(edge_list: EdgeList, path: str | os.PathLike) -> dict[bytes, str]:
@@ -290,11 +292,10 @@ def note_of(edge_list: EdgeList, path: str | os.PathLike) -> dict[bytes, str]:
     return {_NOTE: json.dumps({key: value for key, value in note.items() if value is not None})}
 
 
-def write_file(edge_list: EdgeList, path: str | os.PathLike, note: Mapping[bytes, str]) -> None:
-    """Write one file with all edge columns and a note."""
+def write_stream(edge_list: EdgeList, stream: Any, path: str | os.PathLike, note: Mapping[bytes, str]) -> None:
+    """Write a file with all edge columns and a note to a stream."""
     table = edge_table(edge_list)[0].replace_schema_metadata(dict(note))
     try:
-        with files.atomic(path) as stream:
-            pyarrow.parquet.write_table(table, stream, compression="zstd")
+        pyarrow.parquet.write_table(table, stream, compression="zstd")
     except pa.ArrowException as error:
         raise ColumnError(f"{path}: a column has no Parquet type: {error} (drop or cast it)") from error
