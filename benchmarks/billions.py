@@ -93,7 +93,7 @@ class Outcome:
     end: str = "finished"  # or "killed", "refused", "failed", "stopped"
     text: str = ""
     seconds: float = 0.0
-    memory: int = 0  # the sum of the peaks of all processes
+    memory: int = 0  # the sum of the peaks of all processes, or the peak of their group if that is less
     disk: int = 0  # bytes of the scratch folder at the peak
     warm: bool = False  # whether the files were in the system's cache
     peaks: dict[int, int] = field(default_factory=dict)
@@ -226,6 +226,8 @@ def run(command: list[str], folder: Path, limit: int | None) -> Outcome:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, 9)
                 process.wait()
+            if enter is not None:  # the peaks of processes include files that others have read
+                outcome.memory = min(outcome.memory, enter.peak)
             errors.seek(0)
             outcome.text = _last_line(errors.read())
     finally:

@@ -147,23 +147,41 @@ def in_new_process(run: Callable[..., Any], *arguments: Any) -> Any:
         return pool.submit(run, *arguments).result()
 
 
+NAMES_OF_VERSION_1 = "memory.limit_in_bytes", "memory.max_usage_in_bytes"
+
+
 @contextmanager
-def control_group(limit: int | None) -> Iterator[Callable[[], Any] | None]:
-    """A function that puts its process into a memory control group of Linux with this limit, so that the kernel ends
-    that process and nothing else if it exceeds the limit; None without a limit."""
+def control_group(limit: int | None) -> Iterator[ControlGroup | None]:
+    """A memory control group of Linux with this limit, so that the kernel ends a process that enters it, and nothing
+    else, if it exceeds the limit; None without a limit."""
     if limit is None:
         yield None
         return
     line = next(one for one in Path("/proc/self/cgroup").read_text().splitlines() if "memory" in one or one[:2] == "0:")
     number, _, own = line.split(":", 2)
-    root, name = ("", "memory.max") if number == "0" else ("memory", "memory.limit_in_bytes")
+    root, name, peak = ("", "memory.max", "memory.peak") if number == "0" else ("memory", *NAMES_OF_VERSION_1)
     group = Path("/sys/fs/cgroup") / root / own.strip("/") / f"dgraph-{os.getpid()}"
     group.mkdir()
     try:
         (group / name).write_text(str(limit))
-        yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
+        yield ControlGroup(group, peak)
     finally:
         group.rmdir()
+
+
+@dataclass(frozen=True)
+class ControlGroup:
+    folder: Path
+    file_of_peak: str
+
+    def __call__(self) -> None:
+        """Enter it."""
+        (self.folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that its processes have used, cached files included."""
+        return int((self.folder / self.file_of_peak).read_text())
 
 
 # -- edges -------------------------------------------------------------------------------------------------------------
