@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from dgraph.arguments import known_options
+from dgraph.arguments import AUTO, is_default, known_options
 from dgraph.building.edge_room import scratch_folder
 from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError
@@ -21,8 +21,8 @@ from dgraph.native.free_memory import has_room, refuse_beyond_memory
 BLOCK = 1 << 21  # edges per task
 PARTITIONED = 4  # the least number of bytes per edge in a partition
 LISTED_AND_PLACED = 2  # times the bytes of all columns, while they become a partition
-# options of graphs whose edges are all held while they are merged, or placed into several partitions
-MERGED_OR_PLACED = {"repeats", "symmetrize", "parts", "policy", "capacities"}
+# with other options, all edges are held while they are merged, or placed into several partitions
+STREAMED: dict[str, Any] = {"repeats": "keep", "symmetrize": False, "parts": 1, "policy": AUTO, "capacities": None}
 
 
 @known_options(Graph.from_edges)
@@ -292,7 +292,9 @@ def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
             problem = f"{name}={options[name]!r} is not allowed"
             raise OptionError(f"{problem}: a generated graph has its own columns and vertices")
     workers = Workers.find(options.pop("client", None))
-    in_blocks = workers.client is not None or (not MERGED_OR_PLACED & options.keys() and not _fits(generator))
+    given = ((options.get(name), usual) for name, usual in STREAMED.items())
+    streams = all(value is None or is_default(value, usual) for value, usual in given)
+    in_blocks = workers.client is not None or (streams and not _fits(generator))
     _check_memory(generator, workers, in_blocks)
     frame: Any = _blocks(generator, workers) if in_blocks else generator.build()
     weight = next((name for name in ("weight", "rating") if name in generator.columns), None)

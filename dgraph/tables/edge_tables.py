@@ -19,6 +19,7 @@ from numba import uint64
 
 from dgraph.errors import ColumnError
 from dgraph.native import threads
+from dgraph.native.free_memory import has_room, refuse_beyond_memory
 from dgraph.native.machine_code import cached_njit
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.partition import Partition
@@ -152,7 +153,11 @@ def _of_proxies(rows: Adjacency, owned: int) -> Adjacency:
 
 
 def _cast(name: str, values: np.ndarray, dtype: str) -> np.ndarray:
-    """A column in the dtype that the program declares; its values must not change."""
+    """A column in the dtype that the program declares; its values must not change. It is a copy in memory, even if the
+    edges are on disk."""
+    need = len(values) * np.dtype(dtype).itemsize
+    if not has_room(need):
+        refuse_beyond_memory(f"the values of edge column {name!r} as {dtype}", need)
     with np.errstate(invalid="ignore"):  # NaN cast to an integer differs, which the check below detects
         cast = values.astype(dtype)
     if cast.dtype.kind != "f" and (changed := np.flatnonzero(cast != values)).size:

@@ -151,6 +151,17 @@ def test_a_build_that_just_fits_needs_no_scratch_folder(frame, short, monkeypatc
         assert not is_mapped(table.neighbours)
 
 
+def test_weights_that_an_operation_has_to_copy(frame, short, monkeypatch):
+    """As floats, since they are integers."""
+    graph = streamed(frame)
+    assert len(dg.pagerank(graph).compute()) == 304
+    graph.partitioned(("incoming",), ("weight",))
+    monkeypatch.setattr(edge_tables, "has_room", lambda size: False)
+    monkeypatch.setattr(free_memory, "free_memory", lambda: 9999)
+    with pytest.raises(RoomError, match=r"the values of edge column 'weight' as float64 need about 15.62 kiB"):
+        dg.pagerank(graph, weighted=True)
+
+
 def test_addresses_that_are_limited(frame, short, monkeypatch):
     monkeypatch.setattr(edge_room, "address_space", lambda: 4000)
     with pytest.raises(RoomError, match=r"addresses for the edges of a graph .* but only 3.91 kiB are free"):

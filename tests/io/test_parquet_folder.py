@@ -58,7 +58,8 @@ def test_generated_edges_that_do_not_fit_are_drawn_and_written_in_blocks(name, t
 def test_generated_edges_that_must_be_merged_are_drawn_at_once(short):
     for options in ({"repeats": "first"}, {"symmetrize": True}, {"parts": 2}):
         assert not is_lazy(dg.rmat(scale=6, **options).input_edges.edges.frame)
-    assert is_lazy(dg.rmat(scale=6).input_edges.edges.frame)
+    for options in ({}, {"repeats": "keep", "symmetrize": False, "parts": 1, "policy": "auto"}, {"parts": None}):
+        assert is_lazy(dg.rmat(scale=6, **options).input_edges.edges.frame)
 
 
 @pytest.mark.parametrize("lazy", [False, True])
