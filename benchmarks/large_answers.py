@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/large_answers.py --operation wcc --scale 26 --answer wcc.parquet
 
 Nothing here is shared with the operations, and nothing is read from the files that these read. At scale 26 it takes
-less than 8 GB of memory; labels and cores take some 9 GB of disk besides, for neighbours sorted by vertex.
+less than 8 GB of memory, and up to 9 GB of disk beside the answer, for neighbours sorted by vertex.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,30 @@ def expect(holds: np.ndarray, say: Callable[[int], str]) -> None:
         raise AnswerError(f"{say(int(wrong[0]))} (and {len(wrong) - 1:,} others)")
 
 
+# -- generated edges ---------------------------------------------------------------------------------------------------
+
+
+def generate(graph: LargeGraph, path: str) -> None:
+    """A folder of Parquet holds the same edges, in any order."""
+    found = expected = size = 0
+    for file in Path(path).iterdir():
+        for batch in pq.ParquetFile(file).iter_batches(BATCH, columns=["source", "destination"]):
+            found += mixed(*(column.to_numpy() for column in batch.columns))
+            size += len(batch)
+    for sources, destinations, _ in graph.batches():
+        expected += mixed(sources, destinations)
+    if size != graph.num_edges or (found - expected) % (1 << 64):
+        raise AnswerError(f"{path} has {size:,} edges, which are not the {graph.num_edges:,} expected")
+
+
+def mixed(sources: np.ndarray, destinations: np.ndarray) -> int:
+    """A sum over edges, in which each counts by the mixed bits of its ends."""
+    x = sources.astype(np.uint64) << np.uint64(32) | destinations.astype(np.uint64)
+    for bits, factor in (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB):
+        x = (x ^ x >> np.uint64(bits)) * np.uint64(factor)
+    return int(x.sum(dtype=np.uint64))
+
+
 # -- ranks -------------------------------------------------------------------------------------------------------------
 
 
@@ -100,14 +125,13 @@ def pagerank(graph: LargeGraph, path: str, rounds: int = 10) -> None:
     found = graph.answer(path, "pagerank", 0.0)
     vertices = int(graph.occurs.sum())
     rank = np.where(graph.occurs, 1 / vertices, 0.0)
-    for _ in range(rounds):
-        lost = rank[graph.occurs & (graph.outgoing == 0)].sum()
-        share = np.divide(rank, graph.outgoing, out=np.zeros(graph.size), where=graph.outgoing > 0)
-        rank.fill(0.0)
-        for sources, destinations, _ in graph.batches():
-            gather(sources, destinations, share, rank)
-        rank *= ALPHA
-        rank[graph.occurs] += (ALPHA * lost + 1 - ALPHA) / vertices
+    with sorted_neighbours(graph, path, both=False) as (starts, senders):
+        for _ in range(rounds):
+            lost = rank[graph.occurs & (graph.outgoing == 0)].sum()
+            share = np.divide(rank, graph.outgoing, out=np.zeros(graph.size), where=graph.outgoing > 0)
+            by_rows(gather, starts, senders, share, rank)
+            rank *= ALPHA
+            rank[graph.occurs] += (ALPHA * lost + 1 - ALPHA) / vertices
     near = np.abs(found - rank) <= RTOL * rank
     expect(near, lambda v: f"vertex {v} has rank {found[v]:.12g} after {rounds} rounds; it is {rank[v]:.12g}")
 
@@ -119,9 +143,12 @@ def count(ends, degree):
 
 
 @kernel
-def gather(sources, destinations, share, rank):
-    for e in range(sources.size):
-        rank[destinations[e]] += share[sources[e]]
+def gather(low, high, starts, senders, share, rank):
+    for v in range(low, high):
+        total = 0.0
+        for e in range(starts[v], starts[v + 1]):
+            total += share[senders[e]]
+        rank[v] = total
 
 
 # -- components --------------------------------------------------------------------------------------------------------
@@ -208,19 +235,33 @@ def relax(sources, destinations, weights, weighted, distance, before):
     return -1
 
 
-# -- neighbours, for labels and cores ----------------------------------------------------------------------------------
+# -- neighbours, for ranks, labels and cores ---------------------------------------------------------------------------
 
 
-def neighbours(graph: LargeGraph, folder: str) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of every edge by vertex, in a file: where each vertex's neighbours begin, and the neighbours."""
+@contextmanager
+def sorted_neighbours(graph: LargeGraph, path: str, *, both: bool = True) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The senders of each vertex, or both ends of its edges, in a file beside the answer: where those of each vertex
+    begin, and all of them."""
+    degree = graph.incoming.astype(np.int64)
     starts = np.zeros(graph.size + 1, np.int64)
-    np.cumsum(graph.outgoing.astype(np.int64) + graph.incoming, out=starts[1:])
-    ends = np.memmap(Path(folder) / "neighbours", np.uint32, "w+", shape=(max(1, int(starts[-1])),))
-    place = starts[:-1].copy()
-    for sources, destinations, _ in graph.batches():
-        put(sources, destinations, place, ends)
-        put(destinations, sources, place, ends)
-    return starts, ends
+    np.cumsum(degree + graph.outgoing if both else degree, out=starts[1:])
+    with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
+        ends = np.memmap(Path(folder) / "neighbours", np.uint32, "w+", shape=(max(1, int(starts[-1])),))
+        place = starts[:-1].copy()
+        for sources, destinations, _ in graph.batches():
+            put(destinations, sources, place, ends)
+            if both:
+                put(sources, destinations, place, ends)
+        yield starts, ends
+
+
+def by_rows(run: Callable[..., None], starts: np.ndarray, *arguments: np.ndarray) -> None:
+    """Call a kernel with the rows of each thread, which have about equally many neighbours."""
+    cuts = np.searchsorted(starts, np.linspace(0, starts[-1], THREADS + 1)[1:-1])
+    bounds = [0, *cuts.tolist(), starts.size - 1]
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(run, *rows, starts, *arguments) for rows in pairwise(bounds)]:
+            done.result()
 
 
 @kernel
@@ -233,17 +274,11 @@ def put(keys, others, place, ends):
 def cdlp(graph: LargeGraph, path: str, rounds: int = 10) -> None:
     """As many rounds in which every vertex takes the label that most of its neighbours have, the smallest of those."""
     found = graph.answer(path, "label", -1)
-    with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
-        starts, ends = neighbours(graph, folder)
+    with sorted_neighbours(graph, path) as (starts, ends):
         label, other = np.arange(graph.size, dtype=np.uint32), np.empty(graph.size, np.uint32)
-        cuts = np.searchsorted(starts, np.linspace(0, starts[-1], THREADS + 1)[1:-1])
-        bounds = [0, *cuts.tolist(), graph.size]
-        with ThreadPoolExecutor(THREADS) as pool:
-            for _ in range(rounds):
-                done = [pool.submit(vote, *rows, starts, ends, label, other) for rows in pairwise(bounds)]
-                for one in done:
-                    one.result()
-                label, other = other, label
+        for _ in range(rounds):
+            by_rows(vote, starts, ends, label, other)
+            label, other = other, label
     holds = (found == label) | ~graph.occurs
     expect(holds, lambda v: f"vertex {v} has the label {found[v]} after {rounds} rounds, not {label[v]}")
 
@@ -266,8 +301,7 @@ def vote(low, high, starts, ends, label, out):
 def core_number(graph: LargeGraph, path: str) -> None:
     """Removing vertices of the lowest degree, one after another, gives the same numbers."""
     found = graph.answer(path, "core", -1)
-    with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
-        starts, ends = neighbours(graph, folder)
+    with sorted_neighbours(graph, path) as (starts, ends):
         core = peel(starts, ends, simplify(starts, ends))
     holds = (found == core) | ~graph.occurs
     expect(holds, lambda v: f"vertex {v} has core number {found[v]}, not {core[v]}")
@@ -319,6 +353,7 @@ def peel(starts, ends, degree):
 
 
 OPERATIONS: dict[str, Callable[[LargeGraph, str], None]] = {
+    "generate": generate,
     "pagerank": pagerank,
     "wcc": wcc,
     "bfs": bfs,
@@ -332,7 +367,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--operation", choices=OPERATIONS, required=True)
     options.add_argument("--scale", type=int, required=True)
-    options.add_argument("--answer", required=True, help="Parquet file with a row per vertex")
+    options.add_argument("--answer", required=True, help="Parquet file with a row per vertex, or folder of edges")
     given = options.parse_args()
     OPERATIONS[given.operation](LargeGraph(given.scale), given.answer)
     print(f"{given.operation} on scale {given.scale}: verified")

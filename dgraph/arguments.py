@@ -16,14 +16,15 @@ from typing import Any, ParamSpec, TypeVar, dataclass_transform
 import numpy as np
 
 from dgraph.errors import InputError, OptionError
-from dgraph.native.free_memory import parse_bytes
+from dgraph.native.free_memory import parse_bytes, within
 from dgraph.phrases.phrases import format_option
 from dgraph.phrases.suggestions import ALIKE, CLOSE_MATCH, choices, suggestion
 
 AUTO = "auto"
 # Options of a graph, which no operation takes.
 GRAPH_OPTIONS = (
-    *("weight", "directed", "vertices", "loops", "repeats", "symmetrize", "policy", "parts", "capacities", "client"),
+    *("weight", "directed", "vertices", "loops", "repeats", "symmetrize"),
+    *("policy", "parts", "capacities", "memory", "client"),
 )
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,7 +68,9 @@ def known_options(
                     raise OptionError(_unknown(title, known, name, value))
             engine = options.get("engine")
             chosen = by_engine.get(engine, function) if isinstance(engine, str) else function
-            return chosen(*positional, **options)
+            graph = positional[0] if positional else options.get("graph")
+            with within(getattr(graph, "memory", None) if of_graph else None):
+                return chosen(*positional, **options)
 
         return checked
 

@@ -97,6 +97,7 @@ class Graph(PartitionedGraph):
         policy: Any = "auto",
         parts: int | None = None,
         capacities: Any = None,
+        memory: int | str | None = None,
         client: Any = None,
     ) -> Graph:
         """Make a graph from a frame with one row per edge.
@@ -130,6 +131,10 @@ class Graph(PartitionedGraph):
         capacities : mapping, sequence or "measure", optional
             Relative speeds of the workers, or ``"measure"``. By default they count as equal, unless the workers differ:
             then they are measured.
+        memory : int or str, optional
+            Bytes of memory that each process may use, such as ``"6 GiB"``; by default what the machine, its control
+            group or the Dask worker allows. In this process, edges that do not fit are kept in files of the scratch
+            folder. What cannot be done within the limit is refused before it is begun.
         client : distributed.Client, optional
             The cluster to use; by default that of the current client, or this process if there is none.
 
@@ -164,7 +169,7 @@ class Graph(PartitionedGraph):
             raise OptionError(
                 "symmetrize=True is only for directed graphs; an undirected graph already has both directions"
             )
-        edges, workers = edge_source(frame, source, destination, weight), Workers.find(client)
+        edges, workers = edge_source(frame, source, destination, weight), Workers.find(client, memory)
         parts = check_integer("parts", parts, 1, MOST_PARTS, or_none=True)
         check_capacities(workers, capacities, parts or len(workers.addresses) or 1)
         kept = EdgeRules(check_flag("directed", directed), loops, repeats, symmetrize)
@@ -322,7 +327,8 @@ class Graph(PartitionedGraph):
         workers : int, optional
             Number of workers. By default the graph's `parts`, or the number of workers that it has now.
         memory : int or str, optional
-            Memory of each worker, such as ``"4 GiB"``. Policies that need more do not fit.
+            Memory of each worker, such as ``"4 GiB"``; by default the `memory` of the graph. Policies that need more do
+            not fit.
         quick : bool, default False
             Read only a few pieces of a lazy source. The number of vertices may then be far off, for example if the
             source is sorted.

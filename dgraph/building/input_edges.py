@@ -26,7 +26,7 @@ from dgraph.errors import ColumnError, IdError, InputError, WeightError
 from dgraph.estimates.memory_check import check_frame_memory
 from dgraph.frames.any_frame import LazyPieces, is_cudf, is_lazy, is_numeric, numeric_column, to_main_memory, to_pandas
 from dgraph.frames.sources import EdgeSource, VertexSource
-from dgraph.native.free_memory import free_memory
+from dgraph.native.free_memory import free_memory, within
 from dgraph.partition import adjacency, rules
 from dgraph.partition.adjacency import SortFunction
 from dgraph.partition.ids import id_tables
@@ -143,7 +143,8 @@ class InputEdges:
 
     def number(self) -> Numbering:
         """Read and number the ids, unless this is already done."""
-        return retry(self.workers.client, self._number, self.forget_lost)
+        with within(self.workers.limit):
+            return retry(self.workers.client, self._number, self.forget_lost)
 
     def _number(self) -> Numbering:
         if self._numbering is None and self.saved is not None:
@@ -324,7 +325,7 @@ class InputEdges:
 
     def _sent(self, frame: Any, what: str, slices: int = 0) -> list[Any]:
         if self.workers.client is not None and not is_lazy(frame):
-            check_frame_memory(self.workers.client, frame, what)
+            check_frame_memory(self.workers, frame, what)
         return self.workers.pieces(frame, slices)
 
     def forget_lost(self) -> None:

@@ -23,6 +23,7 @@ from dgraph.cluster.workers import Workers, any_lost
 from dgraph.errors import ColumnError, OptionError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.memory_check import check_build_memory
+from dgraph.native.free_memory import within
 from dgraph.partition import policies
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
@@ -208,6 +209,17 @@ class PartitionedGraph(NotPicklable):
         return self.workers.client
 
     @property
+    def memory(self) -> int | None:
+        """The bytes of memory that each process may use for the graph; None for what the machine or the worker allows.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}, memory="4 GiB").memory
+        4294967296
+        """
+        return self.workers.limit
+
+    @property
     def edges(self) -> dd.DataFrame:
         """The edges as a lazy Dask frame with the user's ids and columns.
 
@@ -363,9 +375,8 @@ class PartitionedGraph(NotPicklable):
             if name not in self.edge_columns:
                 present = ", ".join(map(str, self.edge_columns)) or "none"
                 raise ColumnError(f"the edges have no column {name!r}; they have {present}")
-        if self.client is None:
-            return self._partitioned(orders, columns)
-        return retry(self.client, lambda: self._partitioned(orders, columns), self.forget_lost)
+        with within(self.memory):
+            return retry(self.client, lambda: self._partitioned(orders, columns), self.forget_lost)
 
     def forget_lost(self) -> None:
         """Forget what was lost with a worker.

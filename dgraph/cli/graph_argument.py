@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from dgraph.cli.command import rename_in_errors
-from dgraph.cli.options import FILE, UNDIRECTED, VERTICES, WholeRange, choice_option, completion
+from dgraph.cli.options import FILE, MEMORY, UNDIRECTED, VERTICES, WholeRange, choice_option, completion
 from dgraph.cli.place import PLACE, Place, add_options, option_name, pop_place
 from dgraph.cli.status_line import show_status
 from dgraph.errors import DgraphError, FileError, OptionError
@@ -63,6 +63,7 @@ READING = (
     click.option("--symmetrize", is_flag=True, help="Add the reverse of every edge."),
     choice_option("--policy", POLICIES, "Which partition owns a vertex or an edge"),
     click.option("--parts", type=WholeRange(1, 2**16 - 1), help="Number of partitions.  [default: one per worker]"),
+    MEMORY,
 )
 COLUMNS, WEIGHTING = ("source", "destination", "weight"), ("weight", "unweighted")
 ID_HEADERS = ("id", "vertex", "node", "name")  # headings of a file that lists only ids
@@ -94,20 +95,21 @@ class GraphArguments:
         from dgraph.building.saved_graph import MANIFEST
         from dgraph.frames.sources import WEIGHT
 
-        with self.place.client() as client, _spooled(self.path) as path:
+        with self.place.client(self.options["memory"]) as client, _spooled(self.path) as path:
             how = {name: value for name, value in self.options.items() if value not in (None, ())}
             if "columns" in how:
                 how["columns"] = "all" if "all" in how["columns"] else list(how["columns"])
             directed = False if how.pop("undirected") else None
             if (Path(path) / MANIFEST).is_file():
-                kept = ("policy", "parts", *WEIGHTING)
+                kept = ("policy", "parts", "memory", *WEIGHTING)
                 given = [name for name in how if name not in kept and how[name] not in (False, "keep")]
                 if given or directed is False:
                     fixed = ", ".join(given) or "direction"
                     raise OptionError(f"{path} is a saved graph, whose {fixed} cannot be changed")
                 policy = None if how["policy"] == "auto" else how["policy"]
                 weight = _weight(how)
-                yield dg.open_graph(path, **weight, policy=policy, parts=how.get("parts"), client=client)
+                where = {name: how.get(name) for name in ("parts", "memory")}
+                yield dg.open_graph(path, **weight, policy=policy, **where, client=client)
                 return
             if self.path == "-":
                 how.setdefault("format", "text")

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from dgraph.native.free_memory import parse_bytes
+
 FILE = click.Path()  # the shell completes files
 
 
@@ -82,6 +84,18 @@ class WholeRange(click.IntRange):
     name = "n"
 
 
+class Bytes(click.ParamType):
+    """A number of bytes, such as "6 GiB"."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, context: Any) -> int:
+        size = parse_bytes(str(value))
+        if not size:
+            self.fail(f"{value!r} is not a number of bytes, such as 4096 or '4 GiB'", param, context)
+        return size
+
+
 class VertexCount(click.types.IntParamType):
     """A number of vertices. If it is the path of a file, the error suggests --vertex-file."""
 
@@ -104,6 +118,12 @@ ENGINES = ("auto", "local", "bsp", "gas", "bulk_async", "block_descent", "cugrap
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON, one object per line.")
 engine = choice_option("--engine", ENGINES, "Engine")
 on_workers = click.option("--on-workers", type=WholeRange(1), help="Number of workers.  [default: those that run now]")
+MEMORY = click.option(
+    "--memory",
+    type=Bytes(),
+    metavar="SIZE",
+    help="Memory that each process may use, such as '6 GiB'.  [default: what is free]",
+)
 UNDIRECTED = click.option("--undirected", is_flag=True, help="Each listed edge stands for both directions.")
 VERTICES = click.option(
     "--vertices", type=VertexCount(), metavar="N", help="Number of vertices; their ids are 0 to N-1."

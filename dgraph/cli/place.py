@@ -40,10 +40,11 @@ class Place:
     tls_key: str | None
 
     @contextmanager
-    def client(self) -> Iterator[Any]:
+    def client(self, memory: int | None = None) -> Iterator[Any]:
         """A client of the cluster, or None for this process.
 
-        Workers started here end with the block; a cluster given by its address keeps running.
+        Workers started here may use `memory` bytes each and end with the block; a cluster given by its address keeps
+        running.
         """
         chosen = [self.workers, self.cluster, self.scheduler_file]
         if sum(one is not None for one in chosen) > 1:
@@ -59,7 +60,8 @@ class Place:
 
             with ExitStack() as stack:
                 with show_status(f"starting {format_count(self.workers, 'worker')}"):
-                    client = stack.enter_context(local_cluster(self.workers))
+                    limit = {} if memory is None else {"memory_limit": memory}
+                    client = stack.enter_context(local_cluster(self.workers, **limit))
                 yield client
             return
         from distributed import Client

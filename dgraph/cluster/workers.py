@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from dask.delayed import Delayed
 
+from dgraph.arguments import check_bytes
 from dgraph.cluster.current_client import current_client, secede_from_task
 from dgraph.cluster.pickling_refusal import NotPicklable, refuse_pickling
 from dgraph.cluster.scheduler import (
@@ -45,13 +46,16 @@ class Workers(NotPicklable):
 
     call = staticmethod(task)
 
-    def __init__(self, client: Any = None, threads: int | None = None):
+    def __init__(self, client: Any = None, threads: int | None = None, limit: int | None = None):
         self.client, self._threads = client, threads
+        self.limit = limit  # the bytes that each process may use, if the user has set them
         self._kept: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # values kept by `keep` -> their futures
 
     @classmethod
-    def find(cls, client: Any = None) -> Workers:
-        """The workers of the given client, or of the thread's default client, or this process."""
+    def find(cls, client: Any = None, memory: Any = None) -> Workers:
+        """The workers of the given client, or of the thread's default client, or this process. Each may use so much
+        memory."""
+        limit = None if memory is None else check_bytes("memory", memory, 1)
         if client is None:
             client = current_client()
         elif not hasattr(client, "submit"):
@@ -63,7 +67,7 @@ class Workers(NotPicklable):
         if client is not None:
             secede_from_task()
             require_dgraph(client)
-        return cls(client)
+        return cls(client, limit=limit)
 
     def __getstate__(self) -> Any:
         refuse_pickling()
@@ -91,9 +95,9 @@ class Workers(NotPicklable):
 
     @property
     def memory(self) -> int | None:
-        """The memory limit of the smallest worker, in bytes; None if there is no limit."""
+        """The memory limit of the smallest worker, in bytes, or the user's if that is lower; None if there is none."""
         limits = [info["memory_limit"] for info in self._infos().values() if info["memory_limit"]]
-        return min(limits, default=None)
+        return min([*limits, *([] if self.limit is None else [self.limit])], default=None)
 
     @property
     def by_name(self) -> dict[Any, str]:

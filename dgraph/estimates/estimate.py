@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from dask.utils import format_bytes, parse_bytes
+from dask.utils import format_bytes
 
-from dgraph.arguments import check_choice, check_flag, check_integer
+from dgraph.arguments import check_bytes, check_choice, check_flag, check_integer
 from dgraph.cluster.shares import MOST_PARTS
-from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, Footprint
 from dgraph.estimates.sample import Sample, estimate_distinct, sample
 from dgraph.native.free_memory import explain_lack_of_memory
@@ -80,7 +79,7 @@ def estimate(
     if workers is None:
         workers = graph.foreseen_parts
     workers = check_integer("workers", workers, 1, MOST_PARTS)
-    limit = _bytes(memory)
+    limit = graph.memory if memory is None else check_bytes("memory", memory, 1)
     sampled, need = sample(graph, check_flag("quick", quick)), FOOTPRINTS[op]
     rows = {
         name: estimate_policy(graph, sampled, need, policies.choose_policy(name, workers), workers) for name in POLICIES
@@ -159,19 +158,6 @@ def _copies(sample: Sample, where: placement.Placement, mirror: bool, skip: bool
     shares = {k: estimate_distinct(np.unique(v, return_counts=True)[1], sample.share) / rate for k, v in kinds.items()}
     largest = load.max() / load.sum() if load.sum() else 1 / where.parts
     return shares["in"], shares["out"], shares["any"], float(largest)
-
-
-def _bytes(memory: int | str | None) -> int | None:
-    if memory is None:
-        return None
-    cause: Exception | None = None
-    try:
-        size = parse_bytes(memory)
-    except (ValueError, TypeError, AttributeError, OverflowError) as error:  # AttributeError: not a string or number
-        size, cause = 0, error
-    if size <= 0:
-        raise OptionError(f'memory={memory!r} must be a number of bytes > 0, or a string such as "4 GiB"') from cause
-    return size
 
 
 def _chosen(size: int, rate: float) -> np.ndarray:

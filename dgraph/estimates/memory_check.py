@@ -29,6 +29,7 @@ from dgraph.tables.vertex_tables import bytes_per_vertex
 
 if TYPE_CHECKING:
     from dgraph.building.partitioned_graph import PartitionedGraph
+    from dgraph.cluster.workers import Workers
     from dgraph.codegen.recipe import Recipe
 
 SETTING = "dgraph.memory-check"  # in Dask's configuration; False disables the check
@@ -39,10 +40,10 @@ ESTIMATE = "G.estimate() shows what each policy needs"
 SAFE_FACTOR = 16  # no estimate is made if the bound is less than 1/16 of the limit
 
 
-def check_frame_memory(client: Any, frame: Any, what: str) -> None:
+def check_frame_memory(cluster: Workers, frame: Any, what: str) -> None:
     """Refuse to send a frame to the workers if one cannot hold its slice and the numbers made of it: a slice arrives as
     a whole, and Dask could not move it to disk while it is read. Strings may need more than is known here."""
-    limit, workers = _limit(client)
+    limit, workers = _limit(cluster)
     if limit is not None:
         need = (least_bytes(frame) + NUMBER_BYTES * count_rows(frame)) / workers
         remedy = "or pass a Dask DataFrame, such as dd.read_parquet gives: the workers read it piece by piece"
@@ -57,7 +58,7 @@ def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint) -> N
         here = f"{what}: a graph of {vertices:,} vertices and {arcs:,} edges in this process"
         refuse_beyond_memory(here, EDGE_BYTES * arcs + VERTEX_BYTES * vertices)
         return
-    limit, workers = _limit(graph.client)
+    limit, workers = _limit(graph.workers)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes
     if limit is None or graph.input_edges.num_arcs * edge * SAFE_FACTOR < limit * workers:
         return
@@ -70,7 +71,7 @@ def check_run_memory(
     graph: PartitionedGraph, partitions: Sequence[Any], recipe: Recipe, local_method: LocalMethod | None
 ) -> None:
     """Refuse a run if the workers cannot hold its partitions, their states, and the data of the local method."""
-    (limit, workers), vertex, edge = _limit(graph.client), bytes_per_vertex(recipe), 0
+    (limit, workers), vertex, edge = _limit(graph.workers), bytes_per_vertex(recipe), 0
     if local_method is not None:
         beside, edge = local_method.memory(len(recipe.analysis.edge_columns))
         vertex += beside
@@ -84,8 +85,10 @@ def check_run_memory(
     _refuse(f"a run of {recipe.analysis.name}", sum(needs[: math.ceil(len(needs) / workers)]), limit, workers)
 
 
-def _limit(client: Any) -> tuple[float | None, int]:
-    """Bytes per worker that a graph may use before the worker pauses (None: no limit), and the number of workers."""
+def _limit(cluster: Workers) -> tuple[float | None, int]:
+    """Bytes per worker that a graph may use before the worker pauses, or reaches the user's limit (None: there is no
+    limit), and the number of workers."""
+    client = cluster.client
     if client is None or not dask.config.get(SETTING, True):
         return None, 1
     share = dask.config.get("distributed.worker.memory.pause", None) or 1
@@ -95,6 +98,8 @@ def _limit(client: Any) -> tuple[float | None, int]:
         now = worker["metrics"].get("memory", 0) - worker["metrics"].get("managed_bytes", 0)
         least[address] = min(now, least.get(address, now))
     limits = {address: worker["memory_limit"] * share for address, worker in known.items() if worker["memory_limit"]}
+    if cluster.limit is not None:
+        limits = {address: min(cluster.limit, limits.get(address, cluster.limit)) for address in known}
     left = min((limit - max(PROCESS_BYTES, least[address]) for address, limit in limits.items()), default=None)
     return left, max(1, len(known))
 

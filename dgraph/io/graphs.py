@@ -17,7 +17,7 @@ from dgraph.frames.any_frame import LazyPieces
 from dgraph.graph import Graph
 from dgraph.io.edge_list import EdgeList, edge_list_of
 from dgraph.io.format_options import Parquet, Text, options_of_formats
-from dgraph.native.free_memory import explain_lack_of_memory, free_memory, refuse_beyond_memory
+from dgraph.native.free_memory import explain_lack_of_memory, free_memory, refuse_beyond_memory, within
 
 BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the same time
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a cluster; the smallest block in bytes
@@ -45,6 +45,7 @@ def read_edges(
     policy: Any = "auto",
     parts: int | None = None,
     capacities: Any = None,
+    memory: int | str | None = None,
     client: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     id_type: Literal["int64", "string"] | None = None,
@@ -71,7 +72,7 @@ def read_edges(
         Whether edges are directed; by default as the file states, or else True.
     vertices : frame, int or range, optional
         Vertices, as in `Graph.from_edges`; by default those that the file lists or counts in its header.
-    loops, repeats, symmetrize, policy, parts, capacities, client
+    loops, repeats, symmetrize, policy, parts, capacities, memory, client
         As in `Graph.from_edges`.
     device : {"cpu", "cuda"}, default "cpu"
         ``"cuda"`` (experimental) reads Parquet and text with cuDF, block by block, on workers with cuDF and a GPU.
@@ -103,10 +104,9 @@ def read_edges(
     >>> dg.read_edges(path, format=dg.Text(header=True, lazy=True), weight=None).num_edges
     3
     """
-    from dgraph.io.declared_sizes import check_vertices
-    from dgraph.io.formats import format_of, read_edge_list  # readers are loaded when a file is read
+    from dgraph.io.formats import format_of  # readers are loaded when a file is read
 
-    workers = Workers.find(client)
+    workers = Workers.find(client, memory)
     name, lazy = format_of(path, format), getattr(format, "lazy", None)
     ends = {"source": source, "destination": destination}
     choice: dict[str, Any] = {**ends, "weight": weight, "columns": columns, "id_type": id_type}
@@ -117,23 +117,36 @@ def read_edges(
         from dgraph.io.cudf_reader import CudfFrames
 
         lazy, choice["by"] = True, CudfFrames(workers)
+    if name == "text" and workers.client is not None and device == "cpu":
+        choice["block_size"] = _block_size(path, workers)
+    rules: dict[str, Any] = {"loops": loops, "repeats": repeats, "symmetrize": symmetrize}
+    where: dict[str, Any] = {"policy": policy, "parts": parts, "capacities": capacities, "memory": memory}
+    with within(workers.limit):
+        edge_list = _edge_list(path, name, format, lazy, workers, choice, own_vertices=vertices is None)
+        try:
+            with explain_lack_of_memory(path):
+                return edge_list.graph(directed, vertices, **rules, **where, client=workers.client)
+        except WeightError as error:
+            raise WeightError(f"{path}: {error}") from error
+
+
+def _edge_list(
+    path: Any, name: str, format: Any, lazy: bool | None, workers: Workers, choice: dict[str, Any], own_vertices: bool
+) -> EdgeList:
+    """The edges of a file, which are read now, or block by block when they are needed."""
+    from dgraph.io.declared_sizes import check_vertices
+    from dgraph.io.formats import read_edge_list
+
     if lazy or (lazy is None and name in BLOCK_FORMATS and (workers.client is not None or _is_large(path, name))):
         from dgraph.io.lazy_edges import lazy_edge_list
 
-        if name == "text" and workers.client is not None and device == "cpu":
-            choice["block_size"] = _block_size(path, workers)
         edge_list = lazy_edge_list(path, format=format or name, **choice)
     else:
+        choice.pop("block_size", None)
         edge_list = read_edge_list(path, format=format or name, **choice)
-    if vertices is None and isinstance(edge_list.vertices, range) and workers.client is None:
+    if own_vertices and isinstance(edge_list.vertices, range) and workers.client is None:
         check_vertices(path, edge_list.vertices)
-    rules: dict[str, Any] = {"loops": loops, "repeats": repeats, "symmetrize": symmetrize}
-    where: dict[str, Any] = {"policy": policy, "parts": parts, "capacities": capacities, "client": workers.client}
-    try:
-        with explain_lack_of_memory(path):
-            return edge_list.graph(directed, vertices, **rules, **where)
-    except WeightError as error:
-        raise WeightError(f"{path}: {error}") from error
+    return edge_list
 
 
 def _is_large(path: str | os.PathLike, name: str) -> bool:
@@ -210,10 +223,10 @@ def write_edges(
     renumbers = check_flag("renumber", renumber) and counts_from_one(path, format)
     format_to_write(path, format)
     if parquet_folder.is_folder(path):
-        parquet_folder.check_new(path)
         if parquet_folder.can_stream(graph):
             parquet_folder.write_pieces(graph, path)
             return
+        parquet_folder.check_new(path)
     elif isinstance(graph.input_edges.edges.frame, LazyPieces) and graph.client is None:
         listed = LISTED + NUMBER * len(graph.edge_columns)
         remedy = "write a folder, whose path ends with a slash: its edges need not all be in memory"
@@ -249,6 +262,7 @@ def open_graph(
     policy: Any = None,
     parts: int | None = None,
     capacities: Any = None,
+    memory: int | str | None = None,
     client: Any = None,
 ) -> Graph:
     """Open a graph that `Graph.save` wrote.
@@ -270,6 +284,8 @@ def open_graph(
         Number of partitions; defaults to one per worker, or to the saved number if the graph is opened in this process.
     capacities : mapping or "measure", optional
         Speeds of the workers, as in `Graph.from_edges`.
+    memory : int or str, optional
+        Bytes of memory that each process may use, as in `Graph.from_edges`.
     client : distributed.Client, optional
         The cluster to use; by default that of the current client, or this process if there is none.
 
@@ -294,7 +310,7 @@ def open_graph(
     >>> dg.open_graph(folder).num_edges
     2
     """
-    workers, saved = Workers.find(client), SavedGraph.find(local_folder(path))
+    workers, saved = Workers.find(client, memory), SavedGraph.find(local_folder(path))
     parts = check_integer("parts", parts, 1, MOST_PARTS, or_none=True) or len(workers.addresses) or saved.parts
     check_capacities(workers, capacities, parts)
     input_edges, partitioning, as_saved = saved.opened(workers, weight, policy, parts, capacities)

@@ -15,7 +15,7 @@ from dgraph.errors import OptionError, RoomError
 LIMIT = "DGRAPH_MEMORY"  # an environment variable: bytes that each process may use, such as "4 GiB"
 MEMBERSHIP = Path("/proc/self/cgroup")  # the control groups of this process
 GROUPS = Path("/sys/fs/cgroup")  # where their limits are
-UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+UNITS = "", "k", "m", "g", "t"  # powers of 1000 before "b", else of 1024
 REMEDY = "use a machine or a limit with more memory"
 FEW = 1 << 25  # bytes that are always taken to be free
 STATUS = Path("/proc/self/status")  # what this process uses
@@ -23,7 +23,8 @@ STATUS = Path("/proc/self/status")  # what this process uses
 
 def free_memory() -> int:
     """The bytes that this process can still allocate: what the machine has, or what a limit leaves. There may be limits
-    of the address space, of the process's control group (version 1 or 2), and of the user's own (`DGRAPH_MEMORY`)."""
+    of the address space, of the process's control group (version 1 or 2), and the user's own (`memory=`,
+    `DGRAPH_MEMORY`)."""
     return min(_machine(), address_space(), _control_groups(), _users_limit())
 
 
@@ -70,16 +71,35 @@ def _left_in(group: Path, limit: str, usage: str, cache: str) -> int:
     return sys.maxsize
 
 
-def _users_limit() -> int:
-    if not (text := os.environ.get(LIMIT, "").strip()):
-        return sys.maxsize
-    limit = parse_bytes(text)
+@contextmanager
+def within(limit: int | None) -> Iterator[None]:
+    """While the block runs, let all threads plan for at most so many bytes of this process, if there is a limit."""
     if limit is None:
-        raise OptionError(f'{LIMIT}={text!r} must be a number of bytes, such as 4294967296 or "4 GiB"')
+        yield
+        return
+    _limits.append(limit)
+    try:
+        yield
+    finally:
+        _limits.remove(limit)
+
+
+_limits: list[int] = []  # of the blocks that run now
+
+
+def _users_limit() -> int:
+    limits = list(_limits)
+    if text := os.environ.get(LIMIT, "").strip():
+        limit = parse_bytes(text)
+        if limit is None:
+            raise OptionError(f'{LIMIT}={text!r} must be a number of bytes, such as 4294967296 or "4 GiB"')
+        limits.append(limit)
+    if not limits:
+        return sys.maxsize
     taken = 0
     with suppress(OSError):  # without the pages of files, which the system can drop
         taken = 1024 * sum(map(int, re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+)", STATUS.read_text(), re.MULTILINE)))
-    return max(0, limit - taken)
+    return max(0, min(limits) - taken)
 
 
 def address_space() -> int:
@@ -94,9 +114,9 @@ def address_space() -> int:
 
 
 def parse_bytes(text: str) -> int | None:
-    """The bytes that a text such as "4 GiB", "1.5g" or "4096" names; None for any other text."""
-    found = re.fullmatch(r"(\d{1,20}(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
-    return int(float(found[1]) * (1 << UNITS[found[2]])) if found else None
+    """The bytes that a text such as "4 GiB", "1.5g", "4 GB" or "4096" names; None for any other text."""
+    found = re.fullmatch(r"(\d{1,20}(?:\.\d+)?)\s*([kmgt]?)(i?b)?", text.strip().lower())
+    return int(float(found[1]) * (1000 if found[3] == "b" else 1024) ** UNITS.index(found[2])) if found else None
 
 
 def size_in_words(size: int) -> str:

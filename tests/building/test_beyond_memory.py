@@ -20,6 +20,7 @@ from dgraph.partition import external_sort, scratch
 from dgraph.partition.scratch import is_in_memory, usual_folder
 from dgraph.solvers.paths import breadth_first
 from dgraph.solvers.ranks import gather
+from dgraph.solvers.subgraphs import cores
 from dgraph.tables import edge_tables
 
 OPERATIONS = {
@@ -51,7 +52,7 @@ def short(monkeypatch, tmp_path):
     monkeypatch.setattr(external_sort, "SLICE", 300)
     monkeypatch.setattr(scratch, "LONGEST", 1000)
     monkeypatch.setattr(edge_tables, "MOST_COUNTED", 10)
-    for module in (edge_room, gather, breadth_first):
+    for module in (edge_room, gather, breadth_first, cores):
         monkeypatch.setattr(module, "has_room", lambda size: False)
     with dask.config.set({"temporary-directory": str(tmp_path)}):
         yield tmp_path

@@ -124,7 +124,7 @@ def test_every_command_has_json_output(run):
         ("convert alone.graphml -o -", "cannot detect the format by suffix or content"),
         ("convert alone.v -o -", "Error: standard output: text lists only edges"),
         ("convert alone.v -o -", "or leave out such vertices with --drop-isolated)"),
-        ("estimate pagerank calls.csv --memory lots", "Error: --memory 'lots' must be a number of bytes > 0"),
+        ("estimate pagerank calls.csv --memory lots", "'--memory': 'lots' is not a number of bytes, such as 4096 or"),
         ("plan wcc calls.csv --latency soon", "and --latency 'soon': expected a bandwidth such as"),
         ("plan wcc calls.csv --cores 0", "Error: --cores 0 and --devices 0: one of them must be > 0"),
         ("plan wcc calls.csv --device-cores -2", "Error: --device-cores -2.0 must be a finite number > 0"),

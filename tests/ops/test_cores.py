@@ -15,6 +15,7 @@ from real_graphs import SMALL, real_graph
 import dgraph as dg
 from dgraph.native import team
 from dgraph.ops.k_core import core_number, k_core, simple_graph
+from dgraph.solvers.subgraphs import cores
 from dgraph.solvers.subgraphs.neighbours import is_simple
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
@@ -44,6 +45,19 @@ def test_core_numbers_match_networkx(drawn, way):
     table = core_number(dg.Graph.from_edges(frame, **kwargs, **place), **options).compute()
     expected = nx.core_number(peer_of(frame, table["vertex"])) if len(table) else {}
     assert dict(zip(table["vertex"], table["core"], strict=True)) == expected
+
+
+@settings(max_examples=20)
+@given(small_graphs(weights=None), st.sampled_from([0, 1, 50]))
+def test_peeling_without_a_copy_of_the_edges_gives_the_same_cores(drawn, k):
+    frame, kwargs = drawn
+    graph = dg.Graph.from_edges(frame, **kwargs)
+    expected = [core_number(graph).compute(), k_core(graph, k).compute()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cores, "has_room", lambda size: False)
+        found = [core_number(graph).compute(), k_core(graph, k).compute()]
+    for one, other in zip(found, expected, strict=True):
+        pd.testing.assert_frame_equal(one, other)
 
 
 @settings(max_examples=20)

@@ -39,6 +39,17 @@ def answer(operation, source):
     return getattr(dg, operation)(graph, **options.get(operation, {})).compute()
 
 
+def test_generated_edges_are_compared_as_a_whole(verifiers, large, tmp_path):
+    dg.write_edges(dg.rmat(scale=SCALE), f"{tmp_path}/edges/")
+    verifiers.generate(large, f"{tmp_path}/edges")
+    (file,) = (tmp_path / "edges").iterdir()
+    edges = pd.read_parquet(file)
+    for wrong in edges.iloc[1:], edges.assign(source=edges["source"].iloc[::-1].to_numpy()):
+        wrong.to_parquet(file)
+        with pytest.raises(AnswerError, match="edges, which are not the 2,048 expected"):
+            verifiers.generate(large, f"{tmp_path}/edges")
+
+
 @pytest.mark.parametrize("operation", ["pagerank", "wcc", "bfs", "sssp", "cdlp", "core_number"])
 def test_right_answers_pass_and_wrong_ones_do_not(verifiers, large, tmp_path, operation):
     path, right = tmp_path / "answer.parquet", answer(operation, large.source)

@@ -21,14 +21,11 @@ def estimated_operations() -> list[str]:
 
 @click.command("estimate", cls=Command)
 @click.argument("operation", metavar="OP", shell_complete=completion(estimated_operations))
-@click.option("--memory", help='Memory of each worker, such as "4 GiB".')
 @click.option("--quick", is_flag=True, help="Read only a few pieces of large files; the vertices may be far off.")
 @on_workers
 @as_json
 @graph_options
-def command(
-    edges: GraphArguments, operation: str, memory: str | None, quick: bool, on_workers: int | None, as_json: bool
-) -> None:
+def command(edges: GraphArguments, operation: str, quick: bool, on_workers: int | None, as_json: bool) -> None:
     """Estimate what an operation will need under every policy: memory per worker, and bytes exchanged per round.
 
     OP may also be "build", which means building the graph only.
@@ -42,7 +39,7 @@ def command(
 
     name = operation_name(operation, FOOTPRINTS)
     with edges.graph() as graph:
-        result = graph.estimate(name, workers=on_workers, memory=memory, quick=quick)
+        result = graph.estimate(name, workers=on_workers, quick=quick)
     if as_json:
         policies = json.loads(result.frame.to_json(orient="index"))
         outcome = {"operation": operation, "workers": result.workers, "policy": result.policy, "policies": policies}

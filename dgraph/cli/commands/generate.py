@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dgraph.cli.command import Command, Group, print_outcome
-from dgraph.cli.options import OF_EDGES, as_json, output_option
+from dgraph.cli.options import MEMORY, OF_EDGES, as_json, output_option
 from dgraph.cli.place import Place, place_options
 from dgraph.cli.results import check_format, write_edges
 from dgraph.cli.signatures import arguments_from_options, options_of, split_docstring
@@ -44,13 +44,13 @@ class Generators(Group):
 def _command_for(name: str, generator: Callable) -> click.Command:
     """The command that calls a generator. It has an option for each parameter of the generator."""
 
-    def generate(place: Place, output: str, as_json: bool, **given: Any) -> None:
+    def generate(place: Place, output: str, as_json: bool, memory: int | None, **given: Any) -> None:
         from dgraph.io.columnar.parquet_folder import count, is_folder
 
         check_format(output)
-        with place.client() as client:
+        with place.client(memory) as client:
             with show_status("generating"):
-                graph = generator(**arguments_from_options(generator, given), client=client)
+                graph = generator(**arguments_from_options(generator, given), memory=memory, client=client)
             write_edges(graph, output, "drop")
             edges = count(output) if is_folder(output) else graph.num_edges
             vertices = len(graph.input_edges.vertices.id_range)  # counting would draw all edges once more
@@ -61,7 +61,7 @@ def _command_for(name: str, generator: Callable) -> click.Command:
     example = f"  $ dgraph generate {name} {EXAMPLES[name]} -o edges.parquet"
     generate.__doc__ = f"{split_docstring(generator)[0]}\n\n\b\nExample:\n{example}"
     write_to = output_option(OF_EDGES, either=True, required=True)
-    command = click.command(name, cls=Command)(write_to(as_json(place_options(generate))))
+    command = click.command(name, cls=Command)(write_to(as_json(MEMORY(place_options(generate)))))
     command.params[:0] = options_of(generator, RENAMED, HELP)
     return command
 

@@ -9,6 +9,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -274,6 +275,7 @@ def check_block(table: pa.Table, weight: str | None, where: str) -> None:
 
 def write(edge_list: EdgeList, path: str | os.PathLike) -> None:
     """Write one file with all edge columns. A range of vertices is recorded; other isolated vertices are refused."""
+    edge_list = replace(edge_list, edges=edge_table(edge_list)[0])  # converted once
     note = note_of(edge_list, path)
     with files.atomic(path) as stream:
         write_stream(edge_list, stream, path, note)

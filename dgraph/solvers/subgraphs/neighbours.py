@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import uint64
 
+from dgraph.native.free_memory import has_room, refuse_beyond_memory
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, atomic_add, atomic_load, atomic_max, kernel, team
 from dgraph.partition.adjacency import Adjacency
@@ -52,6 +53,9 @@ def distinct(
     `size`. `order` is a new number for each vertex, by which rows and neighbours are then identified."""
     first, second = tables[0], tables[1] if len(tables) > 1 else None
     total = sum(table.num_edges for table in tables)
+    need = total * (4 + ways) + (len(first.indptr) - 1) * 16 + threads * size
+    if not has_room(need):
+        refuse_beyond_memory(f"the neighbours in {total:,} edges, each once,", need)
     result = Neighbours(
         np.empty((len(first.indptr) - 1, 2), np.int64),
         np.empty(total, np.uint32),
