@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import MISSING, dataclass, field, fields
 from functools import wraps
 from reprlib import repr as short
@@ -16,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar, dataclass_transform
 import numpy as np
 
 from dgraph.errors import InputError, OptionError
-from dgraph.native.free_memory import parse_bytes, within
+from dgraph.native.free_memory import parse_bytes
 from dgraph.phrases.phrases import format_option
 from dgraph.phrases.suggestions import ALIKE, CLOSE_MATCH, choices, suggestion
 
@@ -69,7 +70,8 @@ def known_options(
             engine = options.get("engine")
             chosen = by_engine.get(engine, function) if isinstance(engine, str) else function
             graph = positional[0] if positional else options.get("graph")
-            with within(getattr(graph, "memory", None) if of_graph else None):
+            workers = getattr(graph, "workers", None) if of_graph else None
+            with nullcontext() if workers is None else workers.limited:
                 return chosen(*positional, **options)
 
         return checked

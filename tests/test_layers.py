@@ -39,12 +39,12 @@ ROOMS = (
     # a partition while a program runs, and the order in which vertices fire; these know neither device nor transport
     "dgraph.vertex_state",
     "dgraph.engines",
-    # the workers, and a graph on them
+    # the workers, the steps that they take together, and a graph on them
     "dgraph.cluster",
+    "dgraph.supersteps",
     "dgraph.estimates",
     "dgraph.building",
     # a run
-    "dgraph.supersteps",
     "dgraph.cugraph",
     "dgraph.runs",
     # what users call, and the public names, looked up when they are first used
@@ -90,6 +90,8 @@ DEFERRED = {
     ("dgraph.supersteps.run_steps", "dgraph.supersteps.mail_graph"),
     ("dgraph.supersteps.run_steps", "dgraph.supersteps.step_graph"),
     ("dgraph.testing", "dgraph.testing.clusters"),
+    # what edges beyond memory need
+    ("dgraph.building.input_edges", "dgraph.building.spread_stream"),
     # the laws of programs that have not been tried
     ("dgraph.programs.sends", "dgraph.programs.law_trials"),
     ("dgraph.runs.law_checks", "dgraph.programs.fixed_point"),

@@ -22,7 +22,7 @@ from dgraph.partition.adjacency import Adjacency, EdgeSlice, SortFunction, build
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.ids.id_tables import release_memory
 from dgraph.partition.ids.numbering import Numbering
-from dgraph.partition.partition import Partition, add_peer_requests, assemble
+from dgraph.partition.partition import Half, Partition, add_peer_requests, assemble
 from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy
 from dgraph.partition.proxies import ProxyList, check_local_ids
@@ -109,7 +109,7 @@ def build_partitions(
         assembling = [
             partial(assemble, part, where, ids, mine, order, sort, in_place=True) for part, mine in enumerate(pieces)
         ]
-        return _with_requests(workers, [workers.call(task) for task in assembling])
+        return with_requests(workers, [workers.call(task) for task in assembling])
     shared, numbering, each = workers.share(where), workers.share(ids), workers.threads_each(parts)
     moved = (
         chunks if where.positions is None else [workers.call(Placement.to_positions, shared, chunk) for chunk in chunks]
@@ -124,17 +124,17 @@ def build_partitions(
         mine = [workers.call(pick, cut, part) for cut in cuts]
         on = workers.host(part, parts)
         tasks.append(workers.call(assemble, part, shared, numbering, mine, order, sort, each, on=on))
-    return _with_requests(workers, tasks)
+    return with_requests(workers, tasks)
 
 
-def _with_requests(workers: Workers, tasks: list[Any]) -> list[Any]:
+def with_requests(workers: Workers, tasks: list[Any]) -> list[Any]:
     """The partitions that tasks assemble, each with the requests of its peers. (There is one task per partition and
     worker. One per pair of partitions would cost half a millisecond each, more than its work.)"""
     halves = workers.hold(tasks)
     if workers.client is None:
-        everything = [requests for _, requests in halves]
+        everything = [half.requests for half in halves]
         return [_agree(half, everything, part) for part, half in enumerate(halves)]
-    requests = [workers.item(half, 1) for half in halves]
+    requests = [workers.call(_requests_of, half) for half in halves]
     parts_of: dict[str | None, list[int]] = {}
     for part in range(len(halves)):
         parts_of.setdefault(workers.host(part, len(halves)), []).append(part)
@@ -204,9 +204,14 @@ def build_in_ranges(
     return Partition.of_whole_graph(Adjacency(indptr, neighbours, columns), order, ids.ids())
 
 
+def _requests_of(half: Half) -> dict[int, ProxyList]:
+    return half.requests
+
+
 def _addressed_to(parts: list[int], requests: dict[int, ProxyList]) -> dict[int, ProxyList]:
     return {part: requests[part] for part in parts if part in requests}
 
 
-def _agree(half: tuple[Partition, Any], requests: Sequence[dict[int, ProxyList]], part: int) -> Partition:
-    return add_peer_requests(half[0], {peer: request[part] for peer, request in enumerate(requests) if part in request})
+def _agree(half: Half, requests: Sequence[dict[int, ProxyList]], part: int) -> Partition:
+    mine = {peer: request[part] for peer, request in enumerate(requests) if part in request}
+    return add_peer_requests(half.partition, mine)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
+
 import dask
 
 from dgraph.errors import StorageError
@@ -35,4 +38,8 @@ def scratch_beyond_memory(edges: int, vertices: int, column_bytes: int, tables: 
 
 
 def scratch_folder() -> ScratchFolder:
+    """Dask's folder for temporary files: that of the worker whose task calls this, or of this process."""
+    if "distributed" in sys.modules:
+        with suppress(ValueError):  # this is no task
+            return ScratchFolder(sys.modules["distributed"].get_worker().local_directory)
     return ScratchFolder(dask.config.get("temporary-directory", None) or usual_folder())

@@ -14,11 +14,10 @@ from threading import Lock
 
 import numpy as np
 
-from dgraph.errors import ColumnError, InputError
+from dgraph.building.frame_pieces import as_told, changed, check_unchanged, fingerprint
 from dgraph.native import threads
-from dgraph.partition.adjacency import Adjacency, Buckets, EdgeSlice, common_type, sorted_pieces
+from dgraph.partition.adjacency import Adjacency, Buckets, EdgeSlice, sorted_pieces
 from dgraph.partition.external_sort import sorted_on_disk
-from dgraph.partition.ids import id_kernels
 from dgraph.partition.ids.bitmaps import GrowingBitmap, union
 from dgraph.partition.ids.chunk import Chunk, NumberedChunk, packed
 from dgraph.partition.ids.id_tables import release_memory
@@ -40,12 +39,20 @@ class NumberedEdges:
     rows: list[int]  # of each piece
     fingerprints: list[int]
     loops: int
-    chunks: list[NumberedChunk] | None  # the edges, if they are few enough to be held
+    chunks: list[NumberedChunk] | None = None  # the edges, if they are few enough to be held
+
+    @classmethod
+    def of(
+        cls, numbering: Numbering, surveys: Sequence[IdSurvey], chunks: list[NumberedChunk] | None = None
+    ) -> NumberedEdges:
+        found = sorted(pair for one in surveys for pair in one.pieces.items())
+        rows, fingerprints = zip(*(of_piece for _, of_piece in found), strict=True)
+        return cls(numbering, list(rows), list(fingerprints), sum(one.loops for one in surveys), chunks)
 
 
 @dataclass
-class ThreadSurvey:
-    """What one thread finds in its share of the pieces."""
+class IdSurvey:
+    """What one thread, or one worker, finds in its share of the pieces."""
 
     survey: Survey = field(default_factory=lambda: survey_of_range(range(0)))
     bits: GrowingBitmap = field(default_factory=GrowingBitmap)
@@ -56,7 +63,7 @@ class ThreadSurvey:
         """Note the ids of a chunk, and the size of a piece of edges. False if the bitmap would exceed the budget."""
         found = survey(chunk)
         self.survey = self.survey.join(found)
-        if not _fits(self.survey, budget):
+        if not self.usable(budget):
             return False
         if found.low is not None and found.high is not None:
             for ids in (chunk.sources, chunk.destinations):
@@ -65,6 +72,20 @@ class ThreadSurvey:
             self.pieces[number] = len(chunk), fingerprint(chunk)
             self.loops += int(np.count_nonzero(np.asarray(chunk.sources) == np.asarray(chunk.destinations)))
         return True
+
+    def parted(self) -> tuple[IdSurvey, GrowingBitmap]:
+        """The survey without its bits, and the bits."""
+        return replace(self, bits=GrowingBitmap()), self.bits
+
+    def usable(self, budget: int) -> bool:
+        """Whether all ids are integers whose bitmap, with its ranks, is small or within the budget."""
+        return _fits(self.survey, budget)
+
+
+def of_all(surveys: Sequence[IdSurvey], listed: range, budget: int) -> Survey | None:
+    """The survey of all pieces and of a range of vertices; None if it is not usable."""
+    total = reduce(Survey.join, [one.survey for one in surveys], survey_of_range(listed)).with_common_type()
+    return total if _fits(total, budget) and total.low is not None else None
 
 
 class HeldChunks:
@@ -95,7 +116,7 @@ class EdgeStream:
         """The numbering of all ids, among them those of `vertices` and of the range `listed`. None if ids are not
         integers, or so far apart that a bitmap of them takes more than the budget."""
         held, ends = HeldChunks(budget), threads.cores()
-        shares = [ThreadSurvey() for _ in range(ends)]
+        shares = [IdSurvey() for _ in range(ends)]
         usable = True
 
         def look(k: int) -> None:
@@ -110,21 +131,19 @@ class EdgeStream:
 
         threads.parallel_map(look, range(ends))
         usable &= all(shares[0].add(chunk, budget) for chunk in vertices)
-        total = reduce(Survey.join, [one.survey for one in shares], survey_of_range(listed)).with_common_type()
-        if not (usable and _fits(total, budget)) or total.low is None or total.high is None:
+        total = of_all(shares, listed, budget) if usable else None
+        if total is None or total.low is None or total.high is None:
             return None
         words = [share.bits.over(total.low, total.high) for share in shares]
         if len(listed):
             words.append(bitmap_of_range(listed, total.low, total.high))
         numbering = Numbering.by_bitmap(total.id_type, total.low, union(words))
-        found = dict(pair for share in shares for pair in share.pieces.items())
-        rows, fingerprints = zip(*(found[number] for number in range(self.pieces)), strict=True)
         chunks = None
         if held.left >= 0:
             kept = [held.chunks[number] for number in range(self.pieces)]
             chunks = [NumberedChunk(one.sources, one.destinations, {}, numbering.ranks) for one in kept]  # type: ignore[arg-type]
         release_memory()
-        return NumberedEdges(numbering, list(rows), list(fingerprints), sum(share.loops for share in shares), chunks)
+        return NumberedEdges.of(numbering, shares, chunks)
 
     def adjacency(
         self,
@@ -186,34 +205,20 @@ class StreamedPiece:
         for one in self._slices(tuple(types)):
             weight = self.how.weight
             if weight is not None and np.result_type(types[weight], narrowest(one.columns[weight])) != types[weight]:
-                raise self._changed()
+                raise changed(self.number)
             columns = {name: values.astype(types[name], copy=False) for name, values in one.columns.items()}
             replace(one, columns=columns).scatter(shift, offsets, into)
 
     def _slices(self, columns: tuple[str, ...]) -> Iterator[EdgeSlice]:
         chunk, values = self.read(self.number, columns)
-        if len(chunk) != self.rows or fingerprint(chunk) != self.fingerprint:  # its edges might be written over others
-            raise self._changed()
-        for name, column in values.items():
-            told = self.how.columns[name]
-            if common_type(name, [column, told]) != told.dtype:
-                said = f"column {name!r} holds {column.dtype}, but the frame says {told.dtype}"
-                raise ColumnError(f"{self._where}: {said}: cast it with astype()")
-            values[name] = column.astype(told.dtype, copy=False)
+        check_unchanged(chunk, self.number, self.rows, self.fingerprint)
+        values = as_told(values, self.number, {name: column.dtype for name, column in self.how.columns.items()})
         assert self.how.ids.ranks is not None
         numbered = NumberedChunk(np.asarray(chunk.sources), np.asarray(chunk.destinations), values, self.how.ids.ranks)
         keys, others = numbered.ends(self.how.order)
         yield EdgeSlice(keys, others, values, numbered.ranks, self.how.skip_loops)
         if self.how.mirror:
             yield EdgeSlice(others, keys, values, numbered.ranks, skip_loops=True)
-
-    @property
-    def _where(self) -> str:
-        return f"partition {self.number} of the frame"
-
-    def _changed(self) -> InputError:
-        remedy = "persist() the frame first, or read it from files that nothing else writes"
-        return InputError(f"the edges of {self._where} have changed since they were first read: {remedy}")
 
 
 def narrowest(weights: np.ndarray) -> np.dtype:
@@ -222,10 +227,6 @@ def narrowest(weights: np.ndarray) -> np.dtype:
     wide = weights.dtype.kind in "iu" and weights.itemsize > 1
     fit = wide and (not len(weights) or (weights.min() >= 0 and weights.max() <= 255))
     return np.dtype(np.uint8) if fit else weights.dtype
-
-
-def fingerprint(chunk: Chunk) -> int:
-    return int(id_kernels.fingerprint(np.asarray(chunk.sources), np.asarray(chunk.destinations)))
 
 
 def _fits(total: Survey, budget: int) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -11,37 +10,48 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dgraph.building import assembly, numbering_tasks
 from dgraph.building.build_report import Stopwatch
 from dgraph.building.edge_room import scratch_beyond_memory
 from dgraph.building.edge_stream import EdgeStream, NumberedEdges
+from dgraph.building.frame_pieces import (
+    PieceReader,
+    add_columns,
+    edge_ids,
+    enumerate_pieces,
+    holds_futures,
+    narrow_columns,
+    vertex_ids,
+)
 from dgraph.building.gpu_build import DeviceEdges
 from dgraph.cluster.retry import retry
-from dgraph.cluster.tasks import one_by_one
 from dgraph.cluster.workers import Workers, any_lost
 from dgraph.devices import distinct_ids, sorted_rows
-from dgraph.errors import ColumnError, IdError, InputError, WeightError
 from dgraph.estimates.memory_check import check_frame_memory
-from dgraph.frames.any_frame import LazyPieces, is_cudf, is_lazy, is_numeric, numeric_column, to_main_memory, to_pandas
+from dgraph.frames.any_frame import is_lazy, is_numeric
 from dgraph.frames.sources import EdgeSource, VertexSource
-from dgraph.native.free_memory import free_memory, within
+from dgraph.native.free_memory import free_memory
 from dgraph.partition import adjacency, rules
 from dgraph.partition.adjacency import SortFunction
 from dgraph.partition.ids import id_tables
-from dgraph.partition.ids.chunk import Chunk, NumberedChunk, chunk_of_edges, chunk_of_vertices
+from dgraph.partition.ids.chunk import Chunk
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import Partition
+from dgraph.partition.placement import Placement
+from dgraph.partition.policies import Policy
 from dgraph.partition.proxies import check_local_ids
 from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
     from dgraph.building.saved_graph import SavedGraph
 
+BYTES_TO_SORT = 32  # bytes per edge while a partition is assembled: its ends by number, by local id, and sorted
+MEMORY_SHARE = 6  # sorting a partition's edges may use 1 / MEMORY_SHARE of a worker's memory
+BYTES_TO_STREAM = 10  # bytes per edge while a partition is sorted from the disk, and a margin
+HELD_BYTES = 64  # of an edge, on the workers that build partitions of edges that they hold
 HELD_SHARE = 16  # edges of a lazy frame that take less than this fraction of the free memory are held
 NUMBERS = [np.dtype(code) for code in "?bBhHiIlLfd"]  # the types of columns that kernels take as they are
-CHECKED_ROWS = 32  # rows of a lazy frame's partition that are compared when it is computed again
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,7 @@ class InputEdges:
         if saved and rules == EdgeRules(directed=saved.content["directed"]):
             self.num_edges = saved.content["num_edges"]
         self._numbering: Numbering | None = None
-        self._readers: dict[tuple[str, ...], Callable[[int], Any]] = {}  # of pieces with some columns
+        self._readers: dict[tuple[str, ...], PieceReader] = {}  # of all pieces, with some columns
         self._edge_pieces: list[Any] | None = None
         self._slices = 0  # the number of edge pieces, which stays the same if they are sent again
         self._vertex_pieces: list[Any] | None = None
@@ -120,6 +130,12 @@ class InputEdges:
         """The approximate number of arcs in the partitions, before repeats are merged."""
         return self.num_input_edges * (1 + (not self.rules.directed or self.rules.symmetrize))
 
+    @property
+    def build_bytes(self) -> int:
+        """The memory that a worker should have for each arc of the only partition that it builds."""
+        self.number()
+        return BYTES_TO_SORT * MEMORY_SHARE if self.streamed is None else BYTES_TO_STREAM
+
     @cached_property
     def num_loops(self) -> int:
         """The number of self loops among the listed edges."""
@@ -143,7 +159,7 @@ class InputEdges:
 
     def number(self) -> Numbering:
         """Read and number the ids, unless this is already done."""
-        with within(self.workers.limit):
+        with self.workers.limited:
             return retry(self.workers.client, self._number, self.forget_lost)
 
     def _number(self) -> Numbering:
@@ -222,23 +238,53 @@ class InputEdges:
     def _numbered_in_passes(self, vertices: Sequence[Any]) -> NumberedEdges | None:
         """The numbering of a lazy frame that is read here, piece by piece, with the edges if they are few; None if its
         ids are not integers that a bitmap can number."""
-        if self.workers.client is not None or not is_lazy(self.edges.frame) or self.of_gpus:
+        if not is_lazy(self.edges.frame) or self.of_gpus:
             return None
         if not all(is_numeric(self.edges.frame, end) for end in (self.edges.source, self.edges.destination)):
             return None
+        if self.workers.client is not None:
+            if not self._exceeds_workers():
+                return None
+            limit = self.workers.memory or 0
+            return self._spread().number(self.workers.get(vertices), self.vertices.id_range, limit // HELD_SHARE)
         listed = self.workers.get(vertices)
         budget = free_memory() // HELD_SHARE
         return EdgeStream(self._read, len(self.edge_pieces)).number(listed, self.vertices.id_range, budget)
 
-    def can_stream(self, columns: Sequence[str], whole: bool) -> bool:
-        """Whether this graph's edges are too many to hold, and its only partition can be built without holding them: no
-        edges must be merged, and no column may have missing values."""
+    def _exceeds_workers(self) -> bool:
+        """Whether the workers would have to keep much of a lazy frame on disk while they build, told from one piece.
+        False also if they hold the frame already."""
+        limit, pieces = self.workers.memory, self.edge_pieces
+        if limit is None or holds_futures(pieces):
+            return False
+        (rows,) = self.workers.get([self.workers.call(len, pieces[len(pieces) // 2])])
+        return rows * len(pieces) * HELD_BYTES > limit * len(self.workers.addresses)
+
+    def _spread(self) -> Any:
+        """The stream of pieces for several workers or partitions."""
+        from dgraph.building.spread_stream import SpreadStream
+
+        return SpreadStream(self.workers, self._piece_readers)
+
+    def can_stream(self, columns: Sequence[str], policy: Policy) -> bool:
+        """Whether this graph's edges are too many to hold, and partitions of this policy can be built without holding
+        them: no edges must be merged, no column may have missing values, and vertices are placed by range."""
         merges = self.rules.repeats != "keep" or self.rules.symmetrize
         self.number()
-        if self.streamed is None or merges or not whole:
+        if self.streamed is None or merges or not policy.by_range or policy.edges is not None:
             return False
         types = [self.edges.frame._meta[name].dtype for name in columns]
         return all(isinstance(one, np.dtype) and one in NUMBERS for one in types)
+
+    def placed_by_streaming(self, policy: Policy, shares: Sequence[float]) -> Placement:
+        """The masters of such a graph."""
+        return self._spread().placement(self.streamed, policy, shares, **self.rules.arc_options)
+
+    def spread_by_streaming(self, order: str, columns: Sequence[str], where: Placement) -> list[Any]:
+        """The partitions of such a graph, held."""
+        types = {name: self.edges.frame._meta[name].dtype for name in columns}
+        halves = self._spread().halves(self.streamed, where, order, types, **self.rules.arc_options)
+        return self.workers.wait(assembly.with_requests(self.workers, halves))
 
     def built_by_streaming(self, order: str, columns: Sequence[str], tables: int) -> list[Partition]:
         """The only partition of such a graph, which will need so many tables of edges."""
@@ -256,12 +302,14 @@ class InputEdges:
     def _read(self, number: int, columns: tuple[str, ...]) -> tuple[Chunk, dict[str, np.ndarray]]:
         """The ids and some columns of a piece of a lazy frame, in the thread that calls this."""
         if columns not in self._readers:
-            self._readers[columns] = one_by_one(self.pieces_with(columns))
-        frame = to_main_memory(self._readers[columns](number))
-        named = number if len(self.edge_pieces) > 1 else None
-        chunk = edge_ids(frame, self.edges.source, self.edges.destination, named)
-        with _naming_partition(named):
-            return chunk, {name: numeric_column(frame, name, is_weight=name == self.edges.weight) for name in columns}
+            (self._readers[columns],) = self._piece_readers(columns, 1)
+        return self._readers[columns].read(number)
+
+    def _piece_readers(self, columns: Sequence[str], shares: int) -> list[PieceReader]:
+        """Readers of some columns, each of every so many pieces."""
+        pieces = self.pieces_with(columns)
+        numbers = range(len(pieces))
+        return [PieceReader(pieces, numbers[share::shares], self.edges, columns) for share in range(shares)]
 
     @property
     def sort(self) -> SortFunction:
@@ -331,83 +379,3 @@ class InputEdges:
     def forget_lost(self) -> None:
         """Forget the workers' copies of the frames, so that these are sent or read again."""
         self.fresh = self._edge_pieces = self._vertex_pieces = None
-
-
-# -- tasks that read pieces of the user's frames: ids first, and columns when they are needed --------------------------
-
-
-def narrow_columns(frame: Any, columns: Sequence[str]) -> list[Any] | None:
-    """The pieces of a Dask frame with only some columns, if that makes its source read less; else None. Dask's own
-    optimization ("tune") would also merge small pieces; here each keeps its rows."""
-    if not is_lazy(frame) or isinstance(frame, LazyPieces) or is_cudf(frame) or set(frame.columns) <= set(columns):
-        return None
-    whole, some = frame.simplify(), frame[list(columns)].simplify()
-    if whole.__dask_graph__().keys() & some.__dask_graph__().keys():  # both read the same
-        return None
-    return some.to_delayed(optimize_graph=False)
-
-
-def enumerate_pieces(frame: Any, pieces: list[Any]) -> list[tuple[int | None, Any]]:
-    """Each piece with its number, which errors mention if a lazy frame has several pieces; else with None."""
-    return [(number if is_lazy(frame) and len(pieces) > 1 else None, piece) for number, piece in enumerate(pieces)]
-
-
-@contextmanager
-def _naming_partition(number: int | None) -> Iterator[None]:
-    """Add the partition of a lazy frame to errors, whose row numbers start at 0 in each partition."""
-    try:
-        yield
-    except (ColumnError, IdError, WeightError) as error:
-        if number is None:
-            raise
-        raise type(error)(f"partition {number} of the frame: {error}") from error
-
-
-def edge_ids(piece: Any, source: str, destination: str, number: int | None) -> Chunk:
-    with _naming_partition(number):
-        return chunk_of_edges(to_main_memory(piece), source, destination)
-
-
-def vertex_ids(piece: Any, name: str, number: int | None) -> Chunk:
-    with _naming_partition(number):
-        return chunk_of_vertices(to_main_memory(piece), name)
-
-
-def add_columns(
-    chunk: NumberedChunk,
-    piece: Any,
-    columns: Sequence[str],
-    names: tuple[str, str, str | None],
-    ids: Numbering | None,
-    start: int | None,
-    number: int | None,
-) -> NumberedChunk:
-    """A chunk with some columns of the piece that it was read from. With `start`, the row of the first edge, it also
-    gets the row of each edge. `ids` is given if the frame is lazy, because the piece is then computed again."""
-    frame, (source, destination, weight) = to_main_memory(piece), names
-    with _naming_partition(number):
-        if ids is not None and not _is_unchanged(chunk, to_pandas(frame)[[source, destination]], ids):
-            raise InputError(
-                f"the rows of partition {number or 0} of the frame, or their order, have changed since its ids were "
-                "read, so columns would not match edges; persist() the frame first, or read it from Parquet"
-            )
-        values = {name: numeric_column(frame, name, is_weight=name == weight) for name in columns}
-    if start is not None:
-        values[rules.ROW] = np.arange(start, start + len(chunk))
-        values[rules.FLIPPED] = np.zeros(len(chunk), bool)
-    return replace(chunk, columns=values)
-
-
-def _is_unchanged(chunk: NumberedChunk, ends: pd.DataFrame, ids: Numbering) -> bool:
-    """Whether a piece that was computed again has the same number of rows, and equal rows in a sample."""
-    if len(ends) != len(chunk):
-        return False
-    rows = np.unique(np.linspace(0, len(chunk) - 1, CHECKED_ROWS).astype(np.int64)) if len(chunk) else slice(0)
-    now = chunk_of_edges(ends.iloc[rows], *ends.columns)
-    before = chunk[rows].compact()
-    with suppress(IdError):  # raised for an id that the graph does not have
-        for end, numbers in ((now.sources, before.sources), (now.destinations, before.destinations)):
-            if [ids.find(id) for id in ids.id_type.restore(end).tolist()] != numbers.tolist():
-                return False
-        return True
-    return False

@@ -23,7 +23,6 @@ from dgraph.cluster.workers import Workers, any_lost
 from dgraph.errors import ColumnError, OptionError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.memory_check import check_build_memory
-from dgraph.native.free_memory import within
 from dgraph.partition import policies
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
@@ -151,7 +150,7 @@ class PartitionedGraph(NotPicklable):
         >>> dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=2).num_parts
         2
         """
-        return self.asked.parts or self.workers.parts_for(self.input_edges.num_arcs)
+        return self.asked.parts or self.workers.parts_for(self.input_edges.num_arcs, self.input_edges.build_bytes)
 
     @property
     def foreseen_parts(self) -> int:
@@ -375,7 +374,7 @@ class PartitionedGraph(NotPicklable):
             if name not in self.edge_columns:
                 present = ", ".join(map(str, self.edge_columns)) or "none"
                 raise ColumnError(f"the edges have no column {name!r}; they have {present}")
-        with within(self.memory):
+        with self.workers.limited:
             return retry(self.client, lambda: self._partitioned(orders, columns), self.forget_lost)
 
     def forget_lost(self) -> None:
@@ -408,12 +407,17 @@ class PartitionedGraph(NotPicklable):
                 with self.input_edges.stopwatch("transpose"):
                     now = now.transposed(order, names, symmetric=symmetric, sort=self.input_edges.sort, scratch=scratch)
             else:
-                streams = self.input_edges.can_stream(names, self._is_whole)
-                if not streams:  # this may read the chunks, so it must run before they are freed
-                    check_build_memory(self, "building the graph", footprint_of([order], names))
+                streams = self.input_edges.can_stream(names, self.cut)
+                here = self.client is None and self._is_whole
+                if not (streams and here):  # this may read the chunks, so it must run before they are freed
+                    check_build_memory(self, "building the graph", footprint_of([order], names), holds=not streams)
                 now = self._without(now, missing)
                 tables = 1 if symmetric else len({*now.kept, *missing})
-                now = self._build(order, names, tables if streams else 0).with_orders_of(now)
+                if streams:
+                    built = self._build_by_streaming(order, names, tables if here else 0)
+                else:
+                    built = self._build(order, names)
+                now = built.with_orders_of(now)
             now = self.built = self._described(now.held, now.kept)
         return now
 
@@ -440,13 +444,21 @@ class PartitionedGraph(NotPicklable):
         width = sum(table.columns[name].itemsize for name in columns)
         return scratch_beyond_memory(table.num_edges, partition.num_local, width)
 
-    def _build(self, order: str, columns: Sequence[str], streamed_tables: int) -> Partitions:
-        """Partitions with one order, by streaming if there are to be so many tables of streamed edges."""
+    def _build_by_streaming(self, order: str, columns: Sequence[str], tables: int) -> Partitions:
+        """Partitions with one order, of edges that are too many to hold: the only one, which will need so many tables
+        of edges, or several."""
         edges = self.input_edges
-        held = edges.built_on_gpu(order, columns, self._is_whole)
-        if streamed_tables and not held:
-            held = edges.built_by_streaming(order, columns, streamed_tables)
-        if held:
+        if tables:
+            return self._described(edges.built_by_streaming(order, columns, tables), {order: tuple(columns)})
+        with edges.stopwatch("place"):
+            where = self._placement = self._placement or edges.placed_by_streaming(self.cut, self._shares())
+        with edges.stopwatch("partition"):
+            return self._described(edges.spread_by_streaming(order, columns, where), {order: tuple(columns)})
+
+    def _build(self, order: str, columns: Sequence[str]) -> Partitions:
+        """Partitions with one order."""
+        edges = self.input_edges
+        if held := edges.built_on_gpu(order, columns, self._is_whole):
             return self._described(held, {order: tuple(columns)})
         (chunks, ends), sort = edges.chunks_to_build(columns), edges.sort
         with edges.stopwatch("place"):
@@ -467,10 +479,14 @@ class PartitionedGraph(NotPicklable):
         if self._placement is None and self._as_saved and self.input_edges.saved is not None:
             self._placement = self.input_edges.saved.placement(self.cut)
         if self._placement is None:
-            shares = shares_of(self.workers, self.asked.capacities, self.num_parts)
             arcs = self.input_edges.rules.arc_options
-            self._placement = assembly.plan_places(self.workers, chunks, self.numbering, self.cut, shares, **arcs)
+            self._placement = assembly.plan_places(
+                self.workers, chunks, self.numbering, self.cut, self._shares(), **arcs
+            )
         return self._placement
+
+    def _shares(self) -> list[float]:
+        return shares_of(self.workers, self.asked.capacities, self.num_parts)
 
 
 def _lacking(

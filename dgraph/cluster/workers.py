@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -34,10 +35,9 @@ from dgraph.devices import probe
 from dgraph.errors import LostError, OptionError, RunError
 from dgraph.frames.any_frame import DeviceFrame, LazyPieces, is_cudf, is_lazy, split_frame, to_main_memory
 from dgraph.native import threads
+from dgraph.native.free_memory import within
 
 REDUCE_FAN_IN = 8  # results that one task of a reduction combines
-BYTES_TO_SORT = 32  # bytes per edge while a partition is assembled: its ends by number, by local id, and sorted
-MEMORY_SHARE = 6  # sorting a partition's edges may use 1 / MEMORY_SHARE of a worker's memory
 
 
 class Workers(NotPicklable):
@@ -86,18 +86,24 @@ class Workers(NotPicklable):
             raise OptionError("the cluster has no workers; start some, or pass client=None to run in this process")
         return addresses
 
-    def parts_for(self, arcs: int) -> int:
-        """The number of partitions for `arcs` arcs: one per worker, or several if one would fill a worker's memory."""
+    def parts_for(self, arcs: int, each: int) -> int:
+        """The number of partitions for `arcs` arcs: one per worker, or several if one would fill a worker's memory.
+        `each` is how much memory should be there for an arc while a worker builds a single partition."""
         if self.client is None:
             return 1
         workers, least = len(self._infos()), self.memory or 1 << 62
-        return workers * max(1, -(-arcs * BYTES_TO_SORT * MEMORY_SHARE // (least * workers)))
+        return workers * max(1, -(-arcs * each // (least * workers)))
 
     @property
     def memory(self) -> int | None:
         """The memory limit of the smallest worker, in bytes, or the user's if that is lower; None if there is none."""
         limits = [info["memory_limit"] for info in self._infos().values() if info["memory_limit"]]
         return min([*limits, *([] if self.limit is None else [self.limit])], default=None)
+
+    @property
+    def limited(self) -> AbstractContextManager[None]:
+        """A block in which this process plans for no more memory than the user allows it."""
+        return nullcontext() if self.limit is None else within(self.limit)
 
     @property
     def by_name(self) -> dict[Any, str]:

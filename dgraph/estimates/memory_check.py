@@ -50,9 +50,9 @@ def check_frame_memory(cluster: Workers, frame: Any, what: str) -> None:
         _refuse(f"sending the {what} to the workers", need, limit, workers, remedy)
 
 
-def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint) -> None:
+def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint, *, holds: bool = True) -> None:
     """Refuse to build partitions if a worker cannot hold one and what the operation computes from it. (Other partitions
-    may be on disk at that time.)"""
+    may be on disk at that time.) Unless it `holds` the partition's edges at the same time, they are on disk, too."""
     if graph.client is None:  # only a graph that does not fit in any case is refused
         arcs, vertices = graph.input_edges.num_arcs, graph.num_vertices
         here = f"{what}: a graph of {vertices:,} vertices and {arcs:,} edges in this process"
@@ -64,7 +64,7 @@ def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint) -> N
         return
     policy = graph.cut if graph.cut.by_rule else policies.POLICIES["outgoing"]
     row = estimate_policy(graph, sample(graph), need, policy, graph.num_parts)
-    _refuse(what, max(row["run"], row["build"]), limit, workers)
+    _refuse(what, max(row["run"], row["build"]) if holds else row["run"], limit, workers)
 
 
 def check_run_memory(

@@ -17,7 +17,7 @@ from dgraph.partition.ids.chunk import Ids, NumberedChunk
 from dgraph.partition.ids.id_tables import release_memory
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
-from dgraph.partition.proxies import Proxies, ProxyList
+from dgraph.partition.proxies import LocalIds, Proxies, ProxyList
 from dgraph.partition.scratch import ScratchFolder
 
 
@@ -124,8 +124,8 @@ def assemble(
     sort: SortFunction = build,
     workers: int = 1,
     in_place: bool = False,
-) -> tuple[Partition, dict[int, ProxyList]]:
-    """A partition from its edges, still without the requests of its peers, and its own requests to them.
+) -> Half:
+    """A partition from its edges.
 
     With `in_place`, nothing else reads the pieces: the list is emptied, and each piece is freed as soon as its ends are
     local.
@@ -138,7 +138,19 @@ def assemble(
         keys, others = (place.localize(end, in_place) for end in piece.ends(order))
         edges.append(EdgeSlice(keys, others, piece.columns))
         del piece, keys, others
-    adjacency = sort(edges, place.size, workers=workers)
+    return half_of(part, where, ids, place, sort(edges, place.size, workers=workers), order)
+
+
+class Half:
+    """A partition still without the requests of its peers, and its own requests to them. (Dask sees only a few bytes:
+    those of the partition count once it is complete.)"""
+
+    def __init__(self, partition: Partition, requests: dict[int, ProxyList]):
+        self.partition, self.requests = partition, requests
+
+
+def half_of(part: int, where: Placement, ids: Numbering, place: LocalIds, adjacency: Adjacency, order: str) -> Half:
+    """A partition with a table of its edges."""
     positions = np.concatenate([np.arange(*place.owned), place.positions])
     dtype = np.uint32 if where.bounds[-1] < 2**32 else np.int64
     partition = Partition(
@@ -152,7 +164,7 @@ def assemble(
         where.ids(ids, part),
     )
     release_memory()
-    return partition, place.requests()
+    return Half(partition, place.requests())
 
 
 def add_peer_requests(partition: Partition, requests: dict[int, ProxyList]) -> Partition:

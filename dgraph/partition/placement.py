@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -56,10 +56,14 @@ class Placement:
     def parts(self) -> int:
         return len(self.bounds) - 1
 
-    @property
+    @cached_property
     def owner(self) -> np.ndarray:
         """The partition that owns each position."""
         return np.repeat(np.arange(self.parts, dtype=np.uint16), np.diff(self.bounds))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to a worker: it computes the owners itself."""
+        return {name: value for name, value in vars(self).items() if name != "owner"}
 
     def to_positions(self, chunk: NumberedChunk) -> NumberedChunk:
         """A chunk with positions in place of numbers."""
@@ -84,25 +88,31 @@ class DegreeTable:
     out: np.ndarray | None
     into: np.ndarray | None
 
+    @classmethod
+    def of(cls, size: int, *, out: bool, into: bool, mirror: bool) -> DegreeTable:
+        """A table before any edge is counted. With `mirror`, reverses count too, so out-degrees equal in-degrees."""
+        first = np.zeros(size, np.uint32) if out or mirror else None
+        return cls(first, first if mirror else np.zeros(size, np.uint32) if into else None)
+
+    def add(self, chunk: NumberedChunk, *, mirror: bool, skip_loops: bool) -> None:
+        """Count the edges of a chunk."""
+
+        def count(keys: np.ndarray, others: np.ndarray, degree: np.ndarray | None, skip: bool) -> None:
+            if degree is not None:
+                build_kernels.count_degrees(keys, others, *chunk.ranks.arguments, skip, degree)
+
+        count(chunk.sources, chunk.destinations, self.out, skip_loops)
+        count(chunk.destinations, chunk.sources, self.into, skip_loops or mirror)
+
     def __sizeof__(self) -> int:  # Dask decides by this size when to spill
         return sum(side.nbytes for side in (self.out, self.into) if side is not None)
 
 
 def degrees(chunk: NumberedChunk, size: int, *, out: bool, into: bool, mirror: bool, skip_loops: bool) -> DegreeTable:
-    """Degrees from the edges of a chunk. With `mirror`, reverses count too, so out-degrees equal in-degrees."""
-    ends = chunk.sources, chunk.destinations
-
-    def count(keys: np.ndarray, others: np.ndarray, degree: np.ndarray, skip: bool) -> np.ndarray:
-        build_kernels.count_degrees(keys, others, *chunk.ranks.arguments, skip, degree)
-        return degree
-
-    if mirror:
-        both = count(*ends[::-1], count(*ends, np.zeros(size, np.uint32), skip_loops), True)
-        return DegreeTable(both, both)
-    return DegreeTable(
-        count(*ends, np.zeros(size, np.uint32), skip_loops) if out else None,
-        count(*ends[::-1], np.zeros(size, np.uint32), skip_loops) if into else None,
-    )
+    """Degrees from the edges of a chunk."""
+    table = DegreeTable.of(size, out=out, into=into, mirror=mirror)
+    table.add(chunk, mirror=mirror, skip_loops=skip_loops)
+    return table
 
 
 def sum_degrees(all_degrees: Sequence[DegreeTable]) -> DegreeTable:

@@ -8,8 +8,9 @@ needs one list of its own vertices in the same order, the address table, which i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -129,13 +130,13 @@ def check_local_ids(part: int, parts: int, owned: int, copied: int = 0) -> None:
 
 
 def find_proxies(
-    part: int, bounds: np.ndarray, sources: Sequence[np.ndarray], destinations: Sequence[np.ndarray]
+    part: int, bounds: np.ndarray, sources: Iterable[np.ndarray], destinations: Iterable[np.ndarray]
 ) -> LocalIds:
-    """The proxies that a partition's edges need. Edges name vertices by position."""
+    """The proxies that a partition's edges need. Edges name vertices by position; each end is iterated over twice."""
     low, high = int(bounds[part]), int(bounds[part + 1])
     size = int(bounds[-1])
     words = np.zeros(size // 64 + 1, np.uint64)
-    for positions in (*sources, *destinations):
+    for positions in chain(sources, destinations):
         build_kernels.mark_outside(positions, low, high, words)
     before = np.empty(len(words), np.uint32)
     copied = int(id_kernels.count_before(words, before))

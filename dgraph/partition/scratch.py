@@ -20,6 +20,7 @@ from dgraph.native.free_memory import size_in_words
 
 SYNCED = 1 << 27  # bytes that may wait in memory until they are written to disk
 MOUNTS = Path("/proc/self/mountinfo")  # file systems, by the number of their device
+AT_ONCE = 1 << 22  # values that are read at once
 LARGE_FILES = Path("/var/tmp")
 LONGEST = 1 << 30  # bytes that are read or written at once; some systems refuse 2 GiB
 REMEDY = "choose another folder with Dask's setting temporary-directory"
@@ -104,6 +105,15 @@ class ScratchArray:
                 left, at, self._written = left[done:], at + done, self._written + done
             if self._written > SYNCED:
                 self.sync()
+
+    def append(self, values: np.ndarray) -> None:
+        self.write(self.size, values)
+        self.size += len(values)
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        """The values from first to last, some at a time."""
+        for start in range(0, self.size, AT_ONCE):
+            yield self.read(start, min(start + AT_ONCE, self.size))
 
     def read(self, start: int, stop: int) -> np.ndarray:
         values = np.empty(stop - start, self.dtype)

@@ -87,7 +87,7 @@ def test_partitioning_for_one_run_keeps_the_edges():
 
 
 def test_a_refused_build_keeps_the_numbers(monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **options):
         raise RoomError("no room")
 
     graph = dg.Graph.from_edges({"src": list("aabc"), "dst": list("bdcd")}, loops="drop")

@@ -83,8 +83,10 @@ def test_values_travel_without_ids(drawn):
         ends = [columns(piece) for piece in pieces]
         halves.append(assemble(part, where, ids, [NumberedChunk(*end) for end in ends], "out"))
     found = [
-        add_peer_requests(one, {peer: wants[part] for peer, (_, wants) in enumerate(halves) if part in wants})
-        for part, (one, _) in enumerate(halves)
+        add_peer_requests(
+            half.partition, {peer: other.requests[part] for peer, other in enumerate(halves) if part in other.requests}
+        )
+        for part, half in enumerate(halves)
     ]
     for one in found:
         assert one.num_edges == sum(map(len, pieces_of[one.index]))
