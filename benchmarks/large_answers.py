@@ -285,16 +285,16 @@ def cdlp(graph: LargeGraph, path: str, rounds: int = 10) -> None:
 
 @kernel
 def vote(low, high, starts, ends, label, out):
+    votes = np.zeros(label.size, np.uint32)
     for v in range(low, high):
-        votes = label[ends[starts[v] : starts[v + 1]]]
-        votes.sort()
-        best, most, k = label[v], 0, 0
-        while k < votes.size:
-            first = k
-            while k < votes.size and votes[k] == votes[first]:
-                k += 1
-            if k - first > most:
-                best, most = votes[first], k - first
+        best, most = label[v], 0
+        for e in range(starts[v], starts[v + 1]):
+            one = label[ends[e]]
+            votes[one] += 1
+            if votes[one] > most or (votes[one] == most and one < best):
+                best, most = one, votes[one]
+        for e in range(starts[v], starts[v + 1]):
+            votes[label[ends[e]]] = 0
         out[v] = best
 
 

@@ -27,6 +27,7 @@ from dgraph.partition import placement
 from dgraph.partition.adjacency import Buckets, EdgeSlice, sorted_pieces
 from dgraph.partition.ids.bitmaps import union
 from dgraph.partition.ids.chunk import Chunk, NumberedChunk
+from dgraph.partition.ids.id_tables import release_memory
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.ids.survey import bitmap_of_range
 from dgraph.partition.partition import Half, half_of
@@ -138,6 +139,7 @@ def survey_pieces(reader: PieceReader, budget: int) -> tuple[IdSurvey, Any]:
     for place, number in enumerate(reader.numbers):
         if not found.add(reader.read(place)[0], budget, number):
             break
+    release_memory()
     return found.parted()
 
 
@@ -151,6 +153,7 @@ def degrees_of(
     table = DegreeTable.of(size, **sides)
     for place in range(len(reader)):
         table.add(by_number(*reader.read_again(place, {}), ids), mirror=sides["mirror"], skip_loops=skip_loops)
+    release_memory()
     return table
 
 
@@ -223,6 +226,7 @@ class Delivery:
 
     def finish(self) -> list[Half]:
         """The partitions of this worker, one after the other."""
+        release_memory()  # what reading has left
         return [self._half(part, self.arrived.pop(part)) for part in list(self.arrived)]
 
     def _half(self, part: int, arrived: ArrivedEdges) -> Half:
