@@ -9,10 +9,12 @@ from itertools import chain
 from typing import Any, overload
 
 from dgraph.building.build_report import PartitionReport
+from dgraph.building.edge_room import scratch_beyond_memory
 from dgraph.cluster.pickling_refusal import NotPicklable
 from dgraph.cluster.scheduler import places_of
 from dgraph.cluster.workers import Workers
 from dgraph.partition.partition import Partition, report_row
+from dgraph.partition.scratch import ScratchFolder
 from dgraph.phrases.phrases import format_count
 
 
@@ -51,6 +53,22 @@ class Partitions(NotPicklable, Sequence):
     def has_reverse(self, order: str, columns: Sequence[str]) -> bool:
         """Whether an order with these columns can be made by transposing the other one."""
         return any(set(columns) <= set(names) for other, names in self.kept.items() if other != order)
+
+    def lacking(self, orders: Iterable[str], columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Which of these orders are not kept with these columns, and the columns to build each of them with. If both
+        must be built, they get the same columns."""
+        needed = {order: tuple(dict.fromkeys([*self.kept.get(order, ()), *columns])) for order in orders}
+        missing = {order: names for order, names in needed.items() if self.kept.get(order) != names}
+        return dict.fromkeys(missing, tuple(dict.fromkeys(chain(*missing.values())))) if len(missing) > 1 else missing
+
+    def scratch_beyond_memory(self, columns: Sequence[str]) -> ScratchFolder | None:
+        """Where a second table of all edges goes if this process has no room for it."""
+        if self.workers.client is not None or len(self) > 1:
+            return None
+        (partition,) = self.held
+        table = partition.out or partition.incoming
+        width = sum(table.columns[name].itemsize for name in columns)
+        return scratch_beyond_memory(table.num_edges, partition.num_local, width)
 
     def transposed(self, order: str, columns: Sequence[str], **how: Any) -> Partitions:
         """The partitions with a second order, made by transposing the first (`how`: see `Partition.with_order`)."""

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dgraph.building import assembly, graph_frames
-from dgraph.building.edge_room import scratch_beyond_memory
 from dgraph.building.input_edges import InputEdges
 from dgraph.building.partition_set import Partitions
 from dgraph.cluster.pickling_refusal import NotPicklable
@@ -26,7 +24,6 @@ from dgraph.estimates.memory_check import check_build_memory
 from dgraph.partition import policies
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
-from dgraph.partition.scratch import ScratchFolder
 from dgraph.programs.analysis import WEIGHT, Analysis
 from dgraph.programs.program import Parameter, VertexProgram
 
@@ -399,11 +396,11 @@ class PartitionedGraph(NotPicklable):
             self.built = self._opened() if self._as_saved else None
         now = self._described([], {}) if self.built is None else self.built
         symmetric = not self.directed and self.num_parts == 1  # then both orders are the same
-        missing = _lacking(now.kept, [*orders, *(now.kept if symmetric else ())], columns)
+        missing = now.lacking([*orders, *(now.kept if symmetric else ())], columns)
         for order, names in missing.items():
             if now.has_reverse(order, names):
                 now = self._without(now, [order])
-                scratch = None if symmetric else self._scratch_beyond_memory(now, names)
+                scratch = None if symmetric else now.scratch_beyond_memory(names)
                 with self.input_edges.stopwatch("transpose"):
                     now = now.transposed(order, names, symmetric=symmetric, sort=self.input_edges.sort, scratch=scratch)
             else:
@@ -434,15 +431,6 @@ class PartitionedGraph(NotPicklable):
         with self.input_edges.stopwatch("open"):
             held = self.workers.wait(saved.hold(self.workers, self.input_edges.numbering, self.placement))
         return self._described(held, dict.fromkeys(saved.content["orders"], tuple(saved.numbers)))
-
-    def _scratch_beyond_memory(self, now: Partitions, columns: Sequence[str]) -> ScratchFolder | None:
-        """Where a second table of all edges goes if this process has no room for it."""
-        if self.client is not None or not self._is_whole:
-            return None
-        (partition,) = now.held
-        table = partition.out or partition.incoming
-        width = sum(table.columns[name].itemsize for name in columns)
-        return scratch_beyond_memory(table.num_edges, partition.num_local, width)
 
     def _build_by_streaming(self, order: str, columns: Sequence[str], tables: int) -> Partitions:
         """Partitions with one order, of edges that are too many to hold: the only one, which will need so many tables
@@ -487,13 +475,3 @@ class PartitionedGraph(NotPicklable):
 
     def _shares(self) -> list[float]:
         return shares_of(self.workers, self.asked.capacities, self.num_parts)
-
-
-def _lacking(
-    kept: Mapping[str, tuple[str, ...]], orders: Sequence[str], columns: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
-    """Which of these orders partitions have not kept with these columns, and the columns to build each of them with. If
-    both must be built, they get the same columns."""
-    needed = {order: tuple(dict.fromkeys([*kept.get(order, ()), *columns])) for order in orders}
-    missing = {order: names for order, names in needed.items() if kept.get(order) != names}
-    return dict.fromkeys(missing, tuple(dict.fromkeys(chain(*missing.values())))) if len(missing) > 1 else missing
