@@ -21,6 +21,8 @@ from typing import Any
 
 import numba
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dgraph.errors import AnswerError
@@ -38,9 +40,10 @@ kernel = numba.njit(nogil=True)
 class LargeGraph:
     """An R-MAT graph whose vertices are those that occur in edges."""
 
-    def __init__(self, scale: int):
+    def __init__(self, scale: int, edges: int | None = None):
+        """With `edges`, the graph has only so many of the edges: the first ones."""
         self.drawn = Rmat(scale, seed=1, weights=WEIGHTS)
-        self.size, self.num_edges = self.drawn.num_vertices, self.drawn.num_indices
+        self.size, self.num_edges = self.drawn.num_vertices, edges or self.drawn.num_indices
         self.outgoing, self.incoming = np.zeros(self.size, np.uint32), np.zeros(self.size, np.uint32)
         for sources, destinations, _ in self.batches():
             count(sources, self.outgoing)
@@ -75,6 +78,8 @@ class LargeGraph:
         seen = np.zeros(self.size, bool)
         for batch in file.iter_batches(1 << 20, columns=["vertex", column]):
             vertices, own = (one.fill_null(missing) if one.null_count else one for one in batch.columns)
+            if pa.types.is_string(vertices.type) or pa.types.is_large_string(vertices.type):
+                vertices = pc.cast(pc.utf8_slice_codeunits(vertices, 1), pa.int64())  # v00000012345
             vertex, value = vertices.to_numpy(), own.to_numpy()
             if values is None:
                 values = np.full(self.size, missing, value.dtype)
@@ -367,9 +372,10 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--operation", choices=OPERATIONS, required=True)
     options.add_argument("--scale", type=int, required=True)
+    options.add_argument("--edges", type=int, help="how many of the edges there are")
     options.add_argument("--answer", required=True, help="Parquet file with a row per vertex, or folder of edges")
     given = options.parse_args()
-    OPERATIONS[given.operation](LargeGraph(given.scale), given.answer)
+    OPERATIONS[given.operation](LargeGraph(given.scale, given.edges), given.answer)
     print(f"{given.operation} on scale {given.scale}: verified")
 
 

@@ -25,6 +25,7 @@ from dgraph.io.generated_graphs import (
 from dgraph.ops.pagerank import pagerank as pagerank
 from dgraph.ops.hits import hits as hits
 from dgraph.ops.katz import katz as katz
+from dgraph.ops.eigenvector import eigenvector as eigenvector
 from dgraph.ops.degrees import degrees as degrees
 from dgraph.ops.bfs import bfs as bfs
 from dgraph.ops.sssp import sssp as sssp

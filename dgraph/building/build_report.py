@@ -3,27 +3,72 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import pandas as pd
 
+from dgraph.native import threads
+
+Listener = Callable[[str, float, int], Any]  # gets a step, the share of it that is done, and the edges read in it
+STEPS = {
+    "number": "numbering ids",
+    "place": "placing vertices",
+    "partition": "sorting edges",
+    "transpose": "sorting edges by their other end",
+    "open": "opening the graph",
+}
+
 
 class Stopwatch:
-    """Seconds spent in each named step."""
+    """Seconds spent in each named step, and how far the present one has come, for whoever listens."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self.listener: Listener | None = None
+        self._what, self._pieces, self._done, self._edges = "", 0, 0, 0
+        self._counting = Lock()
 
     @contextmanager
     def __call__(self, step: str) -> Iterator[None]:
         start = time.perf_counter()
+        self.expect(STEPS[step], 0)
+        try:
+            with nullcontext() if self.listener is None else threads.looking(self.tell):
+                yield
+        finally:
+            self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
+
+    @contextmanager
+    def told_to(self, listener: Listener | None) -> Iterator[None]:
+        """Within the block, tell how far building has come."""
+        self.listener, before = listener, self.listener
         try:
             yield
         finally:
-            self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
+            self.listener = before
+
+    def expect(self, what: str, pieces: int) -> None:
+        """Say what the present step does, and how many pieces it reads."""
+        self._what, self._pieces, self._done, self._edges = what, pieces, 0, 0
+        self.tell()
+
+    def read(self, edges: int) -> None:
+        """Called by any thread that has read a piece with so many edges."""
+        with self._counting:
+            self._done, self._edges = self._done + 1, self._edges + edges
+
+    def reach(self, pieces: int, edges: int) -> None:
+        """Tell that so many pieces have been read in all, with so many edges."""
+        self._done, self._edges = pieces, edges
+        self.tell()
+
+    def tell(self) -> None:
+        if self.listener is not None:
+            self.listener(self._what, self._done / max(self._pieces, 1), self._edges)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,10 @@ def scratch_beyond_memory(edges: int, vertices: int, column_bytes: int, tables: 
     return scratch
 
 
+def where_on_disk(scratch: ScratchFolder | None) -> str:
+    return "" if scratch is None else f" on disk in {scratch.folder}"
+
+
 def scratch_folder() -> ScratchFolder:
     """Dask's folder for temporary files: that of the worker whose task calls this, or of this process."""
     if "distributed" in sys.modules:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dgraph.building import assembly, numbering_tasks
 from dgraph.building.build_report import Stopwatch
-from dgraph.building.edge_room import scratch_beyond_memory
+from dgraph.building.edge_room import scratch_beyond_memory, where_on_disk
 from dgraph.building.edge_stream import EdgeStream, NumberedEdges
 from dgraph.building.frame_pieces import (
     PieceReader,
@@ -249,6 +249,7 @@ class InputEdges:
             return self._spread().number(self.workers.get(vertices), self.vertices.id_range, limit // HELD_SHARE)
         listed = self.workers.get(vertices)
         budget = free_memory() // HELD_SHARE
+        self.stopwatch.expect("numbering ids", len(self.edge_pieces))
         return EdgeStream(self._read, len(self.edge_pieces)).number(listed, self.vertices.id_range, budget)
 
     def _exceeds_workers(self) -> bool:
@@ -264,7 +265,7 @@ class InputEdges:
         """The stream of pieces for several workers or partitions."""
         from dgraph.building.spread_stream import SpreadStream
 
-        return SpreadStream(self.workers, self._piece_readers)
+        return SpreadStream(self.workers, self._piece_readers, self.stopwatch)
 
     def can_stream(self, columns: Sequence[str], policy: Policy) -> bool:
         """Whether this graph's edges are too many to hold, and partitions of this policy can be built without holding
@@ -293,6 +294,7 @@ class InputEdges:
         width = sum(dtype.itemsize for dtype in types.values())
         scratch = scratch_beyond_memory(self.num_arcs, self.num_vertices, width, tables)
         with self.stopwatch("partition"):
+            self.stopwatch.expect(f"sorting edges{where_on_disk(scratch)}", 2 * len(self.edge_pieces))
             stream = EdgeStream(self._read, len(self.edge_pieces))
             assert self.streamed is not None, "can_stream was asked"
             how: dict[str, Any] = {"weight": self.edges.weight, "scratch": scratch, **self.rules.arc_options}
@@ -303,7 +305,9 @@ class InputEdges:
         """The ids and some columns of a piece of a lazy frame, in the thread that calls this."""
         if columns not in self._readers:
             (self._readers[columns],) = self._piece_readers(columns, 1)
-        return self._readers[columns].read(number)
+        found = self._readers[columns].read(number)
+        self.stopwatch.read(len(found[0]))
+        return found
 
     def _piece_readers(self, columns: Sequence[str], shares: int) -> list[PieceReader]:
         """Readers of some columns, each of every so many pieces."""

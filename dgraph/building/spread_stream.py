@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from dgraph.building.build_report import Stopwatch
 from dgraph.building.edge_room import scratch_folder
 from dgraph.building.edge_stream import IdSurvey, NumberedEdges, of_all
 from dgraph.building.frame_pieces import PieceReader
 from dgraph.cluster.tasks import pick
 from dgraph.cluster.workers import Workers
 from dgraph.exchange.exchange import Exchange
-from dgraph.exchange.mail import StepReport
+from dgraph.exchange.mail import StepReport, Token
 from dgraph.native import threads
 from dgraph.partition import placement
 from dgraph.partition.adjacency import Buckets, EdgeSlice, sorted_pieces
@@ -46,8 +47,10 @@ class SpreadStream:
     """The pieces of a lazy frame, for many workers, or for many partitions in this process. `share` divides the pieces,
     with some columns, into so many readers."""
 
-    def __init__(self, workers: Workers, share: Callable[[Sequence[str], int], list[PieceReader]]):
-        self.workers, self.share = workers, share
+    def __init__(
+        self, workers: Workers, share: Callable[[Sequence[str], int], list[PieceReader]], stopwatch: Stopwatch
+    ):
+        self.workers, self.share, self.stopwatch = workers, share, stopwatch
 
     def number(self, vertices: Sequence[Chunk], listed: range, budget: int) -> NumberedEdges | None:
         """As `EdgeStream.number`, but no edges are held."""
@@ -93,16 +96,24 @@ class SpreadStream:
         workers, parts = self.workers, where.parts
         homes = [workers.host(part, parts) for part in range(parts)]
         ids, placed = workers.share(numbered.numbering), workers.share(where)
-        arguments = [(reader, ids, placed) for reader in self._readers(tuple(types), parts, numbered)]
+        readers = self._readers(tuple(types), parts, numbered)
+        arguments = [(reader, ids, placed) for reader in readers]
         shares = workers.wait(workers.each(PieceShare, arguments, homes))
         edges = sum(numbered.rows) * (1 + mirror)
         plan = DeliveryPlan(order, types, mirror, skip_loops, edges, workers.threads_each(parts))
+        most = max(map(len, readers))
+        self.stopwatch.expect("sending edges to their partitions", most)
+
+        def after_chunk(steps: int, tokens: Sequence[Token]) -> None:
+            self.stopwatch.reach(min(steps, most), sum(numbered.rows) * min(steps, most) // max(most, 1))
+
         outcome = run_steps(
             Steps(partial(Delivery, plan=plan), Delivery.step, Delivery.finish),
             shares,
             client=workers.client,
             homes=None if workers.client is None else [str(home) for home in homes],
             threads=threads.cores(),
+            after_chunk=after_chunk,
         )
         assert outcome is not None, "nothing stops it"
         tasks = []

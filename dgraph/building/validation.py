@@ -184,6 +184,7 @@ REMARKS: dict[str, tuple[Remark, ...]] = {
         ALL_COUNT,
         Remark("kept_loops", "self loops ({:,}) add 2 to a degree", "self loops ({:,}) add 1 to a degree"),
     ),
+    "eigenvector": (ALL_COUNT, REFUSED_WEIGHTS),
     "hits": (ALL_COUNT, REFUSED_WEIGHTS),
     "k_core": SIMPLE,
     "katz": (ALL_COUNT, REFUSED_WEIGHTS),

@@ -253,9 +253,11 @@ def _detected(
 ) -> RunResult:
     with closing(Progress.of(options.progress, job.operation)) as shown, hearing_of_silence(shown.silent):
         shown.prepare("building partitions")
+        told = shown.building if shown.active else None
         columns = () if job.weight is None else (job.weight,)
         both = job.directed and graph.num_parts == 1
-        held = graph.partitioned(("out", "incoming") if both else ("out",), columns).held
+        with graph.input_edges.stopwatch.told_to(told):
+            held = graph.partitioned(("out", "incoming") if both else ("out",), columns).held
         journal = Journal(shown, _checkpoints(graph, job, held, previous, options.checkpoint))
         shown.prepare("the first level, which compiles kernels that are new")
         results, summaries = _found(graph, job, held, previous, journal)

@@ -42,8 +42,16 @@ def pagerank(
 
 
 def katz(
-    graph: GraphShape, alpha: float, beta: float, normalized: bool, max_iter: int, tol: float | None, weighted: bool
+    graph: GraphShape,
+    alpha: float | None,
+    beta: float,
+    normalized: bool,
+    max_iter: int,
+    tol: float | None,
+    weighted: bool,
 ) -> CugraphCall:
+    if alpha is None:
+        raise OptionError("alpha=None is not available with engine='cugraph', which needs a number: pass alpha=")
     _check_alpha(alpha)
     epsilon = _limits(max_iter, tol, positive=True) * graph.vertices
 

@@ -11,6 +11,7 @@ from dgraph.building.weights import bounds, check_weights
 from dgraph.errors import OptionError, WeightError
 from dgraph.graph import Graph
 from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
+from dgraph.ops.eigenvector import most_growth
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Delta, Global, Parameter, Result, State, VertexProgram
 from dgraph.runs.execution import execute
@@ -22,10 +23,15 @@ from dgraph.solvers.ranks.pagerank import katz as solve
 from dgraph.solvers.solver import Solver
 
 
+BOUND_ROUNDS = 10  # of the power iteration that bounds the largest eigenvalue
+SHARE = 0.9  # of the largest alpha for which scores certainly converge
+WITHOUT_EDGES = 0.1  # where any alpha will do
+
+
 class Walks:
     """The parameters that the programs with and without rounds share."""
 
-    alpha = Parameter(float64, 0.1)
+    alpha = Parameter(float64)
     beta = Parameter(float64, 1.0)
     normalized = Parameter(bool, True)
     tol = Parameter(float64, 1e-6)
@@ -115,7 +121,7 @@ class Gains(Walks, VertexProgram):
 def katz(
     graph: Graph,
     *,
-    alpha: float = 0.1,
+    alpha: float | None = None,
     beta: float = 1.0,
     normalized: bool = True,
     max_iter: int = 1000,
@@ -133,9 +139,10 @@ def katz(
     ----------
     graph : Graph
         The graph to rank.
-    alpha : float, default 0.1
+    alpha : float, optional
         Damping factor: each step along an edge multiplies a score by it. It must be less than 1 / the largest
-        eigenvalue of the adjacency matrix.
+        eigenvalue of the adjacency matrix. By default nine tenths of 1 / a bound on that eigenvalue, which a few rounds
+        of power iteration find; the result's ``totals["alpha"]`` tells the value.
     beta : float, default 1.0
         Score that every vertex starts with.
     normalized : bool, default True
@@ -180,18 +187,17 @@ def katz(
     Examples
     --------
     >>> G = dg.Graph.from_edges({"src": [0, 0, 1], "dst": [1, 2, 2]})
-    >>> dg.katz(G).compute().round(3)
+    >>> dg.katz(G, alpha=0.1).compute().round(3)
        vertex   katz
     0       0  0.522
     1       1  0.574
     2       2  0.631
     """
-    for name, value in (("alpha", alpha), ("beta", beta)):
+    for name, value in (("alpha", 0.0 if alpha is None else alpha), ("beta", beta)):
         if not (is_number(value) and value >= 0 and value < math.inf):
             raise OptionError(f"{name}={value!r} must be a finite number >= 0")
     check_limits(max_iter, tol)
     weighted, normalized = check_flag("weighted", weighted), check_flag("normalized", normalized)
-    values = {"alpha": alpha, "beta": beta, "normalized": normalized, "max_iter": max_iter, "tol": tol or 0.0}
     options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
     name, blocks = options.engine_name, options.block_descent
     freely = sends_changes(graph, options) and not (weighted and blocks and blocks.operator != "push")
@@ -202,11 +208,16 @@ def katz(
         refuse_without_common_rounds(name, why)
     if weighted:
         check_weights(graph, "katz", ("incoming",))
+    if alpha is None:
+        bound = most_growth(graph, BOUND_ROUNDS, options, weighted=weighted)
+        alpha = SHARE / bound if bound > 0 else WITHOUT_EDGES
+    values = {"alpha": alpha, "beta": beta, "normalized": normalized, "max_iter": max_iter, "tol": tol or 0.0}
     program = WeightedKatz if weighted else Gains if freely else Katz
     result = execute(graph, program(**values), options)
-    largest, bound = result.totals["largest"], "the largest degree"
+    result.totals["alpha"] = alpha
+    largest, named = result.totals["largest"], "the largest degree"
     if weighted:
-        largest, bound = largest * bounds(graph)[1], "the largest degree times the largest weight"
+        largest, named = largest * bounds(graph)[1], "the largest degree times the largest weight"
     if freely:
         settled = not result.totals["unsettled"]
     else:
@@ -215,7 +226,7 @@ def katz(
     if not settled and options.rounds.max_rounds is None:
         raise OptionError(
             f"alpha={alpha!r}: Katz centrality did not converge in {result.rounds} rounds. It converges if alpha is "
-            f"less than 1 / the largest eigenvalue of the adjacency matrix. Any alpha below 1 / {bound} "
+            f"less than 1 / the largest eigenvalue of the adjacency matrix. Any alpha below 1 / {named} "
             f"({1 / (largest or 1):.3g} here) is small enough. Choose a smaller alpha=, or a larger max_iter= or tol="
         )
     squares = result.totals["squares"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from dgraph.runs.early_end_warnings import warn_unsent
 from dgraph.runs.law_checks import try_once
 from dgraph.runs.old_keywords import old_keywords
 from dgraph.runs.plan import choose, uses_solver
+from dgraph.runs.progress import Progress
 from dgraph.runs.result import RunResult
 from dgraph.runs.result_column import ResultColumn
 from dgraph.runs.resumption import forget_on_failure
@@ -70,7 +71,8 @@ def run(
         memory.
     progress : bool or callable, optional
         Whether to show progress, or a function that receives a dict of counts (with ``"silent"``, the address of a
-        worker that does not answer). By default progress is shown on a terminal and in notebooks.
+        worker that does not answer; and with ``"building"``, what is done, and ``"done"``, the share of it that is
+        done, while the graph is built). By default progress is shown on a terminal and in notebooks.
     columns : mapping, optional
         Values of the vertex columns that the program reads: ``{column: {vertex: value}}``, ``{column: array}`` in
         ascending order of the vertices, or ``{column: result.column(name)}`` of an earlier run, which stays on
@@ -152,18 +154,36 @@ def execute(
     if not isinstance(program, VertexProgram):
         raise OptionError(f"expected an instance of a dgraph.VertexProgram subclass, got {program!r}{_meant(program)}")
     columns = columns or {}
-    if uses_solver(graph, program, options):
-        work: Callable[[PartitionedGraph], RunResult] = partial(
-            solve, program=program, columns=columns, random_seed=options.random_seed
-        )
-        result = work(graph) if graph.client is None else recoverable_result(graph, work, columns)
-        result.options = replace(options, engine=LOCAL, device=CPU, progress=None)
-        return result
+    if graph.built is not None and uses_solver(graph, program, options):
+        return _solved(graph, program, options, columns)
+    with closing(Progress.of(options.progress, program.title)) as shown:
+        told = shown.building if shown.active else None
+        with graph.input_edges.stopwatch.told_to(told):
+            if uses_solver(graph, program, options):
+                return _solved(graph, program, options, columns)
+            return _run_in_rounds(graph, program, options, columns, shown)
+
+
+def _solved(
+    graph: PartitionedGraph, program: VertexProgram, options: RunOptions, columns: Mapping[str, Any]
+) -> RunResult:
+    work: Callable[[PartitionedGraph], RunResult] = partial(
+        solve, program=program, columns=columns, random_seed=options.random_seed
+    )
+    result = work(graph) if graph.client is None else recoverable_result(graph, work, columns)
+    result.options = replace(options, engine=LOCAL, device=CPU, progress=None)
+    return result
+
+
+def _run_in_rounds(
+    graph: PartitionedGraph, program: VertexProgram, options: RunOptions, columns: Mapping[str, Any], shown: Progress
+) -> RunResult:
     plan = choose(graph, program, options)
     silent: list[str] = []  # workers that did not answer in any attempt
     # `first` and `again` take the graph as an argument, because a result must not keep its graph alive.
-    first = partial(in_rounds, program=program, options=options, columns=columns, plan=plan, silent=silent)
-    again = partial(first, options=replace(options, progress=False), plan=replace(plan, rebalance=False))
+    how: dict[str, Any] = {"program": program, "options": options, "columns": columns, "silent": silent}
+    first = partial(in_rounds, plan=plan, shown=shown, **how)
+    again = partial(in_rounds, plan=replace(plan, rebalance=False), shown=Progress(None), **how)
     forgetting = nullcontext() if plan.checkpoints is None else forget_on_failure(graph, plan.checkpoints)
     with forgetting, hearing_of_silence(silent.append):
         result = recoverable_result(graph, first, columns, again)

@@ -17,8 +17,8 @@ CLEAR = "\r\033[K"  # erases the current line of a terminal
 
 class Progress:
     """Calls `show` with a dict of counts so far: superstep, fired vertices, edges, bytes and seconds. When a worker
-    does not answer, `silent` is its address. A `line` also shows what happens before the first superstep and at the
-    end."""
+    does not answer, `silent` is its address; while the graph is built, `building` is what is done, and `done` the share
+    of it. A `line` also shows what happens before the first superstep and at the end."""
 
     def __init__(self, show: Callable[[dict[str, Any]], Any] | None, line: ProgressLine | None = None):
         self.show, self.line = show, line
@@ -41,6 +41,14 @@ class Progress:
         """Show what happens next, before the first superstep."""
         if self.line is not None:
             self.line.prepare(what)
+
+    def building(self, what: str, done: float, edges: int) -> None:
+        """Called while the graph is built, with the step, the share of it that is done, and the edges read in it."""
+        if self._due():
+            assert self.show is not None
+            self.shown = time.perf_counter()
+            told = {"building": what, "done": done, "edges": edges, "seconds": self.shown - self.started}
+            self.show({**self.counts, **told})
 
     def after_chunk(self, tokens: Sequence[Any]) -> None:
         """Called with the tokens of all workers after each chunk of steps."""
@@ -99,6 +107,10 @@ class ProgressLine:
 
     def write(self, done: dict[str, Any]) -> None:
         self._stop_timer()
+        if "building" in done:
+            share = f", {done['done']:.0%} ({done['edges'] / 1e6:,.0f} M edges)" if done["done"] else ""
+            self._overwrite(f"{self.title}: {done['building']}{share}")
+            return
         rate = done["edges"] / max(done["seconds"], 1e-9) / 1e6
         text = (
             f"{self.title}, superstep {done['superstep']}: {done['fired']:,} fired, {rate:,.0f} M edges/s, "

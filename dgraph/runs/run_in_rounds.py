@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -58,11 +58,12 @@ def in_rounds(
     options: RunOptions,
     columns: Mapping[str, Any],
     plan: Plan,
+    shown: Progress,
     silent: Sequence[str] = (),
 ) -> RunResult:
     """Run a plan in rounds: build partitions, take steps on the workers, make the result. `silent` lists the workers
     that have not answered in earlier attempts; the caller may add more during this one."""
-    with closing(Progress.of(options.progress, program.title)) as shown, hearing_of_silence(shown.silent):
+    with hearing_of_silence(shown.silent):
         shown.prepare("building partitions")
         recipes = _recipes(graph, program, plan)
         gathering = OneWorkerFinish(graph, program, options, columns, plan)

@@ -21,7 +21,9 @@ from dgraph.errors import ColumnError
 from dgraph.native import threads
 from dgraph.native.free_memory import has_room, refuse_beyond_memory
 from dgraph.native.machine_code import cached_njit
+from dgraph.partition import build_kernels
 from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
+from dgraph.partition.ids.bitmaps import IDENTITY
 from dgraph.partition.partition import Partition
 from dgraph.programs.kernel_names import ORDINAL, field_name
 from dgraph.programs.random_draws import encode_ordinal
@@ -133,17 +135,21 @@ class EdgeTables:
         return cached_on(columns, "degrees", lambda: occurrences(columns.neighbours, size)).astype(np.int64)
 
 
-def occurrences(vertices: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """How often each of the vertices 0..size occurs, or the sum of its weights. NumPy would copy all at once."""
+def occurrences(vertices: np.ndarray, size: int) -> np.ndarray:
+    """How often each of the vertices 0..size occurs."""
+    counts = np.zeros(size, np.uint32)
+    build_kernels.count_degrees(vertices, vertices, *IDENTITY.arguments, False, counts)
+    return counts
+
+
+def weight_sums(vertices: np.ndarray, size: int, weights: np.ndarray) -> np.ndarray:
+    """The sum of the weights of each of the vertices 0..size, in which each vertex may occur several times. NumPy would
+    copy all vertices at once."""
     step = max(MOST_COUNTED, size)
-
-    def count(start: int) -> np.ndarray:
+    total = np.zeros(size)
+    for start in range(0, len(vertices), step):
         some = slice(start, start + step)
-        return np.bincount(vertices[some], None if weights is None else weights[some], size)
-
-    total = count(0)
-    for start in range(step, len(vertices), step):
-        total += count(start)
+        total += np.bincount(vertices[some], weights[some], size)
     return total
 
 

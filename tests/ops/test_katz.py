@@ -101,6 +101,30 @@ def test_threads_change_no_bit(monkeypatch):
         assert (one.rounds, one.totals) == (found[0].rounds, found[0].totals)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["email-Eu-core", "jazz", "celegans", "polblogs"])
+def test_the_usual_alpha_converges(name, weighted):
+    """It is nine tenths of a bound, which is not far off."""
+    real = real_graph(name)
+    graph = real.graph(parts=2)
+    if weighted and graph.weight is None:
+        weighted = False
+    result = katz(graph, weighted=weighted)
+    largest = dg.eigenvector(graph, weighted=weighted, tol=1e-9, max_iter=2000).totals["eigenvalue"]
+    assert 0.4 / largest < result.totals["alpha"] <= 0.9001 / largest
+    verify("katz", graph, result, alpha=result.totals["alpha"], weighted=weighted)
+    verify("katz", graph, result, weighted=weighted)
+
+
+def test_the_usual_alpha_of_special_graphs():
+    loops = katz(dg.Graph.from_edges({"src": [0, 1], "dst": [0, 1]}))
+    assert loops.totals["alpha"] == pytest.approx(0.9)
+    for graph in (dg.Graph.from_edges({"src": [], "dst": []}, vertices=3), dg.Graph.from_edges({"src": [], "dst": []})):
+        assert katz(graph).totals["alpha"] == 0.1
+    freely = katz(dg.rmat(scale=7, parts=2), engine="bulk_async")
+    assert freely.totals["alpha"] == pytest.approx(katz(dg.rmat(scale=7)).totals["alpha"])
+
+
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way[0].get('parts', 1)}-{way[1]['engine']}")
 def test_an_alpha_that_is_too_large_is_named(way):
     """In a complete graph of 5 the largest eigenvalue is 4, and so is every degree."""

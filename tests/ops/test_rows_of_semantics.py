@@ -26,6 +26,7 @@ def isolated_vertex():
     ranks, katz = dg.pagerank(whole(), tol=1e-12).compute(), dg.katz(whole(), beta=2, normalized=False).compute()
     assert ranks["pagerank"][25] == ranks["pagerank"].min() > 0
     assert katz["katz"][25] == 2
+    assert dg.eigenvector(whole(), tol=0, max_iter=300).compute()["eigenvector"][25] < 1e-9
     assert dg.k_core(whole(), 0).compute()["in_core"][25]
     assert not dg.k_core(whole(), 1).compute()["in_core"][25]
 
@@ -89,6 +90,8 @@ def ends():
     assert dg.hits(whole(), tol=0, max_iter=6).rounds == 12  # of two rounds each
     with pytest.raises(OptionError, match="did not converge"):
         dg.katz(whole(), alpha=0.9)
+    assert dg.eigenvector(whole(), tol=0, max_iter=7).rounds == 7
+    assert dg.eigenvector(whole(), tol=1e-3).totals["change"] < 1e-3 * 26
     assert dg.cdlp(whole(), max_iter=4).rounds == 4
     assert dg.label_propagation(whole()).totals["restless"] == 0
     sides = edges_of("matching", 1)

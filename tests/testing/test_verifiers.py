@@ -144,6 +144,10 @@ class Case:
             "alpha": 0.05
         }
 
+    def eigenvector(self):
+        scores = nx.eigenvector_centrality(self.counted(), tol=1e-13, max_iter=100_000, weight="weight")
+        return {"eigenvector": self.by_number(scores)}, {}
+
     def degrees(self):
         u, v, _ = self.edges.arcs
         into, out = (np.bincount(end, minlength=N) for end in (v, u))

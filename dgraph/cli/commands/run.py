@@ -53,7 +53,6 @@ HELP = {  # replaces docstrings that describe values which cannot be typed, or t
     "or nowhere (ranks then sum to less than 1). By default, the same as for any other jump. "
     'One of "uniform", "personalization", "none".',
 }
-EXAMPLE = {"katz": " --alpha 0.001"}  # more options in the example, where each required parameter gets 0
 EXAMPLE_GRAPHS = {
     "matching": "bipartite --left 50 --right 60 --edges 300",
     "factorize": "ratings --users 100 --items 40 --ratings 900",
@@ -123,7 +122,6 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         print_outcome(outcome, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
 
     given = "".join(f" --{RENAMED.get(one, one).replace('_', '-')} 0" for one in signatures.needed(operation))
-    given += EXAMPLE.get(name, "")
     example = f"{name.replace('_', '-')} edges.parquet{given} -o {name}.{SUFFIX.get(name, 'csv')}"
     edges_of = EXAMPLE_GRAPHS.get(name, "rmat --scale 10 --weights 1 9")
     example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"

@@ -15,7 +15,7 @@ from numba import uint64
 from dgraph.native.team import LINE, atomic_add, barrier, kernel, share, stopped, summed, team
 from dgraph.solvers.ranks.gather import Layout, gather, layout_of, table_of, total
 from dgraph.solvers.solver import Problem, Solution
-from dgraph.tables.edge_tables import occurrences
+from dgraph.tables.edge_tables import weight_sums
 
 
 def page_rank(problem: Problem, dtype: Any = np.float64) -> Solution:
@@ -77,7 +77,7 @@ def strengths(problem: Problem) -> Solution:
     """Solver of `Strength` of `ops/pagerank.py`."""
     table = table_of(problem, "out")
     weights, n = problem.edges.column(table, "weight"), problem.vertices
-    strength = occurrences(table.neighbours, n, weights)
+    strength = weight_sums(table.neighbours, n, weights)
     totals = {"lowest": float(weights.min(initial=np.inf)), "highest": float(strength.max(initial=0))}
     return Solution({"strength": strength}, 1, len(weights), totals)
 

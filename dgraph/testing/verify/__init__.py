@@ -30,7 +30,7 @@ from dgraph.testing.verify.factors import factorize
 from dgraph.testing.verify.labels import cdlp, label_propagation
 from dgraph.testing.verify.matching import matching
 from dgraph.testing.verify.paths import bfs, sssp
-from dgraph.testing.verify.ranks import hits, katz, pagerank
+from dgraph.testing.verify.ranks import eigenvector, hits, katz, pagerank
 from dgraph.testing.verify.triangles import lcc, triangles
 
 __all__ = ["OPERATIONS", "AnswerError", "Edges", "verify"]
@@ -55,6 +55,7 @@ OPERATIONS: Table = {
     "matching": (matching, ("mate",), ("mate",)),
     "hits": (hits, ("hub", "authority"), ()),
     "katz": (katz, ("katz",), ()),
+    "eigenvector": (eigenvector, ("eigenvector",), ()),
     "degrees": (degrees, ("degree", "in_degree", "out_degree"), ()),
 }
 VERIFIERS: Table = {**OPERATIONS, "factorize": (factorize, ("factors",), ())}  # also for graphs of ratings

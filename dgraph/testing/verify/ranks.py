@@ -1,4 +1,5 @@
-"""Ranks: PageRank, HITS and Katz scores are fixed points, so one more round in float64 with SciPy must not change them.
+"""Ranks: scores of PageRank, HITS, Katz and eigenvector centrality are fixed points, so one more round in float64 with
+SciPy must not change them.
 
 PageRank of a fixed number of rounds is compared with as many rounds of power iteration.
 """
@@ -14,6 +15,7 @@ from scipy.sparse import csr_array
 from dgraph.errors import AnswerError, OptionError
 from dgraph.testing.verify.edges import Edges, expect
 
+RTOL = 1e-9  # for rounding
 LOST = ("none", "scaled")  # the rank of vertices without out-edges is lost
 LANDS = ("uniform", "personalization", *LOST)
 
@@ -169,7 +171,7 @@ def katz(
     edges: Edges,
     *,
     katz: np.ndarray,
-    alpha: float = 0.1,
+    alpha: float | None = None,
     beta: float = 1.0,
     tol: float | None = 1e-6,
     normalized: bool = True,
@@ -178,7 +180,7 @@ def katz(
     """Verify that one more round does not change scores too much.
 
     A score is beta plus alpha times the scores of the in-neighbours. If `normalized`, scores are divided by the square
-    root of the sum of their squares.
+    root of the sum of their squares. Without `alpha`, it is the number that fits best.
     """
     tol = _accuracy("katz", tol)
     if not edges.vertices:
@@ -186,10 +188,52 @@ def katz(
     values = edges.arcs[2] if weighted else None
     rows = edges.cached(("incoming", weighted), lambda: edges.matrix(values, incoming=True))
     scores = np.asarray(katz, np.float64)
-    pull = alpha * (rows @ scores)
+    pull = rows @ scores
+    if alpha is None:  # x = alpha A x + scale
+        fit, *_ = np.linalg.lstsq(np.stack([pull, np.ones(len(pull))], axis=1), scores)
+        alpha = float(fit[0])
+    pull = alpha * pull
     # x / s = alpha A x / s + beta / s: the unknown scale s is the one with which both sides fit best
     scale = float(np.mean(scores - pull)) / beta if normalized and beta else 1.0
     off = np.abs(pull + beta * scale - scores)
     expect(off <= tol * max(1.0, float(np.abs(scores).max())), lambda v: f"vertex {v}: katz is off by {off[v]:g}")
     if normalized and beta and abs(np.linalg.norm(scores) - 1) > tol:
         raise AnswerError(f"the Euclidean norm of all values is {np.linalg.norm(scores)}, not 1")
+
+
+def eigenvector(
+    edges: Edges,
+    *,
+    eigenvector: np.ndarray,
+    direction: str = "in",
+    tol: float | None = 1e-6,
+    max_iter: int = 100,
+    weighted: bool = False,
+) -> None:
+    """Verify that one more round of power iteration on A + I does not change scores too much, that their squares sum to
+    1, and that no other scores grow faster.
+
+    Scores that have not converged in `max_iter` rounds are allowed to be as far off as so many rounds leave them.
+    """
+    tol = _accuracy("eigenvector", tol)
+    if not edges.vertices:
+        return
+    values, scores = edges.arcs[2] if weighted else None, np.asarray(eigenvector, np.float64)
+    into = direction == "in"
+    rows = edges.cached(("rows", direction, weighted), lambda: edges.matrix(values, incoming=into))
+    expect(scores >= 0, lambda v: f"vertex {v}: eigenvector {scores[v]} is below 0")
+    if abs(np.linalg.norm(scores) - 1) > RTOL:
+        raise AnswerError(f"the Euclidean norm of all values is {np.linalg.norm(scores)}, not 1")
+    vector, change, grown = np.full(edges.vertices, edges.vertices**-0.5), np.inf, 1.0
+    for _ in range(max_iter):
+        moved = rows @ vector + vector
+        grown = float(np.linalg.norm(moved))
+        change = float(np.abs(moved / grown - vector).sum())
+        vector = moved / grown
+    pull = rows @ scores + scores
+    growth = float(np.linalg.norm(pull))
+    off = float(np.abs(pull / growth - scores).sum())
+    if off > max(tol * edges.vertices, 2 * change) + RTOL:
+        raise AnswerError(f"one more round changes scores by {off:g} in total, more than {tol * edges.vertices:g}")
+    if growth < grown * (1 - max(1e-3, tol * edges.vertices)):
+        raise AnswerError(f"the scores belong to the eigenvalue {growth - 1:g}; another is at least {grown - 1:g}")
