@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar, dataclass_transform
 import numpy as np
 
 from dgraph.errors import InputError, OptionError
-from dgraph.native.free_memory import parse_bytes
+from dgraph.native.free_memory import parse_bytes, within
 from dgraph.phrases.phrases import format_option
 from dgraph.phrases.suggestions import ALIKE, CLOSE_MATCH, choices, suggestion
 
@@ -70,8 +70,8 @@ def known_options(
             engine = options.get("engine")
             chosen = by_engine.get(engine, function) if isinstance(engine, str) else function
             graph = positional[0] if positional else options.get("graph")
-            workers = getattr(graph, "workers", None) if of_graph else None
-            with nullcontext() if workers is None else workers.limited:
+            limit = getattr(graph, "memory", None) if of_graph else None
+            with nullcontext() if limit is None else within(limit):
                 return chosen(*positional, **options)
 
         return checked
@@ -92,6 +92,8 @@ def _unknown(function: str, known: list[str], name: str, value: Any) -> str:
     near = suggestion(name, named, CLOSE_MATCH if of_graph else ALIKE, said="did you mean {}=?".format)
     if not near and "daemons" in known:  # true for functions that run a program
         near = _values_with(name, [one for one in VALUES if one.__module__ == "dgraph.options"])
+        if near and of_graph:
+            near = f"set it when you make the graph: Graph.from_edges(frame, {name}=...); also, {near}"
     if of_graph:
         remedy = near or f"set it when you make the graph: Graph.from_edges(frame, {name}=...)"
     else:

@@ -31,7 +31,7 @@ from dgraph.devices import distinct_ids, sorted_rows
 from dgraph.estimates.memory_check import check_frame_memory
 from dgraph.frames.any_frame import is_lazy, is_numeric
 from dgraph.frames.sources import EdgeSource, VertexSource
-from dgraph.native.free_memory import free_memory
+from dgraph.native.free_memory import free_memory, within
 from dgraph.partition import adjacency, rules
 from dgraph.partition.adjacency import SortFunction
 from dgraph.partition.ids import id_tables
@@ -159,7 +159,7 @@ class InputEdges:
 
     def number(self) -> Numbering:
         """Read and number the ids, unless this is already done."""
-        with self.workers.limited:
+        with within(self.workers.limit):
             return retry(self.workers.client, self._number, self.forget_lost)
 
     def _number(self) -> Numbering:

@@ -54,13 +54,6 @@ class Partitions(NotPicklable, Sequence):
         """Whether an order with these columns can be made by transposing the other one."""
         return any(set(columns) <= set(names) for other, names in self.kept.items() if other != order)
 
-    def lacking(self, orders: Iterable[str], columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Which of these orders are not kept with these columns, and the columns to build each of them with. If both
-        must be built, they get the same columns."""
-        needed = {order: tuple(dict.fromkeys([*self.kept.get(order, ()), *columns])) for order in orders}
-        missing = {order: names for order, names in needed.items() if self.kept.get(order) != names}
-        return dict.fromkeys(missing, tuple(dict.fromkeys(chain(*missing.values())))) if len(missing) > 1 else missing
-
     def scratch_beyond_memory(self, columns: Sequence[str]) -> ScratchFolder | None:
         """Where a second table of all edges goes if this process has no room for it."""
         if self.workers.client is not None or len(self) > 1:

@@ -6,7 +6,9 @@ Users call its subclass `dgraph.graph.Graph`; code that runs on a graph needs on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from dgraph.cluster.workers import Workers, any_lost
 from dgraph.errors import ColumnError, OptionError
 from dgraph.estimates.footprints import footprint_of
 from dgraph.estimates.memory_check import check_build_memory
+from dgraph.native.free_memory import within
 from dgraph.partition import policies
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
@@ -371,7 +374,7 @@ class PartitionedGraph(NotPicklable):
             if name not in self.edge_columns:
                 present = ", ".join(map(str, self.edge_columns)) or "none"
                 raise ColumnError(f"the edges have no column {name!r}; they have {present}")
-        with self.workers.limited:
+        with nullcontext() if self.memory is None else within(self.memory):
             return retry(self.client, lambda: self._partitioned(orders, columns), self.forget_lost)
 
     def forget_lost(self) -> None:
@@ -396,7 +399,7 @@ class PartitionedGraph(NotPicklable):
             self.built = self._opened() if self._as_saved else None
         now = self._described([], {}) if self.built is None else self.built
         symmetric = not self.directed and self.num_parts == 1  # then both orders are the same
-        missing = now.lacking([*orders, *(now.kept if symmetric else ())], columns)
+        missing = _lacking(now.kept, [*orders, *(now.kept if symmetric else ())], columns)
         for order, names in missing.items():
             if now.has_reverse(order, names):
                 now = self._without(now, [order])
@@ -404,24 +407,19 @@ class PartitionedGraph(NotPicklable):
                 with self.input_edges.stopwatch("transpose"):
                     now = now.transposed(order, names, symmetric=symmetric, sort=self.input_edges.sort, scratch=scratch)
             else:
-                streams = self.input_edges.can_stream(names, self.cut)
-                here = self.client is None and self._is_whole
+                streams, here = self.input_edges.can_stream(names, self.cut), self.client is None and self._is_whole
                 if not (streams and here):  # this may read the chunks, so it must run before they are freed
                     check_build_memory(self, "building the graph", footprint_of([order], names), holds=not streams)
                 now = self._without(now, missing)
                 tables = 1 if symmetric else len({*now.kept, *missing})
-                if streams:
-                    built = self._build_by_streaming(order, names, tables if here else 0)
-                else:
-                    built = self._build(order, names)
-                now = built.with_orders_of(now)
+                held = self._stream(order, names, tables if here else 0) if streams else self._build(order, names)
+                now = self._described(held, {order: names}).with_orders_of(now)
             now = self.built = self._described(now.held, now.kept)
         return now
 
     def _without(self, now: Partitions, orders: Iterable[str]) -> Partitions:
         """The partitions without some orders, so that an order is not in memory twice while it is built again."""
-        now = now.without(orders)
-        self.built = now or None
+        self.built = (now := now.without(orders)) or None
         return now
 
     def _opened(self) -> Partitions:
@@ -432,22 +430,21 @@ class PartitionedGraph(NotPicklable):
             held = self.workers.wait(saved.hold(self.workers, self.input_edges.numbering, self.placement))
         return self._described(held, dict.fromkeys(saved.content["orders"], tuple(saved.numbers)))
 
-    def _build_by_streaming(self, order: str, columns: Sequence[str], tables: int) -> Partitions:
-        """Partitions with one order, of edges that are too many to hold: the only one, which will need so many tables
-        of edges, or several."""
-        edges = self.input_edges
+    def _stream(self, order: str, columns: Sequence[str], tables: int) -> list[Any]:
+        """Partitions of edges that are too many to hold: the only one, which will need so many tables, or several."""
         if tables:
-            return self._described(edges.built_by_streaming(order, columns, tables), {order: tuple(columns)})
+            return self.input_edges.built_by_streaming(order, columns, tables)
+        edges = self.input_edges
         with edges.stopwatch("place"):
             where = self._placement = self._placement or edges.placed_by_streaming(self.cut, self._shares())
         with edges.stopwatch("partition"):
-            return self._described(edges.spread_by_streaming(order, columns, where), {order: tuple(columns)})
+            return edges.spread_by_streaming(order, columns, where)
 
-    def _build(self, order: str, columns: Sequence[str]) -> Partitions:
+    def _build(self, order: str, columns: Sequence[str]) -> list[Any]:
         """Partitions with one order."""
         edges = self.input_edges
         if held := edges.built_on_gpu(order, columns, self._is_whole):
-            return self._described(held, {order: tuple(columns)})
+            return held
         (chunks, ends), sort = edges.chunks_to_build(columns), edges.sort
         with edges.stopwatch("place"):
             where, arcs = self._place(ends), edges.rules.arc_options
@@ -456,8 +453,7 @@ class PartitionedGraph(NotPicklable):
                 self.workers, chunks, edges.numbering, where, order=order, sort=sort, **arcs
             )
             del chunks, ends  # so that each is freed as soon as it is split
-            self.workers.wait(held)
-        return self._described(held, {order: tuple(columns)})
+            return self.workers.wait(held)
 
     def _described(self, held: list[Any], kept: Mapping[str, tuple[str, ...]]) -> Partitions:
         seconds = dict(self.input_edges.stopwatch.seconds)
@@ -467,11 +463,17 @@ class PartitionedGraph(NotPicklable):
         if self._placement is None and self._as_saved and self.input_edges.saved is not None:
             self._placement = self.input_edges.saved.placement(self.cut)
         if self._placement is None:
-            arcs = self.input_edges.rules.arc_options
-            self._placement = assembly.plan_places(
-                self.workers, chunks, self.numbering, self.cut, self._shares(), **arcs
-            )
+            arcs, shares = self.input_edges.rules.arc_options, self._shares()
+            self._placement = assembly.plan_places(self.workers, chunks, self.numbering, self.cut, shares, **arcs)
         return self._placement
 
     def _shares(self) -> list[float]:
         return shares_of(self.workers, self.asked.capacities, self.num_parts)
+
+
+def _lacking(kept: Mapping[str, Any], orders: Iterable[str], columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Which of these orders partitions have not kept with these columns, and the columns to build each of them with. If
+    both must be built, they get the same columns."""
+    needed = {order: tuple(dict.fromkeys([*kept.get(order, ()), *columns])) for order in orders}
+    missing = {order: names for order, names in needed.items() if kept.get(order) != names}
+    return dict.fromkeys(missing, tuple(dict.fromkeys(chain(*missing.values())))) if len(missing) > 1 else missing

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -35,7 +34,6 @@ from dgraph.devices import probe
 from dgraph.errors import LostError, OptionError, RunError
 from dgraph.frames.any_frame import DeviceFrame, LazyPieces, is_cudf, is_lazy, split_frame, to_main_memory
 from dgraph.native import threads
-from dgraph.native.free_memory import within
 
 REDUCE_FAN_IN = 8  # results that one task of a reduction combines
 
@@ -99,11 +97,6 @@ class Workers(NotPicklable):
         """The memory limit of the smallest worker, in bytes, or the user's if that is lower; None if there is none."""
         limits = [info["memory_limit"] for info in self._infos().values() if info["memory_limit"]]
         return min([*limits, *([] if self.limit is None else [self.limit])], default=None)
-
-    @property
-    def limited(self) -> AbstractContextManager[None]:
-        """A block in which this process plans for no more memory than the user allows it."""
-        return nullcontext() if self.limit is None else within(self.limit)
 
     @property
     def by_name(self) -> dict[Any, str]:

@@ -54,6 +54,7 @@ FOOTPRINTS: dict[str, Footprint] = {
     "cdlp": Footprint(MemoryNeed(BOTH, 22), MemoryNeed(("out",), 84, 5, 30), both_ends=True),
     "core_number": _CORES,
     "degrees": Footprint(MemoryNeed(("out",), 30), MemoryNeed(BOTH, 75)),
+    "eigenvector": Footprint(MemoryNeed(("incoming",), 60), MemoryNeed(("incoming",), 60), gathers=True),
     "factorize": Footprint(
         MemoryNeed(("out",), 190, 30, 30),
         weighted=True,

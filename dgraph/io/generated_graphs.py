@@ -16,7 +16,7 @@ from dgraph.frames.any_frame import LazyPieces
 from dgraph.graph import Graph
 from dgraph.io import generate
 from dgraph.io.declared_sizes import VERTEX
-from dgraph.native.free_memory import has_room, refuse_beyond_memory
+from dgraph.native.free_memory import has_room, refuse_beyond_memory, within
 
 BLOCK = 1 << 21  # edges per task
 PARTITIONED = 4  # the least number of bytes per edge in a partition
@@ -295,7 +295,7 @@ def _generated(generator: generate.Generator, options: dict[str, Any]) -> Graph:
     workers = Workers.find(options.pop("client", None), memory)
     given = ((options.get(name), usual) for name, usual in STREAMED.items())
     streams = all(value is None or is_default(value, usual) for value, usual in given)
-    with workers.limited:
+    with within(workers.limit):
         in_blocks = workers.client is not None or (streams and not _fits(generator))
         _check_memory(generator, workers, in_blocks)
         frame: Any = _blocks(generator, workers) if in_blocks else generator.build()

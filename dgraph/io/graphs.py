@@ -17,7 +17,7 @@ from dgraph.frames.any_frame import LazyPieces
 from dgraph.graph import Graph
 from dgraph.io.edge_list import EdgeList, edge_list_of
 from dgraph.io.format_options import Parquet, Text, options_of_formats
-from dgraph.native.free_memory import explain_lack_of_memory, free_memory, refuse_beyond_memory
+from dgraph.native.free_memory import explain_lack_of_memory, free_memory, refuse_beyond_memory, within
 
 BLOCK_FORMATS = ("text", "parquet")  # formats that many workers can read at the same time
 BLOCKS_EACH, SMALLEST_BLOCK = 4, 1 << 22  # blocks of text per thread of a cluster; the smallest block in bytes
@@ -121,7 +121,7 @@ def read_edges(
         choice["block_size"] = _block_size(path, workers)
     rules: dict[str, Any] = {"loops": loops, "repeats": repeats, "symmetrize": symmetrize}
     where: dict[str, Any] = {"policy": policy, "parts": parts, "capacities": capacities, "memory": memory}
-    with workers.limited:
+    with within(workers.limit):
         edge_list = _edge_list(path, name, format, lazy, workers, choice, own_vertices=vertices is None)
         try:
             with explain_lack_of_memory(path):

@@ -72,8 +72,11 @@ def _left_in(group: Path, limit: str, usage: str, cache: str) -> int:
 
 
 @contextmanager
-def within(limit: int) -> Iterator[None]:
-    """While the block runs, let all threads plan for at most so many bytes of this process."""
+def within(limit: int | None) -> Iterator[None]:
+    """While the block runs, let all threads plan for at most so many bytes of this process, if there is a limit."""
+    if limit is None:
+        yield
+        return
     _limits.append(limit)
     try:
         yield

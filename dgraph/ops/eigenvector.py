@@ -73,7 +73,7 @@ class WeightedFromOutNeighbours(WeightedFromInNeighbours):
     along = "in"
 
 
-class Growth(FromInNeighbours):
+class LargestGrowth(FromInNeighbours):
     """The same for a few rounds, with the factor by which the score of some vertex grows most. No eigenvalue of A + I
     is larger (Collatz, 1942)."""
 
@@ -82,7 +82,7 @@ class Growth(FromInNeighbours):
         return score * math.sqrt(squares) / score_before if score_before > 0 else 0.0
 
 
-class WeightedGrowth(Growth, WeightedFromInNeighbours):
+class WeightedLargestGrowth(LargestGrowth, WeightedFromInNeighbours):
     pass
 
 
@@ -96,7 +96,7 @@ PROGRAMS = {  # by direction and whether edges count by weight
 
 def most_growth(graph: Graph, rounds: int, options: RunOptions, *, weighted: bool) -> float:
     """A bound on the largest eigenvalue of the adjacency matrix, from some rounds of power iteration."""
-    program = WeightedGrowth if weighted else Growth
+    program = WeightedLargestGrowth if weighted else LargestGrowth
     return execute(graph, program(max_iter=rounds, tol=0.0), options.afterwards()).totals.get("largest", 1.0) - 1
 
 
@@ -127,10 +127,10 @@ def eigenvector(
     direction : {"in", "out"}, default "in"
         Which neighbours a vertex gets its score from. In an undirected graph both are the same.
     max_iter : int, default 100
-        Maximum number of rounds. If the scores have not converged by then, a warning is issued.
+        Maximum number of iterations. If the scores have not converged by then, a warning is issued.
     tol : float, default 1e-6
         Convergence tolerance: stop when scores, whose squares sum to 1, change by less than this per vertex on average.
-        With ``tol=0`` or None, run exactly `max_iter` rounds.
+        With ``tol=0`` or None, run exactly `max_iter` iterations.
     weighted : bool, default False
         Use the graph's weights: each edge counts in proportion to its weight. Weights must be finite and non-negative.
     engine : str, Gas or Bsp, default "auto"

@@ -22,7 +22,6 @@ from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.ranks.pagerank import katz as solve
 from dgraph.solvers.solver import Solver
 
-
 BOUND_ROUNDS = 10  # of the power iteration that bounds the largest eigenvalue
 SHARE = 0.9  # of the largest alpha for which scores certainly converge
 WITHOUT_EDGES = 0.1  # where any alpha will do

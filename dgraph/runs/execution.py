@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -156,12 +156,27 @@ def execute(
     columns = columns or {}
     if graph.built is not None and uses_solver(graph, program, options):
         return _solved(graph, program, options, columns)
-    with closing(Progress.of(options.progress, program.title)) as shown:
-        told = shown.building if shown.active else None
-        with graph.input_edges.stopwatch.told_to(told):
-            if uses_solver(graph, program, options):
-                return _solved(graph, program, options, columns)
-            return _run_in_rounds(graph, program, options, columns, shown)
+    with closing(Progress.of(options.progress, program.title)) as shown, _telling(graph, shown):
+        if uses_solver(graph, program, options):
+            return _solved(graph, program, options, columns)
+        plan = choose(graph, program, options)
+        silent: list[str] = []  # workers that did not answer in any attempt
+        # `first` and `again` take the graph as an argument, because a result must not keep its graph alive.
+        how: dict[str, Any] = {"program": program, "options": options, "columns": columns, "silent": silent}
+        first = partial(in_rounds, plan=plan, shown=shown, **how)
+        again = partial(in_rounds, plan=replace(plan, rebalance=False), shown=Progress(None), **how)
+        forgetting = nullcontext() if plan.checkpoints is None else forget_on_failure(graph, plan.checkpoints)
+        with forgetting, hearing_of_silence(silent.append):
+            result = recoverable_result(graph, first, columns, again)
+    result.options = options.decided(plan.engine, plan.device)
+    warn_unsent(program, result)
+    return result
+
+
+def _telling(graph: PartitionedGraph, shown: Progress) -> AbstractContextManager[None]:
+    """Show how far the graph has been built, if it has not been yet."""
+    watched = graph.built is None and shown.active
+    return graph.input_edges.stopwatch.told_to(shown.building) if watched else nullcontext()
 
 
 def _solved(
@@ -172,23 +187,6 @@ def _solved(
     )
     result = work(graph) if graph.client is None else recoverable_result(graph, work, columns)
     result.options = replace(options, engine=LOCAL, device=CPU, progress=None)
-    return result
-
-
-def _run_in_rounds(
-    graph: PartitionedGraph, program: VertexProgram, options: RunOptions, columns: Mapping[str, Any], shown: Progress
-) -> RunResult:
-    plan = choose(graph, program, options)
-    silent: list[str] = []  # workers that did not answer in any attempt
-    # `first` and `again` take the graph as an argument, because a result must not keep its graph alive.
-    how: dict[str, Any] = {"program": program, "options": options, "columns": columns, "silent": silent}
-    first = partial(in_rounds, plan=plan, shown=shown, **how)
-    again = partial(in_rounds, plan=replace(plan, rebalance=False), shown=Progress(None), **how)
-    forgetting = nullcontext() if plan.checkpoints is None else forget_on_failure(graph, plan.checkpoints)
-    with forgetting, hearing_of_silence(silent.append):
-        result = recoverable_result(graph, first, columns, again)
-    result.options = options.decided(plan.engine, plan.device)
-    warn_unsent(program, result)
     return result
 
 

@@ -94,6 +94,7 @@ ALONE = {  # what the first column holds for vertex 25, by how the row "isolated
     "has no mate": "missing",
     "gets its share": "some",
     "has `beta`": "some",
+    "tends to 0": "some",
 }
 
 
