@@ -205,8 +205,6 @@ def as_strings(ids: np.ndarray) -> pa.Array:
 
 def record(name: str, row: Row, scale: int, folder: Path, source: int | None) -> bool:
     """Run a row, verify its answer and record what happened. Returns whether it reached what it must."""
-    if row.saved and not (folder / "graph").exists():
-        run([DGRAPH, "partition", str(folder / "edges"), "-o", str(folder / "graph")], folder, None)
     return told(name, row, scale, answered(row, scale, folder, source))
 
 
@@ -229,8 +227,10 @@ def record_tenths(name: str, row: Row, scale: int, folder: Path, source: int | N
     """Run a row without a limit, and then with every tenth of the memory that it took, down to what Python takes: each
     must end with the right answer or with a refusal, and leave no file. Returns whether all did."""
     whole, ends, fine = answered(replace(row, limit=None), scale, folder, source), {}, 0
+    if whole.end != "finished":
+        return told(name, row, scale, whole)
     limits = [whole.memory * tenth // 10 for tenth in range(9, 0, -1)]
-    limits = [limit for limit in limits if limit >= LEAST]
+    limits = [limit for limit in limits if limit >= LEAST] or [LEAST]
     for limit in limits:
         outcome = answered(replace(row, limit=limit), scale, folder, source)
         ends[f"{limit / GB:.2f} GB"] = f"{outcome.end} after {outcome.seconds:.0f} s"
@@ -269,7 +269,9 @@ def told(name: str, row: Row, scale: int, outcome: Outcome) -> bool:
 
 
 def _prepare(row: Row, scale: int, folder: Path) -> None:
-    """Make the folder of edges that a row reads, if it is not that of all edges."""
+    """Make what a row reads, if it is not the folder of all edges."""
+    if row.saved and not (folder / "graph").exists():
+        run([DGRAPH, "partition", str(folder / "edges"), "-o", str(folder / "graph")], folder, None)
     if row.text and not (folder / "text").exists():
         (folder / "text").mkdir()
         write(folder / "text", scale, row.files, as_text=True)

@@ -26,7 +26,9 @@ from dgraph.ops.pagerank import pagerank as pagerank
 from dgraph.ops.hits import hits as hits
 from dgraph.ops.katz import katz as katz
 from dgraph.ops.eigenvector import eigenvector as eigenvector
+from dgraph.ops.betweenness import betweenness as betweenness
 from dgraph.ops.degrees import degrees as degrees
+from dgraph.ops.degree_centrality import degree_centrality as degree_centrality
 from dgraph.ops.bfs import bfs as bfs
 from dgraph.ops.sssp import sssp as sssp
 from dgraph.ops.wcc import wcc as wcc

@@ -134,7 +134,7 @@ class Graph(PartitionedGraph):
         memory : int or str, optional
             Bytes of memory that each process may use, such as ``"6 GiB"``; by default what the machine, its control
             group or the Dask worker allows. In this process, edges that do not fit are kept in files of the scratch
-            folder. What cannot be done within the limit is refused before it is begun.
+            folder. What certainly cannot be done within the limit is refused before it is begun.
         client : distributed.Client, optional
             The cluster to use; by default that of the current client, or this process if there is none.
 

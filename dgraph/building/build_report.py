@@ -67,8 +67,8 @@ class Stopwatch:
         self.tell()
 
     def tell(self) -> None:
-        if self.listener is not None:
-            self.listener(self._what, self._done / max(self._pieces, 1), self._edges)
+        if (listener := self.listener) is not None:
+            listener(self._what, self._done / max(self._pieces, 1), self._edges)
 
 
 @dataclass(frozen=True, eq=False)

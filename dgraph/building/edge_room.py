@@ -9,7 +9,7 @@ import dask
 
 from dgraph.errors import StorageError
 from dgraph.native.free_memory import address_space, has_room, refuse_beyond_memory
-from dgraph.partition.scratch import ScratchFolder, usual_folder
+from dgraph.partition.scratch import ScratchFolder, is_in_memory, usual_folder
 
 SORTING = 4  # bytes of an edge that is on its way into its row, besides the edge
 ROW, STATE = 8, 64  # bytes of a vertex in each table of edges, and in the arrays of an operation
@@ -45,5 +45,6 @@ def scratch_folder() -> ScratchFolder:
     """Dask's folder for temporary files: that of the worker whose task calls this, or of this process."""
     if "distributed" in sys.modules:
         with suppress(ValueError):  # this is no task
-            return ScratchFolder(sys.modules["distributed"].get_worker().local_directory)
+            local = sys.modules["distributed"].get_worker().local_directory
+            return ScratchFolder(usual_folder() if is_in_memory(local) else local)
     return ScratchFolder(dask.config.get("temporary-directory", None) or usual_folder())

@@ -53,15 +53,8 @@ class PieceReader:
         return chunk, as_told(values, number, types)
 
 
-def holds_futures(pieces: Sequence[Any]) -> bool:
-    """Whether a frame is on a cluster already: its tasks refer to results there."""
-    graphs = {id(one.dask): one.dask for one in pieces if hasattr(one, "dask")}
-    values = (getattr(node, "value", node) for graph in graphs.values() for node in dict(graph).values())
-    return any(hasattr(type(value), "status") for value in values)
-
-
 def fingerprint(chunk: Chunk) -> int:
-    """A number that almost certainly differs for other integer ids, or for these in another order."""
+    """A number that almost certainly differs for other edges between integer ids, in any order."""
     return int(id_kernels.fingerprint(np.asarray(chunk.sources), np.asarray(chunk.destinations)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +20,18 @@ from dgraph.building.frame_pieces import (
     add_columns,
     edge_ids,
     enumerate_pieces,
-    holds_futures,
     narrow_columns,
     vertex_ids,
 )
 from dgraph.building.gpu_build import DeviceEdges
 from dgraph.cluster.retry import retry
+from dgraph.cluster.tasks import are_independent
 from dgraph.cluster.workers import Workers, any_lost
 from dgraph.devices import distinct_ids, sorted_rows
 from dgraph.estimates.memory_check import check_frame_memory
 from dgraph.frames.any_frame import is_lazy, is_numeric
 from dgraph.frames.sources import EdgeSource, VertexSource
-from dgraph.native.free_memory import free_memory, within
+from dgraph.native.free_memory import free_memory, has_room, within
 from dgraph.partition import adjacency, rules
 from dgraph.partition.adjacency import SortFunction
 from dgraph.partition.ids import id_tables
@@ -39,7 +39,7 @@ from dgraph.partition.ids.chunk import Chunk
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
-from dgraph.partition.policies import Policy
+from dgraph.partition.policies import Policy, choose_policy
 from dgraph.partition.proxies import check_local_ids
 from dgraph.phrases.phrases import format_count
 
@@ -130,11 +130,12 @@ class InputEdges:
         """The approximate number of arcs in the partitions, before repeats are merged."""
         return self.num_input_edges * (1 + (not self.rules.directed or self.rules.symmetrize))
 
-    @property
-    def build_bytes(self) -> int:
-        """The memory that a worker should have for each arc of the only partition that it builds."""
-        self.number()
-        return BYTES_TO_SORT * MEMORY_SHARE if self.streamed is None else BYTES_TO_STREAM
+    def parts_for(self, policy: Any) -> int:
+        """The number of partitions that the workers have memory for while each builds one at a time."""
+        if self.workers.client is None:
+            return 1
+        streams = self.can_stream((), choose_policy(policy, 2), 2)
+        return self.workers.parts_for(self.num_arcs, BYTES_TO_STREAM if streams else BYTES_TO_SORT * MEMORY_SHARE)
 
     @cached_property
     def num_loops(self) -> int:
@@ -243,10 +244,9 @@ class InputEdges:
         if not all(is_numeric(self.edges.frame, end) for end in (self.edges.source, self.edges.destination)):
             return None
         if self.workers.client is not None:
-            if not self._exceeds_workers():
+            if self._merges or not self._exceeds_workers():
                 return None
-            limit = self.workers.memory or 0
-            return self._spread().number(self.workers.get(vertices), self.vertices.id_range, limit // HELD_SHARE)
+            return self._spread().number(vertices, self.vertices.id_range, (self.workers.memory or 0) // HELD_SHARE)
         listed = self.workers.get(vertices)
         budget = free_memory() // HELD_SHARE
         self.stopwatch.expect("numbering ids", len(self.edge_pieces))
@@ -254,9 +254,9 @@ class InputEdges:
 
     def _exceeds_workers(self) -> bool:
         """Whether the workers would have to keep much of a lazy frame on disk while they build, told from one piece.
-        False also if they hold the frame already."""
-        limit, pieces = self.workers.memory, self.edge_pieces
-        if limit is None or holds_futures(pieces):
+        False also if they hold the frame already, or if its pieces are not computed one by one."""
+        limit, pieces = self.workers.memory, self.pieces_with()
+        if limit is None or len(pieces) < 2 or not are_independent(pieces):
             return False
         (rows,) = self.workers.get([self.workers.call(len, pieces[len(pieces) // 2])])
         return rows * len(pieces) * HELD_BYTES > limit * len(self.workers.addresses)
@@ -267,12 +267,18 @@ class InputEdges:
 
         return SpreadStream(self.workers, self._piece_readers, self.stopwatch)
 
-    def can_stream(self, columns: Sequence[str], policy: Policy) -> bool:
-        """Whether this graph's edges are too many to hold, and partitions of this policy can be built without holding
-        them: no edges must be merged, no column may have missing values, and vertices are placed by range."""
-        merges = self.rules.repeats != "keep" or self.rules.symmetrize
+    @property
+    def _merges(self) -> bool:
+        return self.rules.repeats != "keep" or self.rules.symmetrize
+
+    def can_stream(self, columns: Sequence[str], policy: Policy, parts: int) -> bool:
+        """Whether this graph's edges are too many to hold, and so many partitions of this policy can be built without
+        holding them: no edges must be merged, no column may have missing values, and vertices are placed by range."""
         self.number()
-        if self.streamed is None or merges or not policy.by_range or policy.edges is not None:
+        if self.streamed is None or self._merges or not policy.by_range:
+            return False
+        here = self.workers.client is None
+        if parts > 1 and (policy.edges is not None or (here and has_room(BYTES_TO_SORT * self.num_arcs))):
             return False
         types = [self.edges.frame._meta[name].dtype for name in columns]
         return all(isinstance(one, np.dtype) and one in NUMBERS for one in types)
@@ -310,10 +316,11 @@ class InputEdges:
         return found
 
     def _piece_readers(self, columns: Sequence[str], shares: int) -> list[PieceReader]:
-        """Readers of some columns, each of every so many pieces."""
+        """Readers of some columns, each of a share of the pieces."""
         pieces = self.pieces_with(columns)
         numbers = range(len(pieces))
-        return [PieceReader(pieces, numbers[share::shares], self.edges, columns) for share in range(shares)]
+        cuts = [len(pieces) * share // shares for share in range(shares + 1)]
+        return [PieceReader(pieces, numbers[a:z], self.edges, columns) for a, z in pairwise(cuts)]
 
     @property
     def sort(self) -> SortFunction:

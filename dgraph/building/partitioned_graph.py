@@ -150,7 +150,7 @@ class PartitionedGraph(NotPicklable):
         >>> dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=2).num_parts
         2
         """
-        return self.asked.parts or self.workers.parts_for(self.input_edges.num_arcs, self.input_edges.build_bytes)
+        return self.asked.parts or self.input_edges.parts_for(self.asked.policy)
 
     @property
     def foreseen_parts(self) -> int:
@@ -407,7 +407,8 @@ class PartitionedGraph(NotPicklable):
                 with self.input_edges.stopwatch("transpose"):
                     now = now.transposed(order, names, symmetric=symmetric, sort=self.input_edges.sort, scratch=scratch)
             else:
-                streams, here = self.input_edges.can_stream(names, self.cut), self.client is None and self._is_whole
+                streams = self.input_edges.can_stream(names, self.cut, self.num_parts)
+                here = self.client is None and self._is_whole
                 if not (streams and here):  # this may read the chunks, so it must run before they are freed
                     check_build_memory(self, "building the graph", footprint_of([order], names), holds=not streams)
                 now = self._without(now, missing)

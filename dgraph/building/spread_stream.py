@@ -9,7 +9,7 @@ folder. Partitions are sorted from there. Besides them, memory holds a few piece
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -39,6 +39,7 @@ from dgraph.partition.scratch import ScratchArray, ScratchFolder
 from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.steps import Steps
 
+TABLES = 16  # of degrees, which a worker's memory has room for while it counts
 SLICE = 1 << 22  # edges of a partition that are sorted at once
 SOURCE, DESTINATION = 0, 1  # the places of the ends among the files of a partition; columns follow
 
@@ -52,19 +53,18 @@ class SpreadStream:
     ):
         self.workers, self.share, self.stopwatch = workers, share, stopwatch
 
-    def number(self, vertices: Sequence[Chunk], listed: range, budget: int) -> NumberedEdges | None:
-        """As `EdgeStream.number`, but no edges are held."""
-        held = self._on_each_thread(survey_pieces, None, budget)
+    def number(self, vertices: Sequence[Any], listed: range, budget: int) -> NumberedEdges | None:
+        """As `EdgeStream.number`, but no edges are held; `vertices` are tasks."""
+        held = self._on_shares(survey_pieces, None, self.workers.threads, budget // self.workers.threads)
+        held += self.workers.hold([self.workers.call(survey_vertices, one, budget) for one in vertices])
         surveys = self.workers.get([self.workers.item(one, 0) for one in held])
-        others = IdSurvey()
-        usable = all(others.add(chunk, budget) for chunk in vertices) and all(one.usable(budget) for one in surveys)
-        total = of_all([*surveys, others], listed, budget) if usable else None
+        usable = all(one.usable(budget) for one in surveys)
+        total = of_all(surveys, listed, budget) if usable else None
         if total is None or total.low is None or total.high is None:
             return None
         of_range = total.low, total.high
         words = [self.workers.call(words_of, one, *of_range) for one in held]
         words += [self.workers.call(bitmap_of_range, listed, *of_range)] if len(listed) else []
-        words += [self.workers.call(others.bits.over, *of_range)] if vertices else []
         united = self.workers.reduce(union, words)
         numbering = self.workers.keep(self.workers.call(Numbering.by_bitmap, total.id_type, total.low, united))
         return NumberedEdges.of(numbering, surveys)
@@ -75,10 +75,14 @@ class SpreadStream:
         """The masters of a policy that gives each partition a range of vertices."""
         out, into = policy.needs_degrees
         size, degree = numbered.numbering.size, None
+        if len(shares) == 1:
+            return Placement(policy, np.array([0, size], np.int64), np.zeros(size * policy.finds_hubs, bool))
         if out or into:
             sides = {"out": out, "into": into, "mirror": mirror}
             counting = partial(degrees_of, size=size, sides=sides, skip_loops=skip_loops)
-            held = self._on_each_thread(counting, numbered, self.workers.share(numbered.numbering))
+            room = (self.workers.memory or 1 << 62) // (TABLES * (out + into or 1) * 4 * max(size, 1))
+            threads = max(1, min(self.workers.threads, room))
+            held = self._on_shares(counting, numbered, threads, self.workers.share(numbered.numbering))
             degree = self.workers.reduce(placement.sum_degrees, held)
         return self.workers.keep(self.workers.call(placement.ranges, policy, degree, size, list(shares)))
 
@@ -100,7 +104,7 @@ class SpreadStream:
         arguments = [(reader, ids, placed) for reader in readers]
         shares = workers.wait(workers.each(PieceShare, arguments, homes))
         edges = sum(numbered.rows) * (1 + mirror)
-        plan = DeliveryPlan(order, types, mirror, skip_loops, edges, workers.threads_each(parts))
+        plan = DeliveryPlan(order, types, mirror, skip_loops, edges, workers.threads)
         most = max(map(len, readers))
         self.stopwatch.expect("sending edges to their partitions", most)
 
@@ -130,13 +134,13 @@ class SpreadStream:
             reader.known = {number: known[number] for number in reader.numbers}
         return readers
 
-    def _on_each_thread(self, task: Callable[..., Any], numbered: NumberedEdges | None, *arguments: Any) -> list[Any]:
-        """What a task makes of the ids in each share of the pieces, held; each thread of each worker has a share."""
+    def _on_shares(
+        self, task: Callable[..., Any], numbered: NumberedEdges | None, threads: int, *arguments: Any
+    ) -> list[Any]:
+        """What a task makes of the ids in each share of the pieces, held; each worker has so many shares."""
         workers = self.workers
-        if workers.client is None:
-            homes: Sequence[str | None] = [None] * threads.cores()
-        else:
-            homes = [address for address in workers.addresses for _ in range(workers.threads)]
+        places: list[Any] = workers.addresses or [None]
+        homes = [address for address in places for _ in range(threads)]
         readers = self._readers((), len(homes), numbered)
         return workers.wait(workers.each(task, [(one, *arguments) for one in readers], homes))
 
@@ -151,6 +155,12 @@ def survey_pieces(reader: PieceReader, budget: int) -> tuple[IdSurvey, Any]:
         if not found.add(reader.read(place)[0], budget, number):
             break
     release_memory()
+    return found.parted()
+
+
+def survey_vertices(chunk: Chunk, budget: int) -> tuple[IdSurvey, Any]:
+    found = IdSurvey()
+    found.add(chunk, budget)
     return found.parted()
 
 
@@ -213,6 +223,7 @@ class Delivery:
         scratch, need = scratch_folder(), sum(one.itemsize for one in types) * plan.edges
         scratch.require(need * len(shares) // len(exchange.route.homes), "the edges of a worker's partitions")
         self.arrived = {part: ArrivedEdges(scratch, types) for part in shares}
+        self.where = replace(some.where, owners=some.where.owner)  # looked up in each step
 
     def step(self, number: int, reports: list[StepReport]) -> StepReport:
         """Keep what was sent in the last step, and send the edges of the next piece of each share. All workers decide
@@ -228,15 +239,16 @@ class Delivery:
         return {"left": max(0, *(len(share) - number - 1 for share in self.shares.values()))}
 
     def _send(self, number: int, part: int, share: PieceShare) -> None:
-        edges, where = by_number(*share.reader.read_again(number, self.plan.types), share.ids), share.where
+        edges = by_number(*share.reader.read_again(number, self.plan.types), share.ids)
         for listing in self.plan.listings:
-            cuts = placement.split(edges, where, share.ids, listing, self.plan.skip_loops)
+            cuts = placement.split(edges, self.where, share.ids, listing, self.plan.skip_loops)
             for receiver, one in enumerate(cuts):
                 for buffer in (one.sources, one.destinations, *one.columns.values()) if len(one) else ():
                     self.exchange.send(number, part, receiver, buffer)
 
     def finish(self) -> list[Half]:
         """The partitions of this worker, one after the other."""
+        self.where = next(iter(self.shares.values())).where  # without the owners
         release_memory()  # what reading has left
         return [self._half(part, self.arrived.pop(part)) for part in list(self.arrived)]
 

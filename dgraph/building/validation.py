@@ -176,14 +176,21 @@ SIMPLE = (
     Remark("kept_loops", "self loops ({:,}) are ignored"),
     Remark("kept_repeats", "repeated edges ({:,}) are ignored"),
 )
+DEGREES = (
+    ALL_COUNT,
+    Remark("kept_loops", "self loops ({:,}) add 2 to a degree", "self loops ({:,}) add 1 to a degree"),
+)
 REMARKS: dict[str, tuple[Remark, ...]] = {
+    "betweenness": (
+        Remark("kept_repeats", "repeated edges ({:,}) make paths of their own"),
+        Remark("zero_weights", "edges of length 0 ({:,}) are refused with weighted=True"),
+        REFUSED_WEIGHTS,
+    ),
     "bfs": (UNREACHABLE,),
     "cdlp": VOTES,
     "core_number": SIMPLE,
-    "degrees": (
-        ALL_COUNT,
-        Remark("kept_loops", "self loops ({:,}) add 2 to a degree", "self loops ({:,}) add 1 to a degree"),
-    ),
+    "degree_centrality": DEGREES,
+    "degrees": DEGREES,
     "eigenvector": (ALL_COUNT, REFUSED_WEIGHTS),
     "hits": (ALL_COUNT, REFUSED_WEIGHTS),
     "k_core": SIMPLE,

@@ -95,7 +95,7 @@ class GraphArguments:
         from dgraph.building.saved_graph import MANIFEST
         from dgraph.frames.sources import WEIGHT
 
-        with self.place.client(self.options["memory"]) as client, _spooled(self.path) as path:
+        with self.place.client(self.options.get("memory")) as client, _spooled(self.path) as path:
             how = {name: value for name, value in self.options.items() if value not in (None, ())}
             if "columns" in how:
                 how["columns"] = "all" if "all" in how["columns"] else list(how["columns"])

@@ -86,7 +86,16 @@ def compute_here(tasks: Sequence[Any]) -> list[Any]:
 def one_by_one(tasks: Sequence[Delayed]) -> Callable[[int], Any]:
     """A function that computes the task of a number in the thread that calls it."""
     graph, keys = _merged(tasks)
+    graph = cull(graph, keys)[0]  # it may be sent to a worker, which needs nothing else
     return lambda number: _computed(cull(graph, [keys[number]])[0], keys[number], get_sync)
+
+
+def are_independent(tasks: Sequence[Delayed]) -> bool:
+    """Whether each task can be computed alone, anywhere: no two need the same task, and none a result on a cluster."""
+    graph, keys = _merged(tasks)
+    if external_keys(graph) or any(hasattr(type(getattr(node, "value", node)), "status") for node in graph.values()):
+        return False
+    return sum(len(cull(graph, [key])[0]) for key in keys) == len(cull(graph, keys)[0])
 
 
 def _merged(tasks: Sequence[Any]) -> tuple[dict[Any, Any], list[Any]]:

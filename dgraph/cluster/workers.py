@@ -87,8 +87,6 @@ class Workers(NotPicklable):
     def parts_for(self, arcs: int, each: int) -> int:
         """The number of partitions for `arcs` arcs: one per worker, or several if one would fill a worker's memory.
         `each` is how much memory should be there for an arc while a worker builds a single partition."""
-        if self.client is None:
-            return 1
         workers, least = len(self._infos()), self.memory or 1 << 62
         return workers * max(1, -(-arcs * each // (least * workers)))
 

@@ -83,9 +83,8 @@ def _coarse(graph: Graph, labels: Labels, weight: str | None) -> Graph:
         (empty,) = workers.get([workers.call(pd.DataFrame.head, tables[0], 0)])
         copies = [workers.call(copy_here, one) for one in replicate(workers, tables)]  # two, for one may be lost
         edges = result_frame(workers, copies, empty, ["src", "dst"], as_cudf=False)
-    return Graph.from_edges(
-        edges, weight="weight", directed=graph.directed, vertices=vertices, repeats="sum", client=graph.client
-    )
+    same: dict[str, Any] = {"directed": graph.directed, "memory": graph.memory, "client": graph.client}
+    return Graph.from_edges(edges, weight="weight", vertices=vertices, repeats="sum", **same)
 
 
 def _pairs(

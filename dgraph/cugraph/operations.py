@@ -51,7 +51,9 @@ def katz(
     weighted: bool,
 ) -> CugraphCall:
     if alpha is None:
-        raise OptionError("alpha=None is not available with engine='cugraph', which needs a number: pass alpha=")
+        raise OptionError(
+            "engine='cugraph' finds no alpha by itself: pass alpha=, such as 0.9 / the largest eigenvalue"
+        )
     _check_alpha(alpha)
     epsilon = _limits(max_iter, tol, positive=True) * graph.vertices
 

@@ -50,9 +50,11 @@ _CORES = Footprint(
 )
 FOOTPRINTS: dict[str, Footprint] = {
     "build": Footprint(),
+    "betweenness": Footprint(MemoryNeed(BOTH, 100), MemoryNeed(BOTH, 900), planned=False),
     "bfs": Footprint(MemoryNeed(BOTH, 25), MemoryNeed(BOTH, 60)),
     "cdlp": Footprint(MemoryNeed(BOTH, 22), MemoryNeed(("out",), 84, 5, 30), both_ends=True),
     "core_number": _CORES,
+    "degree_centrality": Footprint(MemoryNeed(("out",), 54), MemoryNeed(BOTH, 99)),
     "degrees": Footprint(MemoryNeed(("out",), 30), MemoryNeed(BOTH, 75)),
     "eigenvector": Footprint(MemoryNeed(("incoming",), 60), MemoryNeed(("incoming",), 60), gathers=True),
     "factorize": Footprint(

@@ -121,10 +121,10 @@ def degrees(
     2      c          2           0       2
     """
     options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
-    return execute(graph, Degrees(), options).map(partial(_with_degree, directed=graph.directed))
+    return execute(graph, Degrees(), options).map(partial(with_degree, directed=graph.directed))
 
 
-def _with_degree(numbers: np.ndarray, values: dict[str, np.ndarray], directed: bool) -> Any:
+def with_degree(numbers: np.ndarray, values: dict[str, np.ndarray], directed: bool) -> Any:
     """Add the column `degree`, which the program cannot declare because its functions read a value of that name."""
     both = values["in_degree"] + values["out_degree"] if directed else values["out_degree"]
     return numbers, {**values, "degree": both}

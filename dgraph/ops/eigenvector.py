@@ -1,5 +1,7 @@
-"""Eigenvector centrality (Bonacich, 1972), by power iteration on A + I: the eigenvectors are those of A, but iteration
-converges also where A has two eigenvalues of the same size, as in bipartite graphs."""
+"""Eigenvector centrality (Bonacich, 1972), by power iteration on A + g I, where g is by how much A made the scores grow
+in the last round. The eigenvectors are those of A, but iteration converges also where A has two eigenvalues of the same
+size, as in bipartite graphs, and whatever the unit of the weights.
+"""
 
 from __future__ import annotations
 
@@ -23,35 +25,44 @@ from dgraph.runs.run_options import RunOptions
 
 
 class FromInNeighbours(VertexProgram):
-    """Each round adds the scores of the in-neighbours, divided by the norm before, which keeps scores bounded. Once the
-    direction stays the same, so do the scores, and their norm is the eigenvalue of A + I."""
+    """Each round adds to the scores, of norm 1, g times themselves and the sums of the in-neighbours, whose norm is the
+    next g. Once the scores are an eigenvector, both parts are the same."""
 
     operation = "eigenvector"
     kind = "synchronous"
     score = State(float64)
+    pulled = State(float64)  # the sum of the in-neighbours
     tol = Parameter(float64, 1e-6)
     max_iter = Parameter(int64, 100)
     merge = SUM
 
     def start(vertices):
-        return 1 / math.sqrt(vertices)
+        return 1 / math.sqrt(vertices), 0.0
 
     def send(score):
         return score
 
-    def apply(score, message, squares):
-        return (score + message) / math.sqrt(squares)
+    def apply(score, message, squares, growth):
+        norm = math.sqrt(squares)
+        shift = math.sqrt(growth) if growth > 0 else 1.0
+        return (message + shift * score) / norm, message / norm
 
     @Global(float64, SUM)
     def squares(score):
         return score * score
 
     @Global(float64, SUM)
-    def change(score, score_before, squares):
-        return abs(score - score_before) / math.sqrt(squares)
+    def growth(pulled):
+        return pulled * pulled
 
-    def stop(change, tol, round, max_iter, vertices, squares):
-        return change < tol * vertices or round >= max_iter or not squares < math.inf
+    @Global(float64, SUM)
+    def change(score, score_before, pulled, squares, growth):
+        if growth > 0:
+            return abs(score / (2 * math.sqrt(growth)) - score_before / math.sqrt(squares))
+        return math.inf if pulled > 0 else 0.0
+
+    def stop(change, tol, round, max_iter, vertices, squares, growth):
+        return change < tol * vertices or round >= max_iter or not squares < math.inf or not growth < math.inf
 
     @Result(float64)
     def eigenvector(score, squares):
@@ -74,12 +85,12 @@ class WeightedFromOutNeighbours(WeightedFromInNeighbours):
 
 
 class LargestGrowth(FromInNeighbours):
-    """The same for a few rounds, with the factor by which the score of some vertex grows most. No eigenvalue of A + I
-    is larger (Collatz, 1942)."""
+    """The same for a few rounds, with the factor by which A makes the score of some vertex grow most. No eigenvalue of
+    A is larger (Collatz, 1942)."""
 
     @Global(float64, MAX)
-    def largest(score, score_before, squares):
-        return score * math.sqrt(squares) / score_before if score_before > 0 else 0.0
+    def largest(pulled, score_before, squares):
+        return pulled * math.sqrt(squares) / score_before if score_before > 0 else 0.0
 
 
 class WeightedLargestGrowth(LargestGrowth, WeightedFromInNeighbours):
@@ -97,7 +108,7 @@ PROGRAMS = {  # by direction and whether edges count by weight
 def most_growth(graph: Graph, rounds: int, options: RunOptions, *, weighted: bool) -> float:
     """A bound on the largest eigenvalue of the adjacency matrix, from some rounds of power iteration."""
     program = WeightedLargestGrowth if weighted else LargestGrowth
-    return execute(graph, program(max_iter=rounds, tol=0.0), options.afterwards()).totals.get("largest", 1.0) - 1
+    return execute(graph, program(max_iter=rounds, tol=0.0), options.afterwards()).totals.get("largest", 0.0)
 
 
 @operation
@@ -183,12 +194,12 @@ def eigenvector(
         check_weights(graph, "eigenvector", ("incoming" if direction == "in" else "out",))
     options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
     result = execute(graph, PROGRAMS[direction, weighted](max_iter=max_iter, tol=tol or 0.0), options)
-    squares = result.totals.pop("squares", 1.0)
-    if not squares < math.inf:
+    totals = {name: result.totals.get(name, 0.0) for name in ("change", "growth", "squares")}
+    if not totals["growth"] + totals["squares"] < math.inf:
         raise WeightError(
             f"column {graph.weight!r} holds weights of up to {bounds(graph)[1]:g}, so the squares of the scores add up "
-            f"to {squares}: divide all weights by the largest, which does not change the result"
+            "to more than a float can hold: divide all weights by the largest, which does not change the result"
         )
-    result.totals["eigenvalue"] = math.sqrt(squares) - 1
-    warn_unsettled(result, max_iter, result.totals["change"], (tol or 0.0) * graph.num_vertices, max_iter, tol)
+    result.totals = {"change": totals["change"], "eigenvalue": math.sqrt(totals["growth"])}
+    warn_unsettled(result, max_iter, totals["change"], (tol or 0.0) * graph.num_vertices, max_iter, tol)
     return result

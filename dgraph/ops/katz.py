@@ -209,7 +209,7 @@ def katz(
         check_weights(graph, "katz", ("incoming",))
     if alpha is None:
         bound = most_growth(graph, BOUND_ROUNDS, options, weighted=weighted)
-        alpha = SHARE / bound if bound > 0 else WITHOUT_EDGES
+        alpha = float(f"{SHARE / bound:.6g}") if bound > 0 else WITHOUT_EDGES  # the same on any partitions
     values = {"alpha": alpha, "beta": beta, "normalized": normalized, "max_iter": max_iter, "tol": tol or 0.0}
     program = WeightedKatz if weighted else Gains if freely else Katz
     result = execute(graph, program(**values), options)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -44,6 +44,7 @@ class Placement:
     numbers: np.ndarray | None = None
     positions: np.ndarray | None = None
     twice: bool = False  # under an edge cut: an edge between two partitions is stored on both
+    owners: np.ndarray | None = None  # what `owner` returns, where it is asked for very often
 
     @classmethod
     def of_numbers(cls, policy: Policy, bounds: np.ndarray, numbers: np.ndarray, high: np.ndarray) -> Placement:
@@ -56,14 +57,12 @@ class Placement:
     def parts(self) -> int:
         return len(self.bounds) - 1
 
-    @cached_property
+    @property
     def owner(self) -> np.ndarray:
         """The partition that owns each position."""
+        if self.owners is not None:
+            return self.owners
         return np.repeat(np.arange(self.parts, dtype=np.uint16), np.diff(self.bounds))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is sent to a worker: it computes the owners itself."""
-        return {name: value for name, value in vars(self).items() if name != "owner"}
 
     def to_positions(self, chunk: NumberedChunk) -> NumberedChunk:
         """A chunk with positions in place of numbers."""

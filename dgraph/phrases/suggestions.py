@@ -18,6 +18,8 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
     "katz": ("katz_centrality",),
     "eigenvector": ("eigenvector_centrality", "eigenvector_centrality_numpy", "evcent"),
     "degrees": ("degree", "in_degree", "out_degree"),
+    "betweenness": ("betweenness_centrality", "brandes"),
+    "degree_centrality": ("in_degree_centrality", "out_degree_centrality"),
     "leiden": ("leiden_communities", "community_leiden"),
     "louvain": ("louvain_communities", "community_multilevel", "best_partition"),
     "label_propagation": ("lpa", "communities"),
@@ -50,7 +52,6 @@ _COMMUNITIES, _FROM_ONE = "leiden and louvain find communities", "sssp and bfs f
 ABSENT = (
     ("community.greedy_modularity_communities", "greedy_modularity_communities fast_greedy", _COMMUNITIES),
     ("community.girvan_newman", "girvan_newman", _COMMUNITIES),
-    ("betweenness_centrality", "betweenness betweenness_centrality", ""),
     ("edge_betweenness_centrality", "edge_betweenness edge_betweenness_centrality", ""),
     ("closeness_centrality", "closeness closeness_centrality", _FROM_ONE),
     ("harmonic_centrality", "harmonic harmonic_centrality", _FROM_ONE),

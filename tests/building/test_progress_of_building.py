@@ -84,7 +84,7 @@ def test_an_error_of_the_listener_ends_the_build_and_nothing_else(frame):
     assert graph.num_edges == 40_000 and dg.wcc(graph).compute()["component"].max() == 0
 
 
-def test_threads_are_waited_for_while_the_caller_looks():
+def test_threads_are_waited_for_while_the_caller_looks(monkeypatch):
     seen = []
 
     def work(item):
@@ -93,9 +93,10 @@ def test_threads_are_waited_for_while_the_caller_looks():
             raise ZeroDivisionError
         return 2 * item
 
+    monkeypatch.setattr(threads, "LOOK_EVERY", 0.001)
     with threads.looking(lambda: seen.append(threading.current_thread())):
         assert threads.parallel_map(work, range(5)) == [0, 2, 4, 6, 8]
         with pytest.raises(ZeroDivisionError):
             threads.parallel_map(work, range(6))
-    assert not seen or set(seen) == {threading.current_thread()}
+    assert set(seen) == {threading.current_thread()}
     assert threads.parallel_map(work, range(3)) == [0, 2, 4]

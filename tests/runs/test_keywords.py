@@ -125,6 +125,7 @@ def test_operations_without_a_program_list_their_options_in_errors(graph):
 
 WITHOUT_PROGRAM = {  # those of the five that they take, with fewer choices
     "triangles": ["engine", "device"],
+    "betweenness": ["engine", "device"],
     "lcc": ["engine", "device"],
     "factorize": ["engine", "device"],
     "leiden": ["engine", "device", "checkpoint", "progress"],

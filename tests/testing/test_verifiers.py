@@ -148,6 +148,30 @@ class Case:
         scores = nx.eigenvector_centrality(self.counted(), tol=1e-13, max_iter=100_000, weight="weight")
         return {"eigenvector": self.by_number(scores)}, {}
 
+    def betweenness(self):
+        """By the number of paths between every two vertices: powers of the matrix of edges, as NetworkX has no
+        repeated edges."""
+        step = np.zeros((N, N))
+        np.add.at(step, self.edges.arcs[:2], 1)
+        np.fill_diagonal(step, 0)
+        power, length, paths = np.eye(N), np.where(np.eye(N), 0, np.inf), np.eye(N)
+        for k in range(1, N):
+            power = power @ step
+            new = (power > 0) & np.isinf(length)
+            length[new], paths[new] = k, power[new]
+        total = np.zeros(N)
+        for v in range(N):
+            through = length[:, [v]] + length[[v], :] == length
+            through &= np.isfinite(length)
+            through[v] = through[:, v] = False
+            np.fill_diagonal(through, False)
+            total[v] = (paths[:, [v]] * paths[[v], :] / np.where(through, paths, np.inf)).sum()
+        return {"betweenness": total / ((N - 1) * (N - 2))}, {}
+
+    def degree_centrality(self):
+        answer, options = self.degrees()
+        return {f"{name}_centrality": values / (N - 1) for name, values in answer.items()}, options
+
     def degrees(self):
         u, v, _ = self.edges.arcs
         into, out = (np.bincount(end, minlength=N) for end in (v, u))

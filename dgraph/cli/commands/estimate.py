@@ -38,8 +38,9 @@ def command(edges: GraphArguments, operation: str, quick: bool, on_workers: int 
     from dgraph.estimates.footprints import FOOTPRINTS
 
     name = operation_name(operation, FOOTPRINTS)
+    memory = edges.options.pop("memory")  # of the workers that are asked about, not of this process
     with edges.graph() as graph:
-        result = graph.estimate(name, workers=on_workers, quick=quick)
+        result = graph.estimate(name, workers=on_workers, memory=memory, quick=quick)
     if as_json:
         policies = json.loads(result.frame.to_json(orient="index"))
         outcome = {"operation": operation, "workers": result.workers, "policy": result.policy, "policies": policies}

@@ -22,9 +22,10 @@ from dgraph.arguments import values_by_vertex, vertex_list
 from dgraph.errors import AnswerError, IdError, OptionError
 from dgraph.graph import Graph
 from dgraph.phrases.phrases import format_count
+from dgraph.testing.verify.betweenness import betweenness
 from dgraph.testing.verify.communities import leiden, louvain
 from dgraph.testing.verify.components import scc, wcc
-from dgraph.testing.verify.cores import core_number, degrees, k_core
+from dgraph.testing.verify.cores import core_number, degree_centrality, degrees, k_core
 from dgraph.testing.verify.edges import Edges, column, sized
 from dgraph.testing.verify.factors import factorize
 from dgraph.testing.verify.labels import cdlp, label_propagation
@@ -56,7 +57,13 @@ OPERATIONS: Table = {
     "hits": (hits, ("hub", "authority"), ()),
     "katz": (katz, ("katz",), ()),
     "eigenvector": (eigenvector, ("eigenvector",), ()),
+    "betweenness": (betweenness, ("betweenness",), ()),
     "degrees": (degrees, ("degree", "in_degree", "out_degree"), ()),
+    "degree_centrality": (
+        degree_centrality,
+        ("degree_centrality", "in_degree_centrality", "out_degree_centrality"),
+        (),
+    ),
 }
 VERIFIERS: Table = {**OPERATIONS, "factorize": (factorize, ("factors",), ())}  # also for graphs of ratings
 
@@ -121,6 +128,8 @@ def options_by_number(
     values = dict(options)
     if "source" in values:
         values["source"] = _numbers(edges, vertex_list("source", values["source"]))
+    if isinstance(values.get("sources"), list | np.ndarray):
+        values["sources"] = _numbers(edges, vertex_list("sources", values["sources"]))
     if values.get("target") is not None:
         values["target"] = int(_numbers(edges, [values["target"]])[0])
     for name in values.keys() & SHARES:

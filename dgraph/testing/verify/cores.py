@@ -29,6 +29,23 @@ def degrees(
             raise AnswerError(f"vertex {v}: {name} {values[v]}, not {expected[v]}")
 
 
+def degree_centrality(
+    edges: Edges,
+    *,
+    degree_centrality: np.ndarray | None = None,
+    in_degree_centrality: np.ndarray | None = None,
+    out_degree_centrality: np.ndarray | None = None,
+) -> None:
+    """Verify degrees divided by the number of other vertices; the only vertex of a graph has 1."""
+    others = edges.vertices - 1
+    given = {"degree": degree_centrality, "in_degree": in_degree_centrality, "out_degree": out_degree_centrality}
+    shares = {name: values for name, values in given.items() if values is not None}
+    if others == 0 and any((values != 1).any() for values in shares.values()):
+        raise AnswerError("the only vertex of a graph has the centrality 1")
+    if others > 0:
+        degrees(edges, **{name: np.round(values * others, 6) for name, values in shares.items()})
+
+
 def core_number(edges: Edges, *, core: np.ndarray) -> None:
     """Verify that no core number is too high or too low."""
     level = np.asarray(core, np.int64)

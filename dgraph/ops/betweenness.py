@@ -1,0 +1,354 @@
+"""Betweenness centrality (Freeman, 1977) by Brandes' algorithm (2001): the shares of shortest paths through a vertex.
+
+With one partition, a solver takes source after source. With several, sources come in batches: one run finds the
+distances from all of them, one counts their paths, and one adds up how much paths depend on each vertex.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy import float64, inf, int64
+
+from dgraph.arguments import check_choice, check_flag, check_integer, vertex_list
+from dgraph.building.weights import check_weights
+from dgraph.errors import OptionError, RunError, WeightError
+from dgraph.graph import Graph
+from dgraph.native.interruptible_calls import call_team
+from dgraph.native.team import worthwhile_threads
+from dgraph.ops.degrees import Degrees
+from dgraph.ops.sssp import FromEach, HopsFromEach
+from dgraph.partition.partition import Partition
+from dgraph.programs.monoid import MAX, SUM
+from dgraph.programs.program import Global, Message, Parameter, State, VertexColumn, VertexProgram, vertex
+from dgraph.runs.execution import execute, recoverable_result
+from dgraph.runs.operation import operation
+from dgraph.runs.result import RunResult
+from dgraph.runs.run_options import RunOptions
+from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
+from dgraph.solvers.paths.dependencies import dependencies, weighted_dependencies
+
+BATCH = 16  # sources at a time, if there are several partitions
+
+
+class PathCounts(VertexProgram):
+    """The number of shortest paths from each source, from known distances. A vertex whose predecessors have all their
+    paths has all of its own."""
+
+    operation = "betweenness"
+    kind = "synchronous"
+    paths = State(float64, shape="sources")
+    message = Message(float64, SUM, shape="sources")
+    known = VertexColumn(float64, shape="sources")
+    sources = Parameter(vertex, shape=...)
+
+    def start(id, sources):
+        return 1.0 if id == sources else 0.0
+
+    def send(paths, known, target_known):
+        return paths if known + 1 == target_known else 0.0
+
+    def apply(message, id, sources):
+        return 1.0 if id == sources else message
+
+    @Global(float64, MAX, shape="sources")
+    def most(paths):
+        return paths
+
+    @Global(int64, SUM, shape="sources")
+    def reached(known):
+        return 1 if known < inf else 0
+
+
+class WeightedPathCounts(PathCounts):
+    def send(paths, known, target_known, weight):
+        return paths if known + weight == target_known else 0.0
+
+
+class Dependencies(VertexProgram):
+    """How much the paths from each source depend on a vertex, which hears of it from its successors on these paths."""
+
+    operation = "betweenness"
+    kind = "synchronous"
+    along = "in"
+    share = State(float64, shape="sources")
+    message = Message(float64, SUM, shape="sources")
+    known = VertexColumn(float64, shape="sources")
+    paths = VertexColumn(float64, shape="sources")
+    sources = Parameter(vertex, shape=...)
+
+    def send(share, paths, known, target_known):
+        return (1 + share) / paths if paths > 0 and target_known + 1 == known else 0.0
+
+    def apply(message, paths, id, sources):
+        return 0.0 if id == sources else paths * message
+
+
+class WeightedDependencies(Dependencies):
+    def send(share, paths, known, target_known, weight):
+        return (1 + share) / paths if paths > 0 and target_known + weight == known else 0.0
+
+
+@operation
+def betweenness(
+    graph: Graph,
+    *,
+    sources: Any = None,
+    normalized: bool = True,
+    weighted: bool = False,
+    endpoints: bool = False,
+    random_seed: int = 0,
+    engine: Literal["auto", "local"] = "auto",
+    device: Literal["auto", "cpu"] = "auto",
+) -> RunResult:
+    """Betweenness centrality: the share of shortest paths between other vertices that pass through a vertex.
+
+    All sources take time proportional to vertices times edges, so large graphs need a sample.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph. Each of several edges between two vertices makes a path of its own; self loops are on no path.
+    sources : int or list of vertices, optional
+        The vertices where paths start: a sample of so many, or a list; by default all. Values are then estimates, in
+        which each source counts for as many vertices as there are for each; they are scaled as in NetworkX 3.6.
+    normalized : bool, default True
+        Divide by the number of pairs of vertices that a path through the vertex can join. Otherwise values are sums
+        over pairs: ordered if the graph is directed, else unordered.
+    weighted : bool, default False
+        Use the graph's weights: as the lengths of edges, which must be finite and > 0.
+    endpoints : bool, default False
+        Whether paths also count for the vertices at their ends.
+    random_seed : int, default 0
+        Seed of the random number generator, which draws the sample.
+    engine : {"auto", "local"}, default "auto"
+        ``"local"`` is for a graph with one partition.
+    device : {"auto", "cpu"}, default "auto"
+        Only the CPU computes.
+
+    Returns
+    -------
+    RunResult
+        One row per vertex: ``vertex``, ``betweenness``. The result's ``totals["sources"]`` is their number.
+
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed, a source is listed twice, or a value has no estimate: that of a
+        single source, if ends do not count.
+    IdError
+        If `sources` names a vertex that is not in the graph.
+    ColumnError
+        If ``weighted=True`` and the graph has no weights.
+    WeightError
+        If ``weighted=True`` and a weight is not a finite number > 0.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
+    Examples
+    --------
+    >>> G = dg.Graph.from_edges({"src": [0, 1, 2, 1], "dst": [1, 2, 3, 3]}, directed=False)
+    >>> dg.betweenness(G, normalized=False).compute()
+       vertex  betweenness
+    0       0          0.0
+    1       1          2.0
+    2       2          0.0
+    3       3          0.0
+    """
+    normalized, weighted = check_flag("normalized", normalized), check_flag("weighted", weighted)
+    endpoints = check_flag("endpoints", endpoints)
+    check_choice("engine", engine, ("auto", "local"))
+    check_choice("device", device, ("auto", "cpu"))
+    options = RunOptions(engine=engine, device=device, random_seed=random_seed)
+    if weighted:
+        check_weights(graph, "betweenness", ("out",))
+        _refuse_zero(graph)
+    numbers = _numbers(graph, sources, options.random_seed)
+    vertices = graph.num_vertices
+    if len(numbers) == 1 < vertices - 1 and not endpoints:
+        raise OptionError(
+            "sources: a single source gives no estimate for itself, since its own paths do not pass through it; pass "
+            "more sources, or endpoints=True"
+        )
+    if graph.num_parts == 1:
+        result = recoverable_result(graph, partial(_solved, numbers=numbers, weighted=weighted, endpoints=endpoints))
+    elif engine == "local":
+        raise OptionError('engine="local" is not available with several partitions; choose "auto"')
+    else:
+        result = _in_batches(graph, numbers, weighted, endpoints, options)
+    result.totals = {"sources": len(numbers)}
+    chosen = None if len(numbers) == vertices else numbers
+    scale = Scale.of(vertices, chosen, normalized=normalized, directed=graph.directed, endpoints=endpoints)
+    result = result.map(scale)
+    result.options = options
+    return result
+
+
+def _refuse_zero(graph: Graph) -> None:
+    """Edges of length 0 may form cycles, on which there would be endlessly many paths."""
+    assert graph.weight is not None
+    partitions = graph.partitioned(("out",), (graph.weight,))
+    least = graph.workers.bring(graph.workers.each(_least, [(one, graph.weight) for one in partitions.held]))
+    if not min(least, default=inf) > 0:
+        raise WeightError(
+            f"column {graph.weight!r} holds the weight 0: weighted betweenness needs weights > 0, since there may be "
+            "endlessly many paths over edges of length 0"
+        )
+
+
+def _least(partition: Partition, weight: str) -> float:
+    weights = partition.by_source.columns[weight]
+    return float(weights.min()) if len(weights) else inf
+
+
+def _numbers(graph: Graph, sources: Any, random_seed: int) -> np.ndarray:
+    """The numbers of the sources: all vertices, a sample, or those of a list."""
+    vertices = graph.num_vertices
+    if sources is None:
+        return np.arange(vertices, dtype=np.int64)
+    if isinstance(sources, int | np.integer) and not isinstance(sources, bool):
+        size = check_integer("sources", sources, 1, max(vertices, 1))
+        drawn = np.random.default_rng(random_seed).choice(vertices, min(size, vertices), replace=False)
+        return np.sort(drawn).astype(np.int64)
+    listed = vertex_list("sources", sources)
+    numbers = np.array([graph.numbering.find(one) for one in listed], np.int64)
+    places, times = np.unique(numbers, return_counts=True)
+    if len(places) < len(numbers):
+        twice = listed[numbers.tolist().index(int(places[times.argmax()]))]
+        raise OptionError(f"sources: the vertex {twice!r} is listed twice")
+    return places
+
+
+# -- one partition -----------------------------------------------------------------------------------------------------
+
+
+def _solved(graph: Graph, numbers: np.ndarray, weighted: bool, endpoints: bool) -> RunResult:
+    orders = ("out",) if weighted or not graph.directed else ("out", "incoming")
+    columns = (graph.weight,) if weighted and graph.weight is not None else ()
+    held = graph.partitioned(orders, columns).held
+    how = numbers, columns, endpoints, graph.workers.threads
+    results = graph.workers.wait(graph.workers.each(_whole, [(held[0], *how)]))
+    return RunResult(graph, results, [], {"engine": "local", "device": "cpu"})
+
+
+def _whole(
+    partition: Partition, sources: np.ndarray, columns: tuple[str, ...], endpoints: bool, threads: int
+) -> WorkerResult:
+    """All the work in one task, for a graph with one partition."""
+    out, size = partition.by_source, partition.num_owned
+    threads = worthwhile_threads(threads, len(sources) * (partition.num_edges + size))
+
+    def by_team() -> WorkerResult:
+        begun, finite = time.perf_counter(), True
+        if columns:
+            weights = out.columns[columns[0]].astype(np.float64, copy=False)
+            total, edges, finite = weighted_dependencies(out, weights, sources, threads, endpoints=endpoints)
+        else:
+            total, edges = dependencies(out, partition.incoming or out, sources, threads, endpoints=endpoints)
+        if not finite:
+            raise too_many_paths()
+        rows = [single_call_row(size, edges, time.perf_counter() - begun)]
+        return WorkerResult({0: VertexValues(partition.numbers, {"betweenness": total})}, set(), rows, 1, {})
+
+    return call_team(threads, by_team)
+
+
+# -- several partitions ------------------------------------------------------------------------------------------------
+
+
+def _in_batches(graph: Graph, numbers: np.ndarray, weighted: bool, endpoints: bool, options: RunOptions) -> RunResult:
+    """The sum over all batches of sources. Values that are lost with a worker are computed again by the runs that they
+    came from."""
+    if not len(numbers):
+        return execute(graph, Degrees(), options).map(_nothing)
+    kinds: Any = (HopsFromEach, PathCounts, Dependencies)
+    if weighted:
+        kinds = (FromEach, WeightedPathCounts, WeightedDependencies)
+    total: RunResult | None = None
+    for start in range(0, len(numbers), BATCH):
+        batch = numbers[start : start + BATCH]
+        ids = np.asarray(graph.numbering.id_type.restore(graph.numbering.take(batch))).tolist()
+        near, count, depend = (kind(sources=ids) for kind in kinds)
+        known = execute(graph, near, options)
+        columns: dict[str, Any] = {"known": known.column("distance")}
+        paths = execute(graph, count, options, columns)
+        if not np.max(paths.totals["most"]) < inf:
+            raise too_many_paths()
+        shares = execute(graph, depend, options, {**columns, "paths": paths.column("paths")})
+        reached = np.asarray(paths.totals["reached"]) if endpoints else None
+        one = shares.map(partial(_summed, batch=batch, reached=reached), known)
+        total = one if total is None else total.map(_added, one)
+    assert total is not None
+    return total
+
+
+def _summed(
+    numbers: np.ndarray,
+    shares: dict[str, np.ndarray],
+    known: dict[str, np.ndarray],
+    batch: np.ndarray,
+    reached: np.ndarray | None,
+) -> Any:
+    """The sum over the sources of a batch; with `reached`, how many vertices each reaches, paths count for their ends,
+    too."""
+    total = np.asarray(shares["share"]).sum(axis=1)
+    if reached is not None:
+        ends = np.isfinite(known["distance"]).astype(np.float64)
+        own = numbers[:, None] == batch
+        total = total + np.where(own, reached - 1, ends).sum(axis=1)
+    return numbers, {"betweenness": total}
+
+
+def _added(numbers: np.ndarray, one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> Any:
+    return numbers, {"betweenness": one["betweenness"] + other["betweenness"]}
+
+
+def _nothing(numbers: np.ndarray, values: dict[str, np.ndarray]) -> Any:
+    return numbers, {"betweenness": np.zeros(len(numbers))}
+
+
+def too_many_paths() -> RunError:
+    return RunError(
+        "there are more than 1.8e308 shortest paths between two vertices, which float64 cannot count: make the graph "
+        "with parts=1, and leave out weighted=True, where larger counts are possible"
+    )
+
+
+# -- from sums to values -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The factors of NetworkX 3.6, which are others for the sources of a sample: a source has no part in its own
+    paths."""
+
+    factor: float
+    of_sources: float
+    sources: np.ndarray | None
+
+    @classmethod
+    def of(
+        cls, vertices: int, sources: np.ndarray | None, *, normalized: bool, directed: bool, endpoints: bool
+    ) -> Scale:
+        """`sources` are None if paths from all vertices were counted."""
+        ends = vertices if endpoints else vertices - 1  # where a path through a vertex can start
+        if ends < 2:
+            return cls(1.0, 1.0, None)
+        starts = ends if sources is None else len(sources)
+
+        def factor(starts: int) -> float:
+            return 1 / (starts * (ends - 1)) if normalized else ends / (starts * (1 if directed else 2))
+
+        if sources is None or endpoints:
+            return cls(factor(starts), 1.0, None)
+        return cls(factor(starts), factor(starts - 1), sources)
+
+    def __call__(self, numbers: np.ndarray, values: dict[str, np.ndarray]) -> Any:
+        factor: Any = self.factor
+        if self.sources is not None:
+            factor = np.where(np.isin(numbers, self.sources), self.of_sources, factor)
+        return numbers, {"betweenness": values["betweenness"] * factor}

@@ -1,0 +1,188 @@
+"""Betweenness: solver, several partitions and workers against NetworkX, and laws of sums of paths."""
+
+import math
+import random
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from real_graphs import real_graph
+
+import dgraph as dg
+from dgraph import errors
+from dgraph.ops import betweenness as module
+from dgraph.ops.betweenness import betweenness
+from dgraph.testing.strategies import small_graphs
+from dgraph.testing.verify import verify
+
+pytestmark = pytest.mark.usefixtures("several_threads")
+FLAGS = st.booleans()
+LENGTHS = st.sampled_from([1.0, 2.0, 3.5])
+
+
+class Drawn(random.Random):
+    """Draws what it is told."""
+
+    def __init__(self, drawn):
+        super().__init__()
+        self.drawn = drawn
+
+    def sample(self, nodes, k):
+        return self.drawn
+
+
+def peer_of(frame, vertices, directed):
+    peer = (nx.DiGraph if directed else nx.Graph)()
+    peer.add_nodes_from(vertices)
+    peer.add_weighted_edges_from(zip(frame["src"], frame["dst"], frame["weight"], strict=True))
+    return peer
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_graphs(max_edges=40), FLAGS, FLAGS, FLAGS, st.data())
+def test_values_match_networkx(drawn, normalized, endpoints, weighted, data):
+    frame, kwargs = drawn
+    frame = frame.drop_duplicates(["src", "dst"])
+    if not kwargs["directed"]:  # NetworkX counts repeated edges once
+        ends = np.sort(frame[["src", "dst"]].astype(str).to_numpy(), axis=1)
+        frame = frame[~pd.DataFrame(ends).duplicated().to_numpy()]
+    frame = frame.assign(
+        weight=data.draw(st.lists(st.sampled_from([1.0, 2.0, 3.5]), min_size=len(frame), max_size=len(frame)))
+    )
+    graph = dg.Graph.from_edges(frame, **{**kwargs, "weight": "weight"})
+    result = betweenness(graph, normalized=normalized, endpoints=endpoints, weighted=weighted)
+    found = result.compute()
+    peer = peer_of(frame, found["vertex"], kwargs["directed"])
+    how = {"normalized": normalized, "endpoints": endpoints}
+    expected = nx.betweenness_centrality(peer, weight="weight" if weighted else None, **how)
+    np.testing.assert_allclose(found["betweenness"], [expected[v] for v in found["vertex"]], rtol=1e-9, atol=1e-12)
+    verify("betweenness", graph, result, weighted=weighted, **how)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("policy", ["outgoing", "hybrid"])
+def test_several_partitions_find_what_one_does(weighted, directed, policy, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 7)
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame(random.integers(0, 30, (70, 2)), columns=["src", "dst"]).assign(
+        weight=random.integers(1, 4, 70)
+    )
+    one, several = (
+        dg.Graph.from_edges(frame, directed=directed, vertices=33, parts=parts, policy=policy) for parts in (1, 3)
+    )
+    for how in ({}, {"endpoints": True, "normalized": False}, {"sources": [3, 5, 32, 7]}, {"sources": 9}):
+        expected, found = (betweenness(graph, weighted=weighted, **how) for graph in (one, several))
+        pd.testing.assert_frame_equal(found.compute(), expected.compute(), rtol=1e-12)
+        verify("betweenness", several, found, weighted=weighted, **how)
+
+
+def test_workers_find_what_this_process_does(client):
+    frame = pd.DataFrame(np.random.default_rng(4).integers(0, 25, (60, 2)), columns=["src", "dst"])
+    expected = betweenness(dg.Graph.from_edges(frame)).compute()
+    for parts in (1, 2):
+        found = betweenness(dg.Graph.from_edges(frame, parts=parts, client=client)).compute()
+        pd.testing.assert_frame_equal(found.sort_values("vertex", ignore_index=True), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["email-Eu-core", "jazz", "celegans_metabolic", "openflights"])
+def test_sums_are_those_of_distances(name):
+    """Over all vertices, values add up to the inner vertices of one path for each pair that has any."""
+    real = real_graph(name)
+    graph = real.graph()
+    found = betweenness(graph, normalized=False).compute()["betweenness"].sum()
+    peer = (nx.DiGraph if real.directed else nx.Graph)(list(zip(real.frame["src"], real.frame["dst"], strict=True)))
+    inner = sum(
+        length - 1 for _, lengths in nx.all_pairs_shortest_path_length(peer) for length in lengths.values() if length
+    )
+    assert found == pytest.approx(inner if real.directed else inner / 2)
+
+
+@pytest.mark.parametrize("endpoints", [False, True])
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_samples_are_scaled_as_in_networkx(endpoints, normalized, directed, monkeypatch):
+    peer = nx.gnm_random_graph(20, 50, seed=2, directed=directed)
+    graph = dg.Graph.from_edges(nx.to_pandas_edgelist(peer, "src", "dst"), directed=directed, vertices=20)
+    how = {"endpoints": endpoints, "normalized": normalized}
+    for count in (2, 5, 19, 20):
+        drawn = np.sort(np.random.default_rng(6).choice(20, count, replace=False)).tolist()
+        expected = nx.betweenness_centrality(peer, k=count, seed=Drawn(drawn), **how)
+        result = betweenness(graph, sources=count, random_seed=6, **how)
+        found = result.compute()
+        np.testing.assert_allclose(found["betweenness"], [expected[v] for v in found["vertex"]], rtol=1e-9, atol=1e-12)
+        pd.testing.assert_frame_equal(betweenness(graph, sources=drawn[::-1], **how).compute(), found)
+        verify("betweenness", graph, result, sources=count, random_seed=6, **how)
+
+
+def test_repeated_edges_make_paths_of_their_own_and_loops_none():
+    frame = pd.DataFrame({"src": [0, 0, 0, 1, 2, 1], "dst": [1, 1, 2, 3, 3, 1]})
+    found = betweenness(dg.Graph.from_edges(frame), normalized=False).compute()["betweenness"]
+    assert found.tolist() == pytest.approx([0, 2 / 3, 1 / 3, 0])
+
+
+def test_more_paths_than_a_float_can_count():
+    """A chain of diamonds has 2**1,100 shortest paths, and each vertex between two has half of those that pass."""
+    size = 1100
+    corner = 3 * np.arange(size)
+    frame = pd.DataFrame(
+        {
+            "src": np.concatenate([corner, corner, corner + 1, corner + 2]),
+            "dst": np.concatenate([corner + 1, corner + 2, corner + 3, corner + 3]),
+        }
+    )
+    found = betweenness(dg.Graph.from_edges(frame), sources=[0, 1], normalized=False).compute()["betweenness"]
+    assert np.isfinite(found).all()
+    after = 3 * size - 3 * (np.arange(size) + 1)  # vertices after a corner's end
+    half = found[(corner + 1).tolist()].to_numpy()[1:]
+    share = (1 + after[1:]) / 2 + (1 + after[1:]) / 2  # from each of the two sources
+    scale = (3 * size) / 2
+    np.testing.assert_allclose(half, share * scale, rtol=1e-9)
+    with pytest.raises(errors.RunError, match=r"more than 1\.8e308 shortest paths"):
+        betweenness(dg.Graph.from_edges(frame.assign(weight=1.0)), sources=[0, 1], weighted=True)
+
+
+@pytest.mark.parametrize("vertices", [0, 1, 2])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_few_vertices(vertices, parts):
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [], "dst": []}, dtype=int), vertices=vertices, parts=parts)
+    assert betweenness(graph).compute()["betweenness"].tolist() == [0.0] * vertices
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sources": 0}, "sources=0"),
+        ({"sources": 9}, "sources=9"),
+        ({"sources": True}, "True"),
+        ({"sources": [1, 2, 1]}, "the vertex 1 is listed twice"),
+        ({"sources": [1]}, "a single source gives no estimate for itself"),
+        ({"sources": 1}, "a single source gives no estimate for itself"),
+        ({"sources": [1, 77]}, "77"),
+        ({"normalized": 2}, "normalized=2"),
+        ({"engine": "gas"}, "engine='gas'"),
+        ({"device": "cuda"}, "device='cuda'"),
+    ],
+)
+def test_invalid_options_are_refused(options, words):
+    graph = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 3]})
+    with pytest.raises(errors.DgraphError, match=words):
+        betweenness(graph, **options)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize(
+    ("weight", "words"), [(0.0, "holds the weight 0"), (-1.0, "weight -1"), (math.inf, "weight inf")]
+)
+def test_weights_that_are_no_lengths_are_refused(weight, words, parts):
+    graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2], "weight": [1.0, weight]}, parts=parts)
+    with pytest.raises(errors.WeightError, match=words):
+        betweenness(graph, weighted=True)
+
+
+def test_names_of_other_libraries_lead_here():
+    with pytest.raises(AttributeError, match="did you mean betweenness"):
+        dg.betweenness_centrality  # noqa: B018
