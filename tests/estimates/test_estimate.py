@@ -287,7 +287,7 @@ def test_the_worker_that_factorizes_holds_all_ratings(parts):
 def test_estimates_depend_on_the_operation():
     graph = GRAPHS["rmat"](weights=(1, 9))
     assert (graph.estimate("sssp", workers=2).frame["run"] > graph.estimate("bfs", workers=2).frame["run"]).all()
-    with pytest.raises(OptionError, match="'walk' is not known; choose one of bfs, build"):
+    with pytest.raises(OptionError, match="'walk' is not known; choose one of betweenness, bfs, build"):
         graph.estimate("walk")
 
 
