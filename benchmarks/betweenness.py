@@ -1,0 +1,144 @@
+"""Betweenness from 256 sources, against igraph from the same and NetworKit from as many; NetworkX from 16.
+
+    .venv/bin/python benchmarks/betweenness.py [--scale 16] [--data FOLDER]
+
+R-MAT graphs without repeated edges and, with a folder of them, real ones. Values are compared with igraph's and
+NetworkX's. NetworKit chooses its own sources, so only its work is the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from harness import Claim, parser_of, rmat_edges, simple, take_turns
+
+import dgraph as dg
+from dgraph.errors import AnswerError
+from dgraph.testing.verify import Edges
+
+SOURCES, FEW = 256, 16
+FASTER, BY_100 = 0.9, 0.01  # the most that ours may take, relative to theirs
+THREADS = 2
+REAL = ("wiki-Vote", "facebook_combined", "musae_git", "PGPgiantcompo", "wave", "p2p-31", "twitter")
+Find = Callable[[], np.ndarray]
+
+
+def igraph(edges: Edges, sources: np.ndarray) -> Find:
+    ends = np.stack([edges.source, edges.destination], axis=1)
+    graph = importlib.import_module("igraph").Graph(n=edges.vertices, edges=ends, directed=edges.directed)
+    return lambda: np.array(graph.betweenness(directed=edges.directed, sources=sources.tolist()))
+
+
+def networkit(edges: Edges, sources: np.ndarray) -> Find:
+    nk = importlib.import_module("networkit")
+    nk.setNumberOfThreads(THREADS)
+    ends = (edges.source, edges.destination)
+    graph = nk.GraphFromCoo(ends, n=edges.vertices, weighted=False, directed=edges.directed)
+    return lambda: np.array(nk.centrality.EstimateBetweenness(graph, len(sources), False, True).run().scores())
+
+
+class Given(random.Random):
+    """Draws the sources that are given."""
+
+    def __init__(self, sources: np.ndarray):
+        super().__init__()
+        self.sources = sources.tolist()
+
+    def sample(self, *_: Any, **__: Any) -> list[int]:
+        return self.sources
+
+
+def networkx(edges: Edges, sources: np.ndarray) -> Find:
+    graph: Any = (nx.DiGraph if edges.directed else nx.Graph)()
+    graph.add_nodes_from(range(edges.vertices))
+    graph.add_edges_from(zip(edges.source.tolist(), edges.destination.tolist(), strict=True))
+
+    def find() -> np.ndarray:
+        values = nx.betweenness_centrality(graph, k=len(sources), normalized=True, seed=Given(sources))  # type: ignore[arg-type]
+        return np.array([values[v] for v in range(edges.vertices)])
+
+    return find
+
+
+PEERS: dict[str, tuple[Callable[[Edges, np.ndarray], Find], int, float]] = {
+    "igraph": (igraph, SOURCES, FASTER),
+    "NetworKit": (networkit, SOURCES, FASTER),
+    "NetworkX": (networkx, FEW, BY_100),
+}
+
+
+def main() -> None:
+    options = parser_of(__doc__, scale=16, trials=3)
+    options.add_argument("--data", type=Path, help="a folder of real graphs")
+    options.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
+    given = options.parse_args()
+    for title, edges in graphs(given.scale, given.data):
+        for peer in given.peers:
+            make, count, most = PEERS[peer]
+            compare(title, edges, peer, make, min(count, edges.vertices), most, given.trials)
+
+
+def graphs(scale: int, data: Path | None) -> Iterator[tuple[str, Edges]]:
+    yield f"R-MAT scale {scale}", simple(*rmat_edges(scale), 1 << scale)
+    if data is not None:
+        real = importlib.import_module("real_graphs")
+        for name in REAL:
+            graph = real.real_graph(name).graph()
+            edges = Edges.of(graph)
+            pairs = np.unique(np.stack([edges.source, edges.destination]), axis=1)
+            pairs = pairs[:, pairs[0] != pairs[1]]
+            if edges.directed:
+                yield name, Edges(*pairs, edges.vertices, directed=True)
+            else:
+                yield name, simple(*pairs, edges.vertices)
+
+
+def compare(title: str, edges: Edges, peer: str, make: Any, count: int, most: float, trials: int) -> None:
+    what = f"betweenness, {title}, {count} sources"
+    sources = np.sort(np.random.default_rng(1).choice(edges.vertices, count, replace=False))
+    try:
+        theirs = make(edges, sources)
+    except ImportError as error:
+        Claim("betweenness", what, peer, most).absent(str(error))
+        return
+    frame = {"src": edges.source, "dst": edges.destination}
+    graph = dg.Graph.from_edges(frame, directed=edges.directed, vertices=edges.vertices)
+    graph.partitioned(("out", "incoming") if edges.directed else ("out",))
+
+    def ours() -> np.ndarray:
+        return dg.betweenness(graph, sources=sources.tolist(), normalized=True).by_number("betweenness")
+
+    known: dict[str, np.ndarray] = {}
+
+    def check(found: np.ndarray, name: str) -> None:
+        expected = known.setdefault(name, found)
+        if not np.allclose(found, expected, rtol=1e-6, atol=1e-12):
+            raise AnswerError(f"{what}: {name} has found other values before")
+
+    seconds = take_turns(
+        {"ours": (ours, lambda one: check(one, "dgraph")), "theirs": (theirs, lambda one: None)}, trials
+    )
+    if peer != "NetworKit":
+        compared(known["dgraph"], theirs(), edges, sources, what, peer)
+    Claim("betweenness", what, peer, most).record(seconds["ours"], seconds["theirs"])
+
+
+def compared(ours: np.ndarray, theirs: np.ndarray, edges: Edges, sources: np.ndarray, what: str, peer: str) -> None:
+    """Refuse values that differ. igraph's are plain sums over sources, halved in an undirected graph."""
+    if peer == "igraph":
+        others = edges.vertices - 1
+        pairs = np.full(edges.vertices, len(sources) * (others - 1), np.float64)
+        pairs[sources] -= others - 1
+        theirs = theirs * (1 if edges.directed else 2) / pairs
+    if not np.allclose(ours, theirs, rtol=1e-6, atol=1e-12):
+        raise AnswerError(f"{what}: {peer} finds other values, for example at vertex {np.abs(ours - theirs).argmax()}")
+
+
+if __name__ == "__main__":
+    main()
