@@ -55,11 +55,11 @@ class SpreadStream:
 
     def number(self, vertices: Sequence[Any], listed: range, budget: int) -> NumberedEdges | None:
         """As `EdgeStream.number`, but no edges are held; `vertices` are tasks."""
-        held = self._on_shares(survey_pieces, None, self.workers.threads, budget // self.workers.threads)
-        held += self.workers.hold([self.workers.call(survey_vertices, one, budget) for one in vertices])
+        each = budget // self.workers.threads  # a bitmap for each thread
+        held = self._on_shares(survey_pieces, None, self.workers.threads, each)
+        held += self.workers.hold([self.workers.call(survey_vertices, one, each) for one in vertices])
         surveys = self.workers.get([self.workers.item(one, 0) for one in held])
-        usable = all(one.usable(budget) for one in surveys)
-        total = of_all(surveys, listed, budget) if usable else None
+        total = of_all(surveys, listed, budget) if all(one.usable(each) for one in surveys) else None
         if total is None or total.low is None or total.high is None:
             return None
         of_range = total.low, total.high

@@ -118,6 +118,21 @@ def test_only_pieces_that_are_computed_one_by_one_are_read_again(frame, streams,
     assert graph.num_vertices == len(np.unique(frame[["src", "dst"]])) and graph.input_edges.streamed is None
 
 
+def test_ids_too_far_apart_for_the_threads_of_a_worker_are_numbered_otherwise(streams, client, monkeypatch):
+    """Each thread has a share of the memory for bitmaps, and stops reading where its own is too large."""
+    monkeypatch.setattr("dgraph.building.edge_stream.SMALL_BITMAP", 0)
+    ids = np.random.default_rng(2).integers(0, 6400, (500, 2))
+    for far in (1, 1000):
+        frame = pd.DataFrame(ids * far, columns=["src", "dst"])
+        monkeypatch.setattr(input_edges, "HELD_SHARE", 1)
+        monkeypatch.setattr("dgraph.cluster.workers.Workers.memory", 1500)
+        monkeypatch.setattr("dgraph.cluster.workers.Workers.threads", 3)
+        graph = dg.Graph.from_edges(lazy(frame), client=client, parts=2)
+        with dask.config.set({"dgraph.memory-check": False}):
+            assert graph.num_edges == 500 and len(dg.wcc(graph).compute()) == len(np.unique(ids))
+        assert graph.input_edges.streamed is None
+
+
 def test_small_frames_are_held_by_workers(frame, client):
     graph = dg.Graph.from_edges(lazy(frame), weight=None, client=client)
     assert graph.num_edges == len(frame) and graph.input_edges.streamed is None
