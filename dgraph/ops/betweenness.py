@@ -16,6 +16,7 @@ from numpy import float64, inf, int64
 
 from dgraph.arguments import check_choice, check_flag, check_integer, vertex_list
 from dgraph.building.weights import check_weights
+from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import OptionError, RunError, WeightError
 from dgraph.graph import Graph
 from dgraph.native.interruptible_calls import call_team
@@ -114,8 +115,8 @@ def betweenness(
     graph : Graph
         The graph. Each of several edges between two vertices makes a path of its own; self loops are on no path.
     sources : int or list of vertices, optional
-        The vertices where paths start: a sample of so many, or a list; by default all. Values are then estimates, in
-        which each source counts for as many vertices as there are for each; they are scaled as in NetworkX 3.6.
+        The vertices where paths start: a sample of so many, or a list; by default all. Values are then
+        estimates: sums are scaled up, as in NetworkX 3.6, as if all vertices had been sources.
     normalized : bool, default True
         Divide by the number of pairs of vertices that a path through the vertex can join. Otherwise values are sums
         over pairs: ordered if the graph is directed, else unordered.
@@ -188,6 +189,7 @@ def betweenness(
     return result
 
 
+@retry_on_loss
 def _refuse_zero(graph: Graph) -> None:
     """Edges of length 0 may form cycles, on which there would be endlessly many paths."""
     assert graph.weight is not None

@@ -47,6 +47,8 @@ HELP = {  # replaces docstrings that describe values which cannot be typed, or t
     "previous": "An earlier division to start from: a file of vertices and communities, as -o writes it, perhaps of a "
     "graph with other vertices. A community keeps the name of the earlier one with which it shares the most vertices.",
     "predecessors": "Do not find predecessors, which saves time. With negative weights they are always found.",
+    "sources": "How many vertices to draw as starts of paths; or, given several times, the vertices where paths start. "
+    "By default paths start everywhere.",
     "normalized": "Do not divide the scores by the square root of the sum of their squares.",
     "personalization": "Where the surfer jumps to, and with what weight; uniform by default.",
     "dangling": "Where the surfer goes from a vertex without out-edges: to any vertex, where --personalization says, "
