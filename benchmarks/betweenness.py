@@ -9,8 +9,9 @@ NetworkX's. NetworKit chooses its own sources, so only its work is the same.
 from __future__ import annotations
 
 import importlib
+import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,25 @@ REAL = ("wiki-Vote", "facebook_combined", "musae_git", "PGPgiantcompo", "wave", 
 Find = Callable[[], np.ndarray]
 
 
-def igraph(edges: Edges, sources: np.ndarray) -> Find:
+def igraph_of(edges: Edges) -> Any:
     ends = np.stack([edges.source, edges.destination], axis=1)
-    graph = importlib.import_module("igraph").Graph(n=edges.vertices, edges=ends, directed=edges.directed)
+    return importlib.import_module("igraph").Graph(n=edges.vertices, edges=ends, directed=edges.directed)
+
+
+def networkit_of(edges: Edges) -> Any:
+    nk = importlib.import_module("networkit")
+    nk.setNumberOfThreads(THREADS)
+    ends = (edges.source, edges.destination)
+    return nk.GraphFromCoo(ends, n=edges.vertices, weighted=False, directed=edges.directed)
+
+
+def igraph(edges: Edges, sources: np.ndarray) -> Find:
+    graph = igraph_of(edges)
     return lambda: np.array(graph.betweenness(directed=edges.directed, sources=sources.tolist()))
 
 
 def networkit(edges: Edges, sources: np.ndarray) -> Find:
-    nk = importlib.import_module("networkit")
-    nk.setNumberOfThreads(THREADS)
-    ends = (edges.source, edges.destination)
-    graph = nk.GraphFromCoo(ends, n=edges.vertices, weighted=False, directed=edges.directed)
+    graph, nk = networkit_of(edges), importlib.import_module("networkit")
     return lambda: np.array(nk.centrality.EstimateBetweenness(graph, len(sources), False, True).run().scores())
 
 
@@ -78,25 +87,36 @@ def main() -> None:
     options.add_argument("--data", type=Path, help="a folder of real graphs")
     options.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     given = options.parse_args()
-    for title, edges in graphs(given.scale, given.data):
+    for title, edges in graphs(given.scale, given.data, REAL):
         for peer in given.peers:
             make, count, most = PEERS[peer]
             compare(title, edges, peer, make, min(count, edges.vertices), most, given.trials)
 
 
-def graphs(scale: int, data: Path | None) -> Iterator[tuple[str, Edges]]:
+def graphs(scale: int, data: Path | None, names: Sequence[str]) -> Iterator[tuple[str, Edges]]:
     yield f"R-MAT scale {scale}", simple(*rmat_edges(scale), 1 << scale)
     if data is not None:
-        real = importlib.import_module("real_graphs")
-        for name in REAL:
-            graph = real.real_graph(name).graph()
-            edges = Edges.of(graph)
-            pairs = np.unique(np.stack([edges.source, edges.destination]), axis=1)
-            pairs = pairs[:, pairs[0] != pairs[1]]
-            if edges.directed:
-                yield name, Edges(*pairs, edges.vertices, directed=True)
-            else:
-                yield name, simple(*pairs, edges.vertices)
+        yield from real(data, names)
+
+
+def real(data: Path, names: Sequence[str]) -> Iterator[tuple[str, Edges]]:
+    """Real graphs of a folder, without loops and repeated edges."""
+    os.environ["DGRAPH_DATA"] = str(data.resolve())  # read when the module is imported
+    for name in names:
+        edges = Edges.of(importlib.import_module("real_graphs").real_graph(name).graph())
+        pairs = np.unique(np.stack([edges.source, edges.destination]), axis=1)
+        pairs = pairs[:, pairs[0] != pairs[1]]
+        if edges.directed:
+            yield name, Edges(*pairs, edges.vertices, directed=True)
+        else:
+            yield name, simple(*pairs, edges.vertices)
+
+
+def ours_of(edges: Edges) -> dg.Graph:
+    frame = {"src": edges.source, "dst": edges.destination}
+    graph = dg.Graph.from_edges(frame, directed=edges.directed, vertices=edges.vertices)
+    graph.partitioned(("out", "incoming") if edges.directed else ("out",))
+    return graph
 
 
 def compare(title: str, edges: Edges, peer: str, make: Any, count: int, most: float, trials: int) -> None:
@@ -107,9 +127,7 @@ def compare(title: str, edges: Edges, peer: str, make: Any, count: int, most: fl
     except ImportError as error:
         Claim("betweenness", what, peer, most).absent(str(error))
         return
-    frame = {"src": edges.source, "dst": edges.destination}
-    graph = dg.Graph.from_edges(frame, directed=edges.directed, vertices=edges.vertices)
-    graph.partitioned(("out", "incoming") if edges.directed else ("out",))
+    graph = ours_of(edges)
 
     def ours() -> np.ndarray:
         return dg.betweenness(graph, sources=sources.tolist(), normalized=True).by_number("betweenness")

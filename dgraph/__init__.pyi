@@ -23,11 +23,14 @@ from dgraph.io.generated_graphs import (
 
 # algorithms
 from dgraph.ops.pagerank import pagerank as pagerank
+from dgraph.ops.harmonic import harmonic as harmonic
 from dgraph.ops.hits import hits as hits
 from dgraph.ops.katz import katz as katz
+from dgraph.ops.eccentricity import eccentricity as eccentricity
 from dgraph.ops.eigenvector import eigenvector as eigenvector
 from dgraph.ops.betweenness import betweenness as betweenness
 from dgraph.ops.degrees import degrees as degrees
+from dgraph.ops.closeness import closeness as closeness
 from dgraph.ops.degree_centrality import degree_centrality as degree_centrality
 from dgraph.ops.bfs import bfs as bfs
 from dgraph.ops.sssp import sssp as sssp
@@ -42,6 +45,9 @@ from dgraph.ops.label_propagation import label_propagation as label_propagation
 from dgraph.ops.cdlp import cdlp as cdlp
 from dgraph.ops.matching import matching as matching
 from dgraph.ops.factorize import factorize as factorize
+
+# numbers that describe a graph
+from dgraph.measures.diameter import diameter as diameter, radius as radius
 
 # communities: how good a division is, and the graph of communities; dense subgraphs
 from dgraph.communities.quality import modularity as modularity, partition_quality as partition_quality

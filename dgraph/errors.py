@@ -14,6 +14,7 @@ DgraphError
 └── RunError                   a run could not finish: a message was lost, it was stopped, or it seems endless
     ├── LostError              a worker left with data that cannot be computed again
     ├── SumError               a sum of a program's messages does not fit into its type
+    ├── BoundsError            a number is only known by bounds, because the work was limited
     └── RoomError              there is not enough memory, on the workers or in this process
 
 Each message names the value at fault and the remedy. Warnings accompany a result that is returned all the same:
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import functools
 
+from dgraph.phrases.phrases import format_count
 from dgraph.phrases.printable import message
 
 
@@ -259,6 +261,34 @@ class SumError(RunError):
         return (
             f"{self.program}: the sum of the messages to {which} does not fit into its type; declare the message as a "
             "float, dgraph.Message(float, dgraph.SUM), for a rounded sum, or give it a merge of your own"
+        )
+
+
+class BoundsError(RunError):
+    """A number could not be told exactly within the work that was allowed; only its bounds are known.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The bounds.
+
+    Examples
+    --------
+    >>> try:
+    ...     dg.diameter(dg.grid(rows=9, cols=9, removed=0), max_searches=1)
+    ... except dg.errors.BoundsError as error:
+    ...     print(error.lower, error.upper)
+    14.0 28.0
+    """
+
+    def __init__(self, what: str, lower: float, upper: float, searches: int):
+        super().__init__(what, lower, upper, searches)
+        self.what, self.lower, self.upper, self.searches = what, lower, upper, searches
+
+    def __str__(self) -> str:
+        return (
+            f"after {format_count(self.searches, 'search')}, the {self.what} is only known to be from {self.lower:g} "
+            f"to {self.upper:g}; increase max_searches="
         )
 
 

@@ -52,6 +52,7 @@ ROOMS = (
     "dgraph.io",
     "dgraph.communities",
     "dgraph.ops",
+    "dgraph.measures",
     "dgraph.testing",
     "dgraph",
     # benchmarks and the command line, which call them

@@ -180,18 +180,23 @@ DEGREES = (
     ALL_COUNT,
     Remark("kept_loops", "self loops ({:,}) add 2 to a degree", "self loops ({:,}) add 1 to a degree"),
 )
+REFUSED_ZEROS = Remark("zero_weights", "edges of length 0 ({:,}) are refused with weighted=True")
+DISTANCES = (UNREACHABLE, REFUSED_ZEROS, REFUSED_WEIGHTS)
 REMARKS: dict[str, tuple[Remark, ...]] = {
     "betweenness": (
         Remark("kept_repeats", "repeated edges ({:,}) make paths of their own"),
-        Remark("zero_weights", "edges of length 0 ({:,}) are refused with weighted=True"),
+        REFUSED_ZEROS,
         REFUSED_WEIGHTS,
     ),
     "bfs": (UNREACHABLE,),
+    "closeness": DISTANCES,
     "cdlp": VOTES,
     "core_number": SIMPLE,
     "degree_centrality": DEGREES,
     "degrees": DEGREES,
+    "eccentricity": (UNREACHABLE,),
     "eigenvector": (ALL_COUNT, REFUSED_WEIGHTS),
+    "harmonic": DISTANCES,
     "hits": (ALL_COUNT, REFUSED_WEIGHTS),
     "k_core": SIMPLE,
     "katz": (ALL_COUNT, REFUSED_WEIGHTS),

@@ -15,14 +15,20 @@ from dgraph.errors import WeightError
 _bounds: WeakKeyDictionary[PartitionedGraph, tuple[float, float]] = WeakKeyDictionary()
 
 
-@retry_on_loss
 def bounds(graph: PartitionedGraph, orders: tuple[str, ...] = ("out",)) -> tuple[float, float]:
     """The lowest weight or 0, whichever is less, and the highest weight or 0, whichever is greater. `orders` lists the
     edge orders that the caller will read anyway."""
+    lowest, highest = _extremes(graph, orders)
+    return min(lowest, 0.0), max(highest, 0.0)
+
+
+@retry_on_loss
+def _extremes(graph: PartitionedGraph, orders: tuple[str, ...]) -> tuple[float, float]:
+    """The lowest and the highest weight; without edges, infinity and minus infinity."""
     if graph not in _bounds:
         assert graph.weight is not None
         partitions = graph.partitioned(orders, (graph.weight,))
-        pieces = graph.workers.each(_bounds_here, [(one, graph.weight) for one in partitions.held])
+        pieces = graph.workers.each(_extremes_here, [(one, graph.weight) for one in partitions.held])
         lows, highs = zip(*graph.workers.bring(pieces), strict=True)
         if np.isnan(lows).any():  # only in a saved graph whose weight was saved as another column
             raise WeightError(f"column {graph.weight!r}: a weight is missing (nan); open the graph with weight=None")
@@ -30,10 +36,10 @@ def bounds(graph: PartitionedGraph, orders: tuple[str, ...] = ("out",)) -> tuple
     return _bounds[graph]
 
 
-def _bounds_here(partition: Any, weight: str) -> tuple[float, float]:
+def _extremes_here(partition: Any, weight: str) -> tuple[float, float]:
     sides = (side for side in (partition.out, partition.incoming) if side and weight in side.columns)
     weights = next(sides).columns[weight]
-    return float(weights.min(initial=0)), float(weights.max(initial=0))
+    return float(weights.min()) if len(weights) else inf, float(weights.max()) if len(weights) else -inf
 
 
 @retry_on_loss
@@ -62,3 +68,14 @@ def check_weights(graph: PartitionedGraph, operation: str, orders: tuple[str, ..
         worst = lowest if lowest < 0 else highest
         problem = f"column {graph.weight!r} holds the weight {worst:g}"
         raise WeightError(f"{problem}: weighted {operation} needs finite weights >= 0")
+
+
+def check_lengths(graph: PartitionedGraph, operation: str, orders: tuple[str, ...]) -> None:
+    """Reject a graph whose weights cannot be the lengths of edges that are counted: those must be > 0, too, since edges
+    of length 0 may form cycles, and what is divided by a distance has no value."""
+    check_weights(graph, operation, orders)
+    if _extremes(graph, orders)[0] == 0:
+        raise WeightError(
+            f"column {graph.weight!r} holds the weight 0: weighted {operation} needs lengths > 0; leave out such "
+            "edges, or give them a small length"
+        )

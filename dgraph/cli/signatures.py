@@ -15,6 +15,7 @@ from dgraph.cli.options import completion
 from dgraph.errors import OptionError
 from dgraph.keywords import HOW
 
+SEVERAL = ("sources",)  # parameters that take a list of vertices, even of one: a single value means a number of them
 TABLES = ("previous",)  # parameters that take a table with a row for each vertex: on a command line, a file
 PARAMETER_PREFIX = "of_"  # of click's names for the function's parameters, which may clash with options (`source`)
 
@@ -163,7 +164,7 @@ def arguments_from_options(
             value = _mapping([(id_of(vertex), number) for vertex, number in value], name)
         elif kind.get("multiple"):
             value = [id_of(vertex) for vertex in value]
-            value = value[0] if len(value) == 1 else value
+            value = value[0] if len(value) == 1 and name not in SEVERAL else value
         values[name] = value
     return values
 

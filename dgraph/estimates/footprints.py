@@ -51,11 +51,13 @@ _CORES = Footprint(
 FOOTPRINTS: dict[str, Footprint] = {
     "build": Footprint(),
     "betweenness": Footprint(MemoryNeed(BOTH, 100), MemoryNeed(BOTH, 900), planned=False),
+    "closeness": Footprint(MemoryNeed(BOTH, 80), MemoryNeed(BOTH, 400), planned=False),
     "bfs": Footprint(MemoryNeed(BOTH, 25), MemoryNeed(BOTH, 60)),
     "cdlp": Footprint(MemoryNeed(BOTH, 22), MemoryNeed(("out",), 84, 5, 30), both_ends=True),
     "core_number": _CORES,
     "degree_centrality": Footprint(MemoryNeed(("out",), 54), MemoryNeed(BOTH, 99)),
     "degrees": Footprint(MemoryNeed(("out",), 30), MemoryNeed(BOTH, 75)),
+    "eccentricity": Footprint(MemoryNeed(BOTH, 90), gathered=MemoryNeed((), 90, 19), message_bytes=0, planned=False),
     "eigenvector": Footprint(MemoryNeed(("incoming",), 60), MemoryNeed(("incoming",), 60), gathers=True),
     "factorize": Footprint(
         MemoryNeed(("out",), 190, 30, 30),
@@ -64,6 +66,7 @@ FOOTPRINTS: dict[str, Footprint] = {
         passed_bytes=16,
         gathered=MemoryNeed((), 190, 60),
     ),
+    "harmonic": Footprint(MemoryNeed(BOTH, 80), MemoryNeed(BOTH, 400), planned=False),
     "hits": Footprint(MemoryNeed(BOTH, 34), MemoryNeed(BOTH, 86), gathers=True),
     "k_core": _CORES,
     "katz": Footprint(MemoryNeed(("incoming",), 50, 3.5), MemoryNeed(("incoming",), 65), gathers=True),

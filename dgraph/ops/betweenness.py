@@ -14,10 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy import float64, inf, int64
 
-from dgraph.arguments import check_choice, check_flag, check_integer, vertex_list
-from dgraph.building.weights import check_weights
-from dgraph.cluster.retry import retry_on_loss
-from dgraph.errors import OptionError, RunError, WeightError
+from dgraph.arguments import check_choice, check_flag
+from dgraph.building.weights import check_lengths
+from dgraph.errors import OptionError, RunError
 from dgraph.graph import Graph
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
@@ -30,6 +29,7 @@ from dgraph.runs.execution import execute, recoverable_result
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
+from dgraph.runs.sources import source_numbers
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.paths.dependencies import dependencies, weighted_dependencies
 
@@ -166,9 +166,8 @@ def betweenness(
     check_choice("device", device, ("auto", "cpu"))
     options = RunOptions(engine=engine, device=device, random_seed=random_seed)
     if weighted:
-        check_weights(graph, "betweenness", ("out",))
-        _refuse_zero(graph)
-    numbers = _numbers(graph, sources, options.random_seed)
+        check_lengths(graph, "betweenness", ("out",))
+    numbers = source_numbers(graph, sources, options.random_seed)
     vertices = graph.num_vertices
     if len(numbers) == 1 < vertices - 1 and not endpoints:
         raise OptionError(
@@ -187,42 +186,6 @@ def betweenness(
     result = result.map(scale)
     result.options = options
     return result
-
-
-@retry_on_loss
-def _refuse_zero(graph: Graph) -> None:
-    """Edges of length 0 may form cycles, on which there would be endlessly many paths."""
-    assert graph.weight is not None
-    partitions = graph.partitioned(("out",), (graph.weight,))
-    least = graph.workers.bring(graph.workers.each(_least, [(one, graph.weight) for one in partitions.held]))
-    if not min(least, default=inf) > 0:
-        raise WeightError(
-            f"column {graph.weight!r} holds the weight 0: weighted betweenness needs weights > 0, since there may be "
-            "endlessly many paths over edges of length 0"
-        )
-
-
-def _least(partition: Partition, weight: str) -> float:
-    weights = partition.by_source.columns[weight]
-    return float(weights.min()) if len(weights) else inf
-
-
-def _numbers(graph: Graph, sources: Any, random_seed: int) -> np.ndarray:
-    """The numbers of the sources: all vertices, a sample, or those of a list."""
-    vertices = graph.num_vertices
-    if sources is None:
-        return np.arange(vertices, dtype=np.int64)
-    if isinstance(sources, int | np.integer) and not isinstance(sources, bool):
-        size = check_integer("sources", sources, 1, max(vertices, 1))
-        drawn = np.random.default_rng(random_seed).choice(vertices, min(size, vertices), replace=False)
-        return np.sort(drawn).astype(np.int64)
-    listed = vertex_list("sources", sources)
-    numbers = np.array([graph.numbering.find(one) for one in listed], np.int64)
-    places, times = np.unique(numbers, return_counts=True)
-    if len(places) < len(numbers):
-        twice = listed[numbers.tolist().index(int(places[times.argmax()]))]
-        raise OptionError(f"sources: the vertex {twice!r} is listed twice")
-    return places
 
 
 # -- one partition -----------------------------------------------------------------------------------------------------

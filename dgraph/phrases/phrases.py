@@ -10,7 +10,12 @@ import numpy as np
 
 from dgraph.phrases.printable import message
 
-_PLURALS = {"vertex": "vertices", "community": "communities"}
+_PLURALS = {
+    "vertex": "vertices",
+    "community": "communities",
+    "search": "searches",
+    "eccentricity": "eccentricities",
+}
 _SHOWN = (str, bytes, int, float, list, tuple, type(None), np.generic)  # types with a one-line repr
 
 

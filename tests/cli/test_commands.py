@@ -315,3 +315,15 @@ def test_a_community_search_continues_from_a_file_of_communities(run, tmp_path):
 def test_what_has_no_rounds_is_not_planned(run, name):
     done = run(f"plan {name} calls.csv")
     assert (done.exit_code, f"{name} has no rounds to forecast" in done.output) == (2, True), done.output
+
+
+def test_a_number_of_sources_is_drawn_and_one_source_is_a_vertex(run, tmp_path):
+    edges = tmp_path / "edges.csv"
+    edges.write_text("src,dst\n7,3\n3,5\n5,7\n")
+    assert run(f"run closeness {edges} --sources 7 -o {tmp_path / 'listed.csv'}").exit_code == 0
+    assert pd.read_csv(tmp_path / "listed.csv").to_numpy().tolist() == [[7, pytest.approx(2 / 3)]]
+    assert run(f"run closeness {edges} --sample 2 --seed 5 -o {tmp_path / 'drawn.csv'}").exit_code == 0
+    expected = dg.closeness(dg.read_edges(edges), sources=2, random_seed=5).compute()
+    assert pd.read_csv(tmp_path / "drawn.csv")["vertex"].tolist() == expected["vertex"].tolist()
+    both = run(f"run closeness {edges} --sample 2 --sources 7")
+    assert both.exit_code and "--sample 2 draws the vertices that --sources lists" in both.output

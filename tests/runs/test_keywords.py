@@ -126,6 +126,9 @@ def test_operations_without_a_program_list_their_options_in_errors(graph):
 WITHOUT_PROGRAM = {  # those of the five that they take, with fewer choices
     "triangles": ["engine", "device"],
     "betweenness": ["engine", "device"],
+    "closeness": ["engine", "device"],
+    "harmonic": ["engine", "device"],
+    "eccentricity": ["engine", "device"],
     "lcc": ["engine", "device"],
     "factorize": ["engine", "device"],
     "leiden": ["engine", "device", "checkpoint", "progress"],
@@ -138,6 +141,8 @@ OWN = {  # their own parameters, which are called like fields of engines
     "leiden": {"deterministic"},
     "louvain": {"deterministic"},
     "eigenvector": {"direction"},
+    "closeness": {"direction"},
+    "harmonic": {"direction"},
 }
 
 

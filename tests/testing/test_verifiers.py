@@ -168,6 +168,20 @@ class Case:
             total[v] = (paths[:, [v]] * paths[[v], :] / np.where(through, paths, np.inf)).sum()
         return {"betweenness": total / ((N - 1) * (N - 2))}, {}
 
+    def closeness(self):
+        return {"closeness": self.by_number(nx.closeness_centrality(self.multi))}, {}
+
+    def harmonic(self):
+        return {"harmonic": self.by_number(nx.harmonic_centrality(self.multi))}, {}
+
+    def eccentricity(self):
+        """Of the largest component, or all would be infinite."""
+        parts = (nx.strongly_connected_components if self.directed else nx.connected_components)(self.multi)
+        found = nx.eccentricity(self.multi.subgraph(max(parts, key=len)))
+        return {"eccentricity": self.by_number({v: float(found.get(v, np.nan)) for v in range(N)})}, {
+            "components": "largest"
+        }
+
     def degree_centrality(self):
         answer, options = self.degrees()
         return {f"{name}_centrality": values / (N - 1) for name, values in answer.items()}, options
@@ -195,7 +209,8 @@ def test_right_answers_pass_and_corrupted_ones_do_not(case, operation):
             for other in (
                 (N + v,) if operation in ("label_propagation", "leiden", "louvain") else (one_more, values[(v + 1) % N])
             ):
-                if other == values[v] or (operation == "label_propagation" and v not in with_others):
+                same = other == values[v] or (pd.isna(other) and pd.isna(values[v]))
+                if same or (operation == "label_propagation" and v not in with_others):
                     continue
                 wrong = values.copy()
                 wrong[v] = other

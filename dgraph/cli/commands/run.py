@@ -29,6 +29,7 @@ CHECKPOINT = click.option(
     metavar="FOLDER",
     help="Folder or URL in which to save the run every 10 rounds (communities: each level), and to resume it from.",
 )
+SAMPLE = click.option("--sample", type=int, metavar="N", help="Draw N vertices as sources, instead of --sources.")
 OUTPUTS = (
     output_option("the values, as .csv, .parquet or .arrow; - is CSV on standard output.", metavar="OUT"),
     click.option(
@@ -47,8 +48,8 @@ HELP = {  # replaces docstrings that describe values which cannot be typed, or t
     "previous": "An earlier division to start from: a file of vertices and communities, as -o writes it, perhaps of a "
     "graph with other vertices. A community keeps the name of the earlier one with which it shares the most vertices.",
     "predecessors": "Do not find predecessors, which saves time. With negative weights they are always found.",
-    "sources": "How many vertices to draw as starts of paths; or, given several times, the vertices where paths start. "
-    "By default paths start everywhere.",
+    "sources": "A vertex to search from; by default, all vertices. Values are those of these vertices (closeness, "
+    "harmonic), or estimates for all vertices (betweenness).",
     "normalized": "Do not divide the scores by the square root of the sum of their squares.",
     "personalization": "Where the surfer jumps to, and with what weight; uniform by default.",
     "dangling": "Where the surfer goes from a vertex without out-edges: to any vertex, where --personalization says, "
@@ -80,6 +81,9 @@ def _command_for(name: str, operation: Callable) -> click.Command:
 
     def run(edges: GraphArguments, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
         options = {option: given.pop(option) for option in HOW if option in given}
+        sample = given.pop("sample", None)
+        if sample is not None and given[f"{signatures.PARAMETER_PREFIX}sources"]:
+            raise OptionError(f"--sample {sample} draws the vertices that --sources lists; leave one of them out")
         vectors = name == "factorize" or bool(given.get(f"{signatures.PARAMETER_PREFIX}per_source"))
         for path in filter(None, (output, report)):
             writer_of(path, vectors and path is output)
@@ -99,6 +103,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             with show_status(f"running {name}"):  # engines that run in rounds show their own progress
                 read = partial(read_values, kind=kind)
                 arguments = signatures.arguments_from_options(operation, given, signatures.id_reader(kind), read)
+                if sample is not None:
+                    arguments["sources"] = sample
                 result = operation(graph, **arguments, **options)
             ran = time.perf_counter()
             if output is not None or not as_json:
@@ -144,6 +150,8 @@ def _how(operation: Callable) -> Iterator[Any]:
         yield MAX_ROUNDS
     if "checkpoint" in hints:
         yield CHECKPOINT
+    if "sources" in hints:
+        yield SAMPLE
 
 
 def _words(hint: Any) -> tuple[str, ...]:

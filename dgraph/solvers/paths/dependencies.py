@@ -15,7 +15,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.native.machine_code import inlined
-from dgraph.native.team import ONE, atomic_add, kernel, team
+from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, kernel, team
 from dgraph.partition.adjacency import Adjacency
 
 POWER = 512  # where counts exceed 2**1023, each is a number times 2**(POWER * power)
@@ -56,7 +56,7 @@ def _sweep(
     edges = np.int64(0)
     while True:
         place = atomic_add(counts, 0, 1)
-        if place >= sources.size:
+        if place >= sources.size or atomic_load(signals, STOP) != 0:
             break
         s = uint64(sources[place])
         paths[s], queue[0], level[0], level[1] = 1.0, s, 0, 1
@@ -180,7 +180,7 @@ def _weighted_sweep(
     edges = np.int64(0)
     while True:
         place = atomic_add(counts, 0, 1)
-        if place >= sources.size:
+        if place >= sources.size or atomic_load(signals, STOP) != 0:
             break
         s = uint64(sources[place])
         dist[s], paths[s], heap[0], where[s] = 0.0, 1.0, s, 0
@@ -189,7 +189,7 @@ def _weighted_sweep(
             u = uint64(heap[0])
             waiting -= 1
             if waiting > 0:
-                _sink(heap[waiting], waiting, heap, where, dist)
+                sink(heap[waiting], waiting, heap, where, dist)
             order[done] = u
             done += 1
             for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
@@ -200,7 +200,7 @@ def _weighted_sweep(
                         where[v] = waiting
                         waiting += 1
                     dist[v], paths[v] = over, paths[u]
-                    _rise(v, heap, where, dist)
+                    rise(v, heap, where, dist)
                 elif over == dist[v] and over < np.inf:
                     paths[v] += paths[u]
             edges += np.int64(indptr[u + ONE] - indptr[u])
@@ -224,7 +224,7 @@ def _weighted_sweep(
 
 
 @inlined
-def _rise(v, heap, where, dist):
+def rise(v, heap, where, dist):
     """Move a vertex, whose distance is new, up the heap to its place."""
     place = where[v]
     while place > 0:
@@ -239,7 +239,7 @@ def _rise(v, heap, where, dist):
 
 
 @inlined
-def _sink(v, waiting, heap, where, dist):
+def sink(v, waiting, heap, where, dist):
     """Put a vertex in place of the first of the heap, and move it down to its place."""
     place = 0
     while True:

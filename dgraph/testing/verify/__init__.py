@@ -23,9 +23,11 @@ from dgraph.errors import AnswerError, IdError, OptionError
 from dgraph.graph import Graph
 from dgraph.phrases.phrases import format_count
 from dgraph.testing.verify.betweenness import betweenness
+from dgraph.testing.verify.closeness import closeness, harmonic
 from dgraph.testing.verify.communities import leiden, louvain
 from dgraph.testing.verify.components import scc, wcc
 from dgraph.testing.verify.cores import core_number, degree_centrality, degrees, k_core
+from dgraph.testing.verify.eccentricity import eccentricity
 from dgraph.testing.verify.edges import Edges, column, sized
 from dgraph.testing.verify.factors import factorize
 from dgraph.testing.verify.labels import cdlp, label_propagation
@@ -58,6 +60,9 @@ OPERATIONS: Table = {
     "katz": (katz, ("katz",), ()),
     "eigenvector": (eigenvector, ("eigenvector",), ()),
     "betweenness": (betweenness, ("betweenness",), ()),
+    "closeness": (closeness, ("closeness",), ()),
+    "harmonic": (harmonic, ("harmonic",), ()),
+    "eccentricity": (eccentricity, ("eccentricity",), ()),
     "degrees": (degrees, ("degree", "in_degree", "out_degree"), ()),
     "degree_centrality": (
         degree_centrality,

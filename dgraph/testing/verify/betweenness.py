@@ -28,14 +28,9 @@ def betweenness(
     or as many as NumPy's generator draws with this seed.
     """
     n = edges.vertices
-    starts = np.arange(n)
-    if sources is not None:
-        drawn = (
-            np.random.default_rng(random_seed).choice(n, sources, replace=False) if np.ndim(sources) == 0 else sources
-        )
-        starts = np.unique(drawn)
+    starts = starts_of(n, sources, random_seed)
     total = np.zeros(n)
-    arcs = _arcs(edges, weighted)
+    arcs = arcs_of_paths(edges, weighted)
     for source in starts.tolist():
         total += _dependencies(source, *arcs, endpoints)
     expected = total * _factors(n, starts, normalized, edges.directed, endpoints)
@@ -44,7 +39,16 @@ def betweenness(
     expect(near, lambda v: f"vertex {v}: betweenness {found[v]}, not {expected[v]}")
 
 
-def _arcs(edges: Edges, weighted: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, csr_array]:
+def starts_of(vertices: int, sources: int | np.ndarray | None, random_seed: int) -> np.ndarray:
+    """The numbers of the vertices where paths start, ascending."""
+    if sources is None:
+        return np.arange(vertices)
+    if np.ndim(sources) == 0:
+        sources = np.random.default_rng(random_seed).choice(vertices, sources, replace=False)
+    return np.unique(np.asarray(sources))
+
+
+def arcs_of_paths(edges: Edges, weighted: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, csr_array]:
     """Both ends and the length of each arc but loops, and a matrix of the shortest."""
     u, v, weight = edges.arcs
     length = np.ones(len(u)) if weight is None or not weighted else weight

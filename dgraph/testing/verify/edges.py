@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.sparse import coo_array, csr_array
 
 from dgraph.building.graph_frames import compute_frames
-from dgraph.errors import AnswerError
+from dgraph.errors import AnswerError, ColumnError
 from dgraph.graph import Graph
 
 
@@ -86,12 +86,20 @@ def column(answer: Any, name: str, edges: Edges, *, of_vertices: bool = False) -
     """A column of an answer by vertex number, or None if the answer lacks it. In a column `of_vertices`, ids become
     numbers, and missing ids become -1."""
     if hasattr(answer, "by_number"):
-        return answer.by_number(name)
+        try:
+            return answer.by_number(name)
+        except ColumnError:  # the result may list only some vertices
+            answer = answer.compute()
     if name not in answer:
         return None
     values = answer[name]
     if isinstance(answer, pd.DataFrame) and "vertex" in answer and edges.ids is not None:
-        values = values.iloc[np.argsort(edges.ids.get_indexer(answer["vertex"]))]
+        numbers = edges.ids.get_indexer(answer["vertex"])
+        if len(values) < edges.vertices and not of_vertices:
+            spread = np.full(edges.vertices, np.nan)  # NaN stands for vertices that are not listed
+            spread[numbers] = values
+            return spread
+        values = values.iloc[np.argsort(numbers)]
         if of_vertices:
             return np.where(values.isna(), -1, edges.ids.get_indexer(values))
     if isinstance(values, pd.Series):
