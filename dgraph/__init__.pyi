@@ -49,6 +49,8 @@ from dgraph.ops.factorize import factorize as factorize
 # numbers that describe a graph
 from dgraph.measures.diameter import diameter as diameter, radius as radius
 
+from dgraph.measures.similarity import similarity as similarity
+
 # communities: how good a division is, and the graph of communities; dense subgraphs
 from dgraph.communities.quality import modularity as modularity, partition_quality as partition_quality
 from dgraph.communities.coarsening import coarsen as coarsen

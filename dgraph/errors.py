@@ -287,8 +287,8 @@ class BoundsError(RunError):
 
     def __str__(self) -> str:
         return (
-            f"after {format_count(self.searches, 'search')}, the {self.what} is only known to be from {self.lower:g} "
-            f"to {self.upper:g}; increase max_searches="
+            f"after {format_count(self.searches, 'search')}, the {self.what} is only known to be from "
+            f"{self.lower:,.0f} to {self.upper:,.0f}; increase max_searches="
         )
 
 
@@ -306,6 +306,8 @@ class RoomError(RunError):
 
 class UnsettledWarning(UserWarning):
     """The iteration stopped at `max_iter`, before the scores were within `tol` of the fixed point.
+
+    Or searches stopped at `max_searches`, before all values were known.
 
     Examples
     --------

@@ -181,7 +181,7 @@ DEGREES = (
     Remark("kept_loops", "self loops ({:,}) add 2 to a degree", "self loops ({:,}) add 1 to a degree"),
 )
 REFUSED_ZEROS = Remark("zero_weights", "edges of length 0 ({:,}) are refused with weighted=True")
-DISTANCES = (UNREACHABLE, REFUSED_ZEROS, REFUSED_WEIGHTS)
+DISTANCES = (Remark("isolated", "isolated vertices ({:,}) have the value 0"), REFUSED_ZEROS, REFUSED_WEIGHTS)
 REMARKS: dict[str, tuple[Remark, ...]] = {
     "betweenness": (
         Remark("kept_repeats", "repeated edges ({:,}) make paths of their own"),
@@ -194,7 +194,9 @@ REMARKS: dict[str, tuple[Remark, ...]] = {
     "core_number": SIMPLE,
     "degree_centrality": DEGREES,
     "degrees": DEGREES,
-    "eccentricity": (UNREACHABLE,),
+    "eccentricity": (
+        Remark("isolated", 'isolated vertices ({:,}) make every eccentricity infinite, unless components="largest"'),
+    ),
     "eigenvector": (ALL_COUNT, REFUSED_WEIGHTS),
     "harmonic": DISTANCES,
     "hits": (ALL_COUNT, REFUSED_WEIGHTS),

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
 
@@ -135,6 +135,8 @@ def _kind(name: str, hint: Any) -> dict[str, Any] | None:
             return {"is_flag": True}
         if kind in (int, float, str):
             return {"type": kind}
+        if get_origin(kind) is Literal:
+            return {"type": str}
         if kind is Any:
             return {"multiple": True, "metavar": "VERTEX"}
         if get_origin(kind) is tuple and set(get_args(kind)) <= {int, float}:

@@ -57,7 +57,9 @@ FOOTPRINTS: dict[str, Footprint] = {
     "core_number": _CORES,
     "degree_centrality": Footprint(MemoryNeed(("out",), 54), MemoryNeed(BOTH, 99)),
     "degrees": Footprint(MemoryNeed(("out",), 30), MemoryNeed(BOTH, 75)),
-    "eccentricity": Footprint(MemoryNeed(BOTH, 90), gathered=MemoryNeed((), 90, 19), message_bytes=0, planned=False),
+    "eccentricity": Footprint(
+        MemoryNeed(BOTH, 90), gathered=MemoryNeed((), 90, 19), message_bytes=0, passed_bytes=8, planned=False
+    ),
     "eigenvector": Footprint(MemoryNeed(("incoming",), 60), MemoryNeed(("incoming",), 60), gathers=True),
     "factorize": Footprint(
         MemoryNeed(("out",), 190, 30, 30),

@@ -25,7 +25,7 @@ def diameter(graph: Graph, *, components: Literal["all", "largest"] = "all", max
     components : {"all", "largest"}, default "all"
         With ``"largest"``, only the largest component counts (strongly connected, if the graph is directed).
     max_searches : int, optional
-        Give up after this many searches, of which each takes the time of `bfs`.
+        Give up after searches from this many vertices.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def radius(graph: Graph, *, components: Literal["all", "largest"] = "all", max_s
     components : {"all", "largest"}, default "all"
         With ``"largest"``, only the largest component counts (strongly connected, if the graph is directed).
     max_searches : int, optional
-        Give up after this many searches, of which each takes the time of `bfs`.
+        Give up after searches from this many vertices.
 
     Returns
     -------

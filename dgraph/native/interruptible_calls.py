@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from dgraph.native.team import STOP, new_signals
 
+SHORT_CALL_LOOKS = 1 << 22  # as many edges take at most tenths of a second, for which Ctrl-C may wait
 POLL_INTERVAL = 0.2  # seconds until an interrupt is noticed that was not a signal (`_thread.interrupt_main`)
 
 T = TypeVar("T")
@@ -48,7 +49,8 @@ def call_interruptibly(call: Callable[[], T]) -> T:
     return thread.outcome.result()
 
 
-def call_team(threads: int, call: Callable[[], T]) -> T:
-    """What a call returns that starts teams of at most so many threads. Ctrl-C in the middle of a team would leave its
-    other threads waiting."""
-    return call() if threads == 1 else call_interruptibly(call)
+def call_team(threads: int, call: Callable[[], T], looks: int = 0) -> T:
+    """What a call returns that starts teams of at most so many threads, and reads about `looks` edges. The main thread
+    makes only short calls without a team itself: Ctrl-C in the middle of a team would leave its other threads
+    waiting."""
+    return call() if threads == 1 and looks <= SHORT_CALL_LOOKS else call_interruptibly(call)

@@ -18,6 +18,7 @@ from dgraph.arguments import check_choice, check_flag
 from dgraph.building.weights import check_lengths
 from dgraph.errors import OptionError, RunError
 from dgraph.graph import Graph
+from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
 from dgraph.ops.degrees import Degrees
@@ -200,12 +201,14 @@ def _solved(graph: Graph, numbers: np.ndarray, weighted: bool, endpoints: bool) 
     return RunResult(graph, results, [], {"engine": "local", "device": "cpu"})
 
 
+@explain_lack_of_memory("the shortest paths from many vertices", "count them")
 def _whole(
     partition: Partition, sources: np.ndarray, columns: tuple[str, ...], endpoints: bool, threads: int
 ) -> WorkerResult:
     """All the work in one task, for a graph with one partition."""
     out, size = partition.by_source, partition.num_owned
-    threads = worthwhile_threads(threads, len(sources) * (partition.num_edges + size))
+    looks = len(sources) * (partition.num_edges + size)
+    threads = worthwhile_threads(threads, looks)
 
     def by_team() -> WorkerResult:
         begun, finite = time.perf_counter(), True
@@ -219,7 +222,7 @@ def _whole(
         rows = [single_call_row(size, edges, time.perf_counter() - begun)]
         return WorkerResult({0: VertexValues(partition.numbers, {"betweenness": total})}, set(), rows, 1, {})
 
-    return call_team(threads, by_team)
+    return call_team(threads, by_team, looks)
 
 
 # -- several partitions ------------------------------------------------------------------------------------------------

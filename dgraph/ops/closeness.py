@@ -19,12 +19,13 @@ from dgraph.arguments import check_choice, check_flag
 from dgraph.building.weights import check_lengths
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
+from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
 from dgraph.ops.degrees import Degrees
 from dgraph.ops.sssp import FromEach
 from dgraph.partition.partition import Partition
-from dgraph.programs.monoid import MAX, MIN, SUM
+from dgraph.programs.monoid import MIN, SUM
 from dgraph.programs.program import Global, Parameter, State, VertexProgram, vertex
 from dgraph.runs.execution import execute, recoverable_result
 from dgraph.runs.operation import operation
@@ -57,10 +58,6 @@ class LengthSums(VertexProgram):
     @Global(float64, SUM, shape="sources")
     def inverse(dist):
         return 1 / dist if dist > 0 else 0.0
-
-    @Global(float64, MAX, shape="sources")
-    def farthest(dist):
-        return dist if dist < inf else 0.0
 
 
 class LengthSumsTo(LengthSums):
@@ -187,7 +184,7 @@ def from_sums(
         result = _in_batches(graph, numbers, along, weighted, options)
     result = result.map(values, whole=len(numbers) == graph.num_vertices)
     result.totals = {"sources": len(numbers)}
-    result.options = options
+    result.options = options.decided("local" if graph.num_parts == 1 else "gas", "cpu")
     return result
 
 
@@ -203,6 +200,7 @@ def _solved(graph: Graph, numbers: np.ndarray, along: str, weighted: bool) -> Ru
     return RunResult(graph, results, [], {"engine": "local", "device": "cpu"})
 
 
+@explain_lack_of_memory("the distances from many vertices", "find them")
 def _whole(partition: Partition, sources: np.ndarray, along: str, weight: str | None, threads: int) -> WorkerResult:
     """All the work in one task, for a graph with one partition."""
     size = partition.num_owned
@@ -210,7 +208,8 @@ def _whole(partition: Partition, sources: np.ndarray, along: str, weight: str | 
     rows, reverse = sides if along == "out" else sides[::-1]
     assert rows is not None and reverse is not None
     weights = None if weight is None else rows.columns[weight].astype(np.float64, copy=False)
-    threads = worthwhile_threads(threads, len(sources) * (partition.num_edges + size))
+    looks = len(sources) * (partition.num_edges + size)
+    threads = worthwhile_threads(threads, looks)
 
     def by_team() -> WorkerResult:
         begun = time.perf_counter()
@@ -218,7 +217,7 @@ def _whole(partition: Partition, sources: np.ndarray, along: str, weight: str | 
         report = [single_call_row(len(sources), edges, time.perf_counter() - begun)]
         return WorkerResult({0: VertexValues(partition.numbers[sources], sums._asdict())}, set(), report, 1, {})
 
-    return call_team(threads, by_team)
+    return call_team(threads, by_team, looks)
 
 
 # -- several partitions ------------------------------------------------------------------------------------------------
@@ -229,14 +228,15 @@ def _in_batches(graph: Graph, numbers: np.ndarray, along: str, weighted: bool, o
     kinds = ((HopSums, HopSumsTo), (LengthSums, LengthSumsTo))
     kind: Any = kinds[weighted][along == "incoming"]
     sums = np.zeros((len(DistanceSums._fields), len(numbers)))
+    searched: RunResult | None = None
     for start in range(0, len(numbers), BATCH):
         batch = np.resize(numbers[start : start + BATCH], min(BATCH, len(numbers)))  # the last is filled up
         ids = np.asarray(graph.numbering.id_type.restore(graph.numbering.take(batch))).tolist()
-        totals = execute(graph, kind(sources=ids), options).totals
-        some = np.array([totals[name] for name in DistanceSums._fields], np.float64)
+        searched = execute(graph, kind(sources=ids), options).with_rounds_before(searched)
+        some = np.array([searched.totals[name] for name in DistanceSums._fields], np.float64)
         sums[:, start : start + BATCH] = some[:, : len(numbers) - start]
     sums[0] -= 1  # a source reaches itself
-    found = execute(graph, Degrees(), options)
+    found = execute(graph, Degrees(), options).with_rounds_before(searched)
     return found.map(partial(_of_sources, sources=numbers, sums=DistanceSums(*sums)))
 
 

@@ -13,8 +13,10 @@ from numba import uint64
 
 from dgraph.arguments import check_choice, check_integer
 from dgraph.errors import UnsettledWarning
+from dgraph.estimates.footprints import FOOTPRINTS
+from dgraph.estimates.memory_check import check_build_memory
 from dgraph.graph import Graph
-from dgraph.native.free_memory import explain_lack_of_memory
+from dgraph.native.free_memory import explain_lack_of_memory, refuse_beyond_memory
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import ONE, kernel, worthwhile_threads
 from dgraph.partition.adjacency import EdgeSlice, build
@@ -25,7 +27,7 @@ from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
-from dgraph.solvers.paths.eccentricities import EVERY, eccentricities
+from dgraph.solvers.paths.eccentricities import DIAMETER, EVERY, eccentricities
 from dgraph.solvers.solver import Problem
 from dgraph.solvers.subgraphs.components import components as weak_components
 from dgraph.solvers.subgraphs.strong_components import strong_components
@@ -59,7 +61,7 @@ def eccentricity(
         only the largest component counts (strongly connected, if the graph is directed), and only its vertices are
         listed.
     max_searches : int, optional
-        Stop after this many searches, of which each takes the time of `bfs`, and list bounds, too.
+        Stop after searches from this many vertices, and list bounds, too.
     engine : {"auto", "local"}, default "auto"
         Both run in one place.
     device : {"auto", "cpu"}, default "auto"
@@ -171,6 +173,9 @@ def extent(graph: Graph, components: str, wanted: int, most: int) -> Any:
         (partition,) = graph.partitioned(("out", "incoming") if graph.directed else ("out",)).held
         (found,) = workers.each(_extent, [(partition, graph.directed, *how)])
     else:
+        check_build_memory(graph, "gathering edges for eccentricities", FOOTPRINTS["eccentricity"])
+        if graph.num_vertices >= 1 << 32:
+            refuse_beyond_memory(f"eccentricities of {graph.num_vertices:,} vertices in one place", 1 << 62)
         held = graph.partitioned(("out",)).held
         pieces = workers.each(_arcs, [(one,) for one in held])
         (found,) = workers.each(_extent_of_pieces, [(pieces, graph.num_vertices, graph.directed, *how)])
@@ -196,20 +201,25 @@ def _extent_of_pieces(
     return _extent(partition, directed, components, *how)
 
 
+@explain_lack_of_memory("the bounds of eccentricities", "find them")
 def _extent(partition: Partition, directed: bool, components: str, wanted: int, most: int, threads: int) -> Extent:
     threads = worthwhile_threads(threads, LOOKS * (partition.num_edges + partition.num_owned))
+
+    looks = partition.num_owned * (partition.num_edges + partition.num_owned)
 
     def by_team() -> Extent:
         begun, n = time.perf_counter(), partition.num_owned
         outside = OUTSIDE if components == LARGEST else np.inf
         lower, upper = np.full(n, outside), np.full(n, outside)
         members, middle = _inside(partition, directed, components, threads)
+        if wanted == DIAMETER and components == ALL and len(middle) < n:
+            return Extent(lower, upper, 0, partition.num_edges, time.perf_counter() - begun)  # some are infinite
         back = partition.incoming if directed else None
         found = eccentricities(partition.by_source, back, members, middle, wanted, most, threads)
         lower[middle], upper[middle] = found.lower, found.upper
         return Extent(lower, upper, found.searches, found.edges, time.perf_counter() - begun)
 
-    return call_team(threads, by_team)
+    return call_team(threads, by_team, looks)
 
 
 def _inside(partition: Partition, directed: bool, components: str, threads: int) -> tuple[np.ndarray, np.ndarray]:

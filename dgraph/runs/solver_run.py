@@ -11,7 +11,7 @@ from typing import Any
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.cluster.workers import threads_of_worker
 from dgraph.devices.probe import CPU
-from dgraph.native.interruptible_calls import call_interruptibly
+from dgraph.native.interruptible_calls import SHORT_CALL_LOOKS, call_interruptibly
 from dgraph.native.team import worthwhile_threads
 from dgraph.partition.partition import Partition
 from dgraph.programs.analysis import analyse
@@ -23,8 +23,6 @@ from dgraph.runs.vertex_columns import attach_columns
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, single_call_row
 from dgraph.solvers.solver import Problem, Solver
 from dgraph.tables.edge_tables import EdgeTables
-
-SHORT_CALL_LOOKS = 1 << 22  # as many edges take at most tenths of a second, for which Ctrl-C may wait
 
 
 def solve(

@@ -19,7 +19,7 @@ ARGUMENTS = {  # a simulated GPU is slow, so that few rounds must do
     "pagerank": {"max_iter": 2, "tol": 0},
     "scc": {"engine": "gas"},  # which never ends on one worker
 }
-BY_CPUS_ALONE = {"lcc", "leiden", "louvain", "triangles"}  # which are no vertex programs
+BY_CPUS_ALONE = {"eccentricity", "lcc", "leiden", "louvain", "triangles"}  # which are no vertex programs
 
 
 @pytest.fixture(scope="module")

@@ -72,11 +72,29 @@ def test_searches_together_and_one_by_one_agree(shape, together, directed, monke
         graph = dg.grid(rows=20, cols=21, directed=directed)
     else:
         graph = dg.rmat(scale=9, edge_factor=8, seed=2, directed=directed)
-    monkeypatch.setattr(module, "MEETING", 0 if together else 10**6)
-    monkeypatch.setattr(module, "DEEP", 10**6 if together else -1)
+    way = (0, 0) if together else (10**6, -1)
+    monkeypatch.setattr(module, "MEETING", way[0])
+    monkeypatch.setattr(module, "DEEP", way[1])
     for name in ("closeness", "harmonic"):
         for sources in (None, 65, 3):
             verify(name, graph, getattr(dg, name)(graph, sources=sources), sources=sources)
+
+
+def test_searches_that_do_not_meet_go_one_by_one(monkeypatch):
+    """Which reads more edges than a search of 64 at once where they meet, and fewer where they do not."""
+    edges = {}
+    for shape, graph in (
+        ("dense", dg.rmat(scale=9, seed=2, directed=False)),
+        ("path", dg.grid(rows=1, cols=3000, removed=0)),
+    ):
+        for meeting, deep in ((0, 0), (10**6, -1)):
+            monkeypatch.setattr(module, "MEETING", meeting)
+            monkeypatch.setattr(module, "DEEP", deep)
+            edges[shape, meeting] = int(closeness(graph).report["edges"].sum())
+    assert edges["dense", 0] < edges["dense", 10**6] / 4
+    monkeypatch.undo()
+    chosen = int(closeness(dg.rmat(scale=9, seed=2, directed=False)).report["edges"].sum())
+    assert chosen == edges["dense", 0]
 
 
 @pytest.mark.parametrize("parts", [2, 3])

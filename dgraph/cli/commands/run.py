@@ -50,6 +50,9 @@ HELP = {  # replaces docstrings that describe values which cannot be typed, or t
     "predecessors": "Do not find predecessors, which saves time. With negative weights they are always found.",
     "sources": "A vertex to search from; by default, all vertices. Values are those of these vertices (closeness, "
     "harmonic), or estimates for all vertices (betweenness).",
+    "direction": 'Which edges of a directed graph to follow: "in" for scores of in-neighbours, or distances to a '
+    'vertex; "out" for the opposite.',
+    "wf_improved": "Do not multiply by the share of the other vertices that reach the vertex.",
     "normalized": "Do not divide the scores by the square root of the sum of their squares.",
     "personalization": "Where the surfer jumps to, and with what weight; uniform by default.",
     "dangling": "Where the surfer goes from a vertex without out-edges: to any vertex, where --personalization says, "
@@ -84,6 +87,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         sample = given.pop("sample", None)
         if sample is not None and given[f"{signatures.PARAMETER_PREFIX}sources"]:
             raise OptionError(f"--sample {sample} draws the vertices that --sources lists; leave one of them out")
+        if sample is not None and sample < 1:
+            raise OptionError(f"--sample {sample} must be at least 1")
         vectors = name == "factorize" or bool(given.get(f"{signatures.PARAMETER_PREFIX}per_source"))
         for path in filter(None, (output, report)):
             writer_of(path, vectors and path is output)
@@ -104,6 +109,9 @@ def _command_for(name: str, operation: Callable) -> click.Command:
                 read = partial(read_values, kind=kind)
                 arguments = signatures.arguments_from_options(operation, given, signatures.id_reader(kind), read)
                 if sample is not None:
+                    if sample > graph.num_vertices:
+                        count = format_count(graph.num_vertices, "vertex")
+                        raise OptionError(f"--sample {sample} is more than the {count} of the graph")
                     arguments["sources"] = sample
                 result = operation(graph, **arguments, **options)
             ran = time.perf_counter()

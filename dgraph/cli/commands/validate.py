@@ -24,17 +24,21 @@ if TYPE_CHECKING:
 BOOLEANS = {"True": "true", "False": "false"}  # from Python to JSON
 
 
+WORDS = ("direction", "components", "objective")  # options that are words
+
+
 class OptionValue(click.ParamType):
-    """An option of the operation, as NAME=NUMBER or NAME=BOOLEAN."""
+    """An option of the operation, as NAME=NUMBER, NAME=BOOLEAN, or NAME=WORD."""
 
     name = "name=number"
 
-    def convert(self, value: Any, param: Any, context: Any) -> tuple[str, float]:
+    def convert(self, value: Any, param: Any, context: Any) -> tuple[str, Any]:
         name, sign, number = str(value).partition("=")
         if not sign:
             self.fail(f"{value!r} is not NAME=NUMBER")
         try:
-            return name.replace("-", "_"), json.loads(BOOLEANS.get(number, number))
+            name = name.replace("-", "_")
+            return name, number if name in WORDS else json.loads(BOOLEANS.get(number, number))
         except ValueError:
             return self.fail(f"{number!r} is not a number, true or false", param, context)
 
@@ -129,7 +133,7 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
     import numpy as np
     import pandas as pd
 
-    from dgraph.testing.verify import verify
+    from dgraph.testing.verify import LIST_SOME, OF_SOURCES, verify
 
     name, options = operation.replace("-", "_"), dict(given)
     if name.replace("_", "-") not in verified_operations():
@@ -142,7 +146,9 @@ def _verified(graph: Any, result: str, operation: str, source_vertex: tuple[str,
         raise OptionError(f"{result} has no column 'vertex'; it has {', '.join(map(str, frame))}")
     ids = pd.Index(graph.numbering.ids())
     places = ids.get_indexer(frame["vertex"])
-    if len(frame) != len(ids) or len(np.unique(places[places >= 0])) < len(ids):
+    if name in OF_SOURCES and 0 < len(frame) < len(ids):
+        options["sources"] = frame["vertex"].tolist()
+    elif name not in LIST_SOME and (len(frame) != len(ids) or len(np.unique(places[places >= 0])) < len(ids)):
         raise OptionError(f"{result} must list each vertex of the graph once")
     try:
         verify(name, graph, frame, **options)

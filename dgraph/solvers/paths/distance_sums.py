@@ -1,5 +1,5 @@
-"""Sums over the distances of many sources: how many vertices each reaches, the sum of their distances and of 1 /
-distance, and the distance of the farthest.
+"""Sums over the distances of many sources: how many vertices each reaches, and the sums of their distances and of
+1 / distance.
 
 Up to 64 sources are searched at a time, each a bit in a word per vertex (MS-BFS: Then and others, VLDB 2014), as long
 as their searches meet: where a vertex is mostly in the frontier of few of them, as in road networks, searches go one by
@@ -35,7 +35,6 @@ class DistanceSums(NamedTuple):
     reached: np.ndarray  # their number
     total: np.ndarray  # the sum of their distances
     inverse: np.ndarray  # the sum of 1 / distance
-    farthest: np.ndarray  # the largest distance
 
 
 def distance_sums(
@@ -44,7 +43,7 @@ def distance_sums(
     """The sums of searches along `rows`, and the number of edges read. `reverse` holds the same edges the other way
     round. With `weights`, which must be > 0, these are the lengths of edges."""
     n, threads = len(rows.indptr) - 1, max(1, min(threads, len(sources)))
-    sums = DistanceSums(*np.zeros((4, len(sources))))
+    sums = DistanceSums(*np.zeros((3, len(sources))))
     counts = np.zeros(2, np.int64)
     if weights is not None:
         work = np.full((threads, n), np.inf), np.empty((3, threads, n), np.uint32)
@@ -53,14 +52,14 @@ def distance_sums(
         width = min(WORD, -(-len(sources) // threads))
         sides = rows.indptr, rows.neighbours, reverse.indptr, reverse.neighbours
         work = np.zeros((3, threads, n), np.uint64), np.empty((3, threads, n + 1), np.uint32)
-        team(_sums, threads, counts, *sides, sources, width, *sums, *work)
+        team(_sums, threads, counts, *sides, sources, width, MEETING, DEEP, *sums, *work)
     return sums, int(counts[1])
 
 
 @kernel
 def _sums(
     rank, size, signals,
-    counts, indptr, neighbours, in_indptr, in_neighbours, sources, width, reached, total, inverse, farthest,
+    counts, indptr, neighbours, in_indptr, in_neighbours, sources, width, meeting, deep, reached, total, inverse,
     words, queues,
 ):  # fmt: skip
     """Write the sums of the sources that this thread takes."""
@@ -68,18 +67,20 @@ def _sums(
     now, then, touched = queues[0, rank], queues[1, rank], queues[2, rank]
     planes, found = np.zeros(PLANES, np.uint64), np.zeros(WORD, np.int64)
     n, arcs, edges = uint64(seen.size), np.int64(neighbours.size), np.int64(0)
-    together: Any = True
+    apart, pause = 0, 1  # batches that go one by one, and how many do after the next that did not meet
     while True:
         begin = atomic_add(counts, 0, 1) * width
         if begin >= sources.size or atomic_load(signals, STOP) != 0:
             break
         end = min(begin + width, sources.size)
-        if not together:
+        if apart > 0:
             levels = np.int64(0)
             for place in range(begin, end):
-                edges += _search(place, indptr, neighbours, sources, reached, total, inverse, farthest, seen, now)
-                levels += np.int64(farthest[place])
-            together = levels <= DEEP * (end - begin)
+                if atomic_load(signals, STOP) == 0:
+                    read, level = _search(place, indptr, neighbours, sources, reached, total, inverse, seen, now)
+                    edges, levels = edges + read, levels + level
+            if levels <= deep * (end - begin):
+                apart -= 1
             continue
         ahead = np.int64(0)
         tail: Any = ZERO
@@ -92,7 +93,7 @@ def _sums(
         level, entries = 0, np.int64(0)
         known: Any = tail
         every = ~ZERO >> uint64(WORD - (end - begin))
-        while tail > 0:
+        while tail > 0 and atomic_load(signals, STOP) == 0:
             level += 1
             length, tail = tail, ZERO
             if ahead * PULL > arcs + np.int64(n):
@@ -156,7 +157,6 @@ def _sums(
                     reached[place] += count
                     total[place] += count * level
                     inverse[place] += count / level
-                    farthest[place] = level
             planes[:top] = ZERO
             front, fresh = fresh, front
             now, then = then, now
@@ -165,13 +165,15 @@ def _sums(
         met = np.int64(0)
         for place in range(begin, end):
             met += np.int64(reached[place])
-        together = met >= MEETING * entries
+        if met < meeting * entries:
+            apart, pause = pause, 2 * pause
     atomic_add(counts, 1, edges)
 
 
 @inlined
-def _search(place, indptr, neighbours, sources, reached, total, inverse, farthest, seen, queue):
-    """Write the sums of a single source; `seen` has a bit for each vertex. Returns the number of edges read."""
+def _search(place, indptr, neighbours, sources, reached, total, inverse, seen, queue):
+    """Write the sums of a single source; `seen` has a bit for each vertex. Returns the number of edges read, and of
+    levels."""
     s = uint64(sources[place])
     seen[s >> SIX] |= ONE << (s & LOW)
     queue[0] = s
@@ -195,16 +197,16 @@ def _search(place, indptr, neighbours, sources, reached, total, inverse, farthes
         total[place] += count * level
         inverse[place] += count / level
         begin, end = end, tail
-    reached[place], farthest[place] = end - ONE, level
+    reached[place] = end - ONE
     for i in range(end):
         seen[uint64(queue[i]) >> SIX] = ZERO
-    return edges
+    return edges, level
 
 
 @kernel
 def _weighted_sums(
     rank, size, signals,
-    counts, indptr, neighbours, weights, sources, reached, total, inverse, farthest, dists, queues,
+    counts, indptr, neighbours, weights, sources, reached, total, inverse, dists, queues,
 ):  # fmt: skip
     """The same for distances by weight, in the order of Dijkstra's algorithm."""
     dist, order, heap, where = dists[rank], queues[0, rank], queues[1, rank], queues[2, rank]
@@ -236,7 +238,7 @@ def _weighted_sums(
                     dist[v] = over
                     rise(v, heap, where, dist)
             edges += np.int64(indptr[u + ONE] - indptr[u])
-        reached[place], farthest[place] = done - 1, dist[order[done - 1]]
+        reached[place] = done - 1
         for i in range(done):
             dist[order[i]] = np.inf
     atomic_add(counts, 1, edges)

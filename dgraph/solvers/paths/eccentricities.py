@@ -51,13 +51,14 @@ def eccentricities(
     back = out if incoming is None else incoming
     sides = out.indptr, out.neighbours, back.indptr, back.neighbours
     work = (
-        np.empty((2, threads, n), np.int32)[:ways],
+        np.full((ways, threads, n), -1, np.int32),
         np.empty((threads, n + 1), np.uint32),
         np.empty((threads, count), np.uint32),
     )
     told, counts = np.full((threads, 8), NOBODY, np.int64), np.zeros((threads, 8), np.int64)
+    chosen, whole = np.full((threads, threads), NOBODY, np.int64), bool(members.all())
     if count:
-        team(_bound, threads, *sides, members, middle, wanted, most, lower, upper, *work, told, counts)
+        team(_bound, threads, *sides, members, middle, wanted, most, lower, upper, *work, told, chosen, counts, whole)
     return EccentricityBounds(lower, upper, *(int(one) for one in counts[:, :2].sum(axis=0)))
 
 
@@ -65,7 +66,7 @@ def eccentricities(
 def _bound(
     rank, size, signals,
     indptr, neighbours, in_indptr, in_neighbours, members, middle, wanted, most,
-    lower, upper, dists, queues, lists, told, counts,
+    lower, upper, dists, queues, lists, told, chosen, counts, whole,
 ):  # fmt: skip
     """Narrow lower[i] and upper[i], the bounds of the vertex middle[i]. Each thread searches from a vertex of its own,
     then all threads apply what was found to their shares of the bounds."""
@@ -85,9 +86,9 @@ def _bound(
         mine[ECCENTRICITY] = NOBODY
         if source != NOBODY:
             s, queue = uint64(middle[source]), queues[rank]
-            mine[ECCENTRICITY], edges = _search(s, indptr, neighbours, members, dists[0, rank], queue)
+            mine[ECCENTRICITY], edges = _search(s, indptr, neighbours, members, middle, whole, dists[0, rank], queue)
             if dists.shape[0] > 1:
-                _, more = _search(s, in_indptr, in_neighbours, members, dists[1, rank], queue)
+                _, more = _search(s, in_indptr, in_neighbours, members, middle, whole, dists[1, rank], queue)
                 edges += more
             lower[source] = upper[source] = mine[ECCENTRICITY]
             counts[rank, 0] += 1
@@ -131,16 +132,7 @@ def _bound(
         mine[HIGH], mine[LOW] = high, low
         turn += 1
         barrier(size, signals)
-        which = HIGH if (rank + turn) % 2 else LOW
-        source = told[rank, which]
-        if rank < 2:  # of all threads' vertices; the others search from the best of their own
-            for other in range(size):
-                i = told[other, which]
-                if i != NOBODY:
-                    if which == HIGH and _is_better(-upper[i], i, -upper[source], source, middle, indptr):
-                        source = i
-                    if which == LOW and _is_better(lower[i], i, lower[source], source, middle, indptr):
-                        source = i
+        source = _choose(rank, size, turn, most - searches, told, chosen[rank], lower, upper, middle, indptr)
         anybody = False
         for other in range(size):
             anybody = anybody or told[other, HIGH] != NOBODY
@@ -164,9 +156,38 @@ def _is_better(one, i, other, j, middle, indptr):
 
 
 @inlined
-def _search(s, indptr, neighbours, members, dist, queue):
-    """Write the distances of all members from s; returns the largest, and the number of edges read."""
-    dist[:] = -1
+def _choose(rank, size, turn, left, told, taken, lower, upper, middle, indptr):
+    """The next source of a thread: no other thread's, as all choose in the order of their ranks, and none if no search
+    is left. The first two take the best of all threads' vertices, the others the best of their own."""
+    source = NOBODY
+    for one in range(min(rank + 1, left)):
+        which, source = HIGH if (one + turn) % 2 else LOW, NOBODY
+        for other in range(size):
+            i = told[other, which]
+            if i == NOBODY or (one >= 2 and other != one):
+                continue
+            free = True
+            for before in range(one):
+                free = free and taken[before] != i
+            if not free:
+                continue
+            if which == HIGH and _is_better(-upper[i], i, -upper[source], source, middle, indptr):
+                source = i
+            if which == LOW and _is_better(lower[i], i, lower[source], source, middle, indptr):
+                source = i
+        taken[one] = source
+    return source if rank < left else NOBODY
+
+
+@inlined
+def _search(s, indptr, neighbours, members, middle, whole, dist, queue):
+    """Write the distances of all members from s; returns the largest, and the number of edges read. Unless the members
+    are the whole graph, they are `middle`, and only their distances have to be reset."""
+    if whole:
+        dist[:] = -1
+    else:
+        for i in range(middle.size):
+            dist[middle[i]] = -1
     dist[s], queue[0] = 0, s
     begin, end, level, edges = uint64(0), ONE, 0, np.int64(0)
     while True:

@@ -72,6 +72,8 @@ OPERATIONS: Table = {
 }
 VERIFIERS: Table = {**OPERATIONS, "factorize": (factorize, ("factors",), ())}  # also for graphs of ratings
 
+OF_SOURCES = {"closeness", "harmonic"}  # list only the vertices that `sources` names, if it is given
+LIST_SOME = {*OF_SOURCES, "eccentricity"}
 SHARES = {"personalization", "dangling"}  # probabilities of vertices
 HINT = "; pass the value with which it ran"
 HINTS = {  # where a user finds options that depend on the run
@@ -110,7 +112,8 @@ def verify(operation: str, graph: Graph | Edges, answer: Any, **options: Any) ->
     function, names, of_vertices = VERIFIERS[operation]
     edges = graph if isinstance(graph, Edges) else Edges.of(graph)
     options = options_by_number(operation, function, names, edges, options)
-    found = {name: column(answer, name, edges, of_vertices=name in of_vertices) for name in names}
+    some = operation in LIST_SOME
+    found = {name: column(answer, name, edges, of_vertices=name in of_vertices, some=some) for name in names}
     columns = {name: values for name, values in found.items() if values is not None}
     if not columns:
         raise AnswerError(f"the answer has no column {' or '.join(map(repr, names))}")

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.sparse import coo_array, csr_array
 
 from dgraph.building.graph_frames import compute_frames
-from dgraph.errors import AnswerError, ColumnError
+from dgraph.errors import AnswerError
 from dgraph.graph import Graph
 
 
@@ -82,21 +82,24 @@ def _distinct(values: np.ndarray) -> np.ndarray:
     return values[np.append(True, values[1:] != values[:-1])] if len(values) else values
 
 
-def column(answer: Any, name: str, edges: Edges, *, of_vertices: bool = False) -> np.ndarray | None:
+def column(answer: Any, name: str, edges: Edges, *, of_vertices: bool = False, some: bool = False) -> np.ndarray | None:
     """A column of an answer by vertex number, or None if the answer lacks it. In a column `of_vertices`, ids become
-    numbers, and missing ids become -1."""
+    numbers, and missing ids become -1. If the answer may list only `some` vertices, the others get NaN."""
     if hasattr(answer, "by_number"):
-        try:
+        if not some:
             return answer.by_number(name)
-        except ColumnError:  # the result may list only some vertices
-            answer = answer.compute()
+        answer = answer.compute()
     if name not in answer:
         return None
     values = answer[name]
     if isinstance(answer, pd.DataFrame) and "vertex" in answer and edges.ids is not None:
         numbers = edges.ids.get_indexer(answer["vertex"])
-        if len(values) < edges.vertices and not of_vertices:
-            spread = np.full(edges.vertices, np.nan)  # NaN stands for vertices that are not listed
+        if some:
+            if len(numbers) and numbers.min() < 0:
+                raise AnswerError(f"the graph has no vertex {answer['vertex'].iloc[int(numbers.argmin())]!r}")
+            if len(np.unique(numbers)) < len(numbers):
+                raise AnswerError(f"{name}: a vertex is listed twice")
+            spread = np.full(edges.vertices, np.nan)
             spread[numbers] = values
             return spread
         values = values.iloc[np.argsort(numbers)]
