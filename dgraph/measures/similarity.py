@@ -67,13 +67,7 @@ MEASURES = {
     "preferential_attachment": Measure(PRODUCT),
 }
 Name = Literal[
-    "jaccard",
-    "overlap",
-    "cosine",
-    "common_neighbors",
-    "adamic_adar",
-    "resource_allocation",
-    "preferential_attachment",
+    "jaccard", "overlap", "cosine", "common_neighbors", "adamic_adar", "resource_allocation", "preferential_attachment"
 ]
 
 
