@@ -23,6 +23,7 @@ from dgraph.io.generated_graphs import (
 
 # algorithms
 from dgraph.ops.pagerank import pagerank as pagerank
+from dgraph.ops.fast_rp import fast_rp as fast_rp
 from dgraph.ops.harmonic import harmonic as harmonic
 from dgraph.ops.hits import hits as hits
 from dgraph.ops.katz import katz as katz
@@ -50,6 +51,7 @@ from dgraph.ops.factorize import factorize as factorize
 from dgraph.measures.diameter import diameter as diameter, radius as radius
 
 from dgraph.measures.similarity import similarity as similarity
+from dgraph.measures.summary import summary as summary
 
 # communities: how good a division is, and the graph of communities; dense subgraphs
 from dgraph.communities.quality import modularity as modularity, partition_quality as partition_quality

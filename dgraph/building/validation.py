@@ -198,6 +198,7 @@ REMARKS: dict[str, tuple[Remark, ...]] = {
         Remark("isolated", 'isolated vertices ({:,}) make every eccentricity infinite, unless components="largest"'),
     ),
     "eigenvector": (ALL_COUNT, REFUSED_WEIGHTS),
+    "fast_rp": (ALL_COUNT, REFUSED_WEIGHTS),
     "harmonic": DISTANCES,
     "hits": (ALL_COUNT, REFUSED_WEIGHTS),
     "k_core": SIMPLE,

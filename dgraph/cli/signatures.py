@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -16,6 +16,7 @@ from dgraph.errors import OptionError
 from dgraph.keywords import HOW
 
 SEVERAL = ("sources",)  # parameters that take a list of vertices, even of one: a single value means a number of them
+NOT_HERE = {"betweenness": ("edges",)}  # parameters for a result of another kind, which no command writes
 TABLES = ("previous",)  # parameters that take a table with a row for each vertex: on a command line, a file
 PARAMETER_PREFIX = "of_"  # of click's names for the function's parameters, which may clash with options (`source`)
 
@@ -88,7 +89,11 @@ def options_of(
     """
     hints, renamed = get_type_hints(function), renamed or {}
     every = inspect.signature(function).parameters
-    names = [name for name, one in every.items() if one.kind is not one.VAR_KEYWORD and name not in ("graph", *HOW)]
+    names = [
+        name
+        for name, one in every.items()
+        if one.kind is not one.VAR_KEYWORD and name not in ("graph", *HOW, *NOT_HERE.get(function.__name__, ()))
+    ]
     kinds = {name: kind for name in names if (kind := _kind(name, hints.get(name, Any)))}
     flags = {name: _flag(renamed.get(name, name)) for name in kinds}
     texts = {**split_docstring(function)[1], **(texts or {})}
@@ -139,6 +144,8 @@ def _kind(name: str, hint: Any) -> dict[str, Any] | None:
             return {"type": str}
         if kind is Any:
             return {"multiple": True, "metavar": "VERTEX"}
+        if get_origin(kind) is Sequence:
+            return {"multiple": True, "type": Number()}
         if get_origin(kind) is tuple and set(get_args(kind)) <= {int, float}:
             return {"nargs": len(get_args(kind)), "type": Number()}
         if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping):
@@ -164,6 +171,8 @@ def arguments_from_options(
             value = read(value)
         elif isinstance(kind.get("type"), VertexValue):
             value = _mapping([(id_of(vertex), number) for vertex, number in value], name)
+        elif isinstance(kind.get("type"), Number) and kind.get("multiple"):
+            value = list(value)
         elif kind.get("multiple"):
             value = [id_of(vertex) for vertex in value]
             value = value[0] if len(value) == 1 and name not in SEVERAL else value

@@ -68,6 +68,7 @@ FOOTPRINTS: dict[str, Footprint] = {
         passed_bytes=16,
         gathered=MemoryNeed((), 190, 60),
     ),
+    "fast_rp": Footprint(MemoryNeed(("out",), 1600), MemoryNeed(BOTH, 4450), message_bytes=512, planned=False),
     "harmonic": Footprint(MemoryNeed(BOTH, 80), MemoryNeed(BOTH, 400), planned=False),
     "hits": Footprint(MemoryNeed(BOTH, 34), MemoryNeed(BOTH, 86), gathers=True),
     "k_core": _CORES,

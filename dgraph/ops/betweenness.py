@@ -7,6 +7,7 @@ distances from all of them, one counts their paths, and one adds up how much pat
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -16,12 +17,14 @@ from numpy import float64, inf, int64
 
 from dgraph.arguments import check_choice, check_flag
 from dgraph.building.weights import check_lengths
-from dgraph.errors import OptionError, RunError
+from dgraph.cluster.retry import retry
+from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
 from dgraph.ops.degrees import Degrees
+from dgraph.ops.edge_betweenness import edge_frame, too_many_paths
 from dgraph.ops.sssp import FromEach, HopsFromEach
 from dgraph.partition.partition import Partition
 from dgraph.programs.monoid import MAX, SUM
@@ -103,10 +106,11 @@ def betweenness(
     normalized: bool = True,
     weighted: bool = False,
     endpoints: bool = False,
+    edges: bool = False,
     random_seed: int = 0,
     engine: Literal["auto", "local"] = "auto",
     device: Literal["auto", "cpu"] = "auto",
-) -> RunResult:
+) -> Any:
     """Betweenness centrality: the share of shortest paths between other vertices that pass through a vertex.
 
     All sources take time proportional to vertices times edges, so large graphs need a sample.
@@ -125,6 +129,8 @@ def betweenness(
         Use the graph's weights: as the lengths of edges, which must be finite and > 0.
     endpoints : bool, default False
         Whether paths also count for the vertices at their ends.
+    edges : bool, default False
+        Return the betweenness of edges instead: the share of shortest paths between vertices that use an edge.
     random_seed : int, default 0
         Seed of the random number generator, which draws the sample.
     engine : {"auto", "local"}, default "auto"
@@ -135,7 +141,8 @@ def betweenness(
     Returns
     -------
     RunResult
-        One row per vertex: ``vertex``, ``betweenness``. The result's ``totals["sources"]`` is their number.
+        One row per vertex: ``vertex``, ``betweenness``. The result's ``totals["sources"]`` is their number. With
+        ``edges=True`` a Dask frame: all edges with all their columns, as `Graph.edges` lists them, and ``betweenness``.
 
     Raises
     ------
@@ -145,7 +152,8 @@ def betweenness(
     IdError
         If `sources` names a vertex that is not in the graph.
     ColumnError
-        If ``weighted=True`` and the graph has no weights.
+        If ``weighted=True`` and the graph has no weights, or with ``edges=True`` these already have a column
+        ``betweenness``.
     WeightError
         If ``weighted=True`` and a weight is not a finite number > 0.
     RoomError
@@ -162,7 +170,9 @@ def betweenness(
     3       3          0.0
     """
     normalized, weighted = check_flag("normalized", normalized), check_flag("weighted", weighted)
-    endpoints = check_flag("endpoints", endpoints)
+    endpoints, edges = check_flag("endpoints", endpoints), check_flag("edges", edges)
+    if edges and endpoints:
+        raise OptionError("endpoints=True is about vertices: leave it out with edges=True")
     check_choice("engine", engine, ("auto", "local"))
     check_choice("device", device, ("auto", "cpu"))
     options = RunOptions(engine=engine, device=device, random_seed=random_seed)
@@ -170,6 +180,12 @@ def betweenness(
         check_lengths(graph, "betweenness", ("out",))
     numbers = source_numbers(graph, sources, options.random_seed)
     vertices = graph.num_vertices
+    if edges:
+        chosen = None if len(numbers) == vertices else numbers
+        scale = Scale.of(vertices, chosen, normalized=normalized, directed=graph.directed, endpoints=True)
+        if engine == "local" and graph.num_parts > 1:
+            raise OptionError('engine="local" is not available with several partitions; choose "auto"')
+        return _of_edges(graph, numbers, weighted, scale.factor, options)
     if len(numbers) == 1 < vertices - 1 and not endpoints:
         raise OptionError(
             "sources: a single source gives no estimate for itself, since its own paths do not pass through it; pass "
@@ -233,10 +249,20 @@ def _in_batches(graph: Graph, numbers: np.ndarray, weighted: bool, endpoints: bo
     came from."""
     if not len(numbers):
         return execute(graph, Degrees(), options).map(_nothing)
+    total: RunResult | None = None
+    for batch, known, paths, shares in _runs(graph, numbers, weighted, options):
+        reached = np.asarray(paths.totals["reached"]) if endpoints else None
+        one = shares.map(partial(_summed, batch=batch, reached=reached), known)
+        total = one if total is None else total.map(_added, one)
+    assert total is not None
+    return total
+
+
+def _runs(graph: Graph, numbers: np.ndarray, weighted: bool, options: RunOptions) -> Iterator[tuple[Any, ...]]:
+    """For each batch: its sources, and the results of its three runs."""
     kinds: Any = (HopsFromEach, PathCounts, Dependencies)
     if weighted:
         kinds = (FromEach, WeightedPathCounts, WeightedDependencies)
-    total: RunResult | None = None
     for start in range(0, len(numbers), BATCH):
         batch = numbers[start : start + BATCH]
         ids = np.asarray(graph.numbering.id_type.restore(graph.numbering.take(batch))).tolist()
@@ -246,12 +272,20 @@ def _in_batches(graph: Graph, numbers: np.ndarray, weighted: bool, endpoints: bo
         paths = execute(graph, count, options, columns)
         if not np.max(paths.totals["most"]) < inf:
             raise too_many_paths()
-        shares = execute(graph, depend, options, {**columns, "paths": paths.column("paths")})
-        reached = np.asarray(paths.totals["reached"]) if endpoints else None
-        one = shares.map(partial(_summed, batch=batch, reached=reached), known)
-        total = one if total is None else total.map(_added, one)
-    assert total is not None
-    return total
+        yield batch, known, paths, execute(graph, depend, options, {**columns, "paths": paths.column("paths")})
+
+
+def _of_edges(graph: Graph, numbers: np.ndarray, weighted: bool, factor: float, options: RunOptions) -> Any:
+    names = "distance", "paths", "share"
+
+    def work() -> Any:
+        runs = (
+            tuple(one.by_number(name) for one, name in zip(found, names, strict=True))
+            for _, *found in _runs(graph, numbers, weighted, options)
+        )
+        return edge_frame(graph, numbers, graph.weight if weighted else None, factor, runs)
+
+    return retry(graph.client, work, graph.forget_lost)
 
 
 def _summed(
@@ -277,13 +311,6 @@ def _added(numbers: np.ndarray, one: dict[str, np.ndarray], other: dict[str, np.
 
 def _nothing(numbers: np.ndarray, values: dict[str, np.ndarray]) -> Any:
     return numbers, {"betweenness": np.zeros(len(numbers))}
-
-
-def too_many_paths() -> RunError:
-    return RunError(
-        "there are more than 1.8e308 shortest paths between two vertices, which float64 cannot count: make the graph "
-        "with parts=1, and leave out weighted=True, where larger counts are possible"
-    )
 
 
 # -- from sums to values -----------------------------------------------------------------------------------------------

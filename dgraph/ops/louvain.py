@@ -49,7 +49,7 @@ def louvain(
         Maximum number of levels per iteration.
     tol : float, default 1e-4
         Convergence tolerance: stop moving the vertices of a level once a pass over them raises the quality by less than
-        this.
+        this. With ``objective="cpm"``, this is a share of the weight of all edges.
     random_seed : int, default 0
         Seed of the random number generator. It determines the order in which vertices move.
     previous : RunResult, str, mapping, Series, frame or array, optional

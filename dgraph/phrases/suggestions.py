@@ -18,7 +18,7 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
     "katz": ("katz_centrality",),
     "eigenvector": ("eigenvector_centrality", "eigenvector_centrality_numpy", "evcent"),
     "degrees": ("degree", "in_degree", "out_degree"),
-    "betweenness": ("betweenness_centrality", "brandes"),
+    "betweenness": ("betweenness_centrality", "brandes", "edge_betweenness", "edge_betweenness_centrality"),
     "closeness": ("closeness_centrality",),
     "similarity": (
         *(
@@ -32,6 +32,7 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
         ),
         *("resource_allocation_index", "preferential_attachment", "common_neighbors", "all_pairs_jaccard"),
     ),
+    "fast_rp": ("fastrp", "embedding", "embeddings", "node_embedding", "node2vec_embedding", "random_projection"),
     "harmonic": ("harmonic_centrality", "harmonic_closeness"),
     "degree_centrality": ("in_degree_centrality", "out_degree_centrality"),
     "leiden": ("leiden_communities", "community_leiden"),
@@ -66,7 +67,6 @@ _COMMUNITIES, _FROM_ONE = "leiden and louvain find communities", "sssp and bfs f
 ABSENT = (
     ("community.greedy_modularity_communities", "greedy_modularity_communities fast_greedy", _COMMUNITIES),
     ("community.girvan_newman", "girvan_newman", _COMMUNITIES),
-    ("edge_betweenness_centrality", "edge_betweenness edge_betweenness_centrality", ""),
     ("all_pairs_shortest_path_length", "all_pairs_shortest_path apsp floyd_warshall johnson", _FROM_ONE),
     ("astar_path(@, source, target)", "astar a_star astar_path", "sssp also returns predecessors"),
     ("minimum_spanning_tree", "minimum_spanning_tree minimum_spanning_edges spanning_forest spanning_tree mst", ""),

@@ -15,7 +15,8 @@ from dgraph.native.free_memory import has_room, refuse_beyond_memory
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, atomic_max, kernel, prefetch, team
 
-JACCARD, OVERLAP, COSINE, SUM, PRODUCT = range(5)  # what is made of the sum over shared neighbours
+# what is made of the sum over shared neighbours; ANGLE is the cosine of weights, each divided by the norm of its row
+JACCARD, OVERLAP, COSINE, ANGLE, SUM, PRODUCT = range(6)
 GRAIN = 64  # rows, and pairs, that a thread takes at a time
 AHEAD = uint64(4)  # pairs later, whose rows are fetched
 FEW = 8  # a row this many times as long as the other is searched, not read
@@ -116,27 +117,36 @@ def _simplify(rank, size, signals, cursor, indptr, neighbours, weights, own, bou
             bounds[r, 0], bounds[r, 1] = first, end
 
 
-def sizes_of(rows: Rows, share: np.ndarray, squares: bool, threads: int) -> np.ndarray:
-    """The number of the neighbours in each row that have a share, or the sum of their weights or of these squared."""
+def sizes_of(rows: Rows, share: np.ndarray, kind: int, threads: int) -> np.ndarray:
+    """The number of the neighbours in each row that have a share, or the sum of their weights; for an ANGLE, 1 / the
+    norm of these."""
     sizes = np.empty(len(rows.bounds))
-    team(_add_up, threads, np.zeros(1, np.int64), *rows, share, squares, sizes)
+    team(_add_up, threads, np.zeros(1, np.int64), *rows, share, kind, sizes)
     return sizes
 
 
 @kernel
-def _add_up(rank, size, signals, cursor, bounds, others, weights, share, squares, sizes):
+def _add_up(rank, size, signals, cursor, bounds, others, weights, share, kind, sizes):
     while True:
         begin = atomic_add(cursor, 0, GRAIN)
         if begin >= sizes.size or atomic_load(signals, STOP) != 0:
             break
         for r in range(uint64(begin), uint64(min(begin + GRAIN, sizes.size))):
-            total = 0.0
+            total, largest = 0.0, 0.0
             for e in range(uint64(bounds[r, 0]), uint64(bounds[r, 1])):
                 if share[others[e]] > 0:
                     if weights is None:
                         total += 1
                     else:
-                        total += weights[e] * weights[e] if squares else weights[e]
+                        total += weights[e]
+                        largest = max(largest, weights[e])
+            if weights is not None:  # noqa: SIM102, because Numba leaves out branches with this condition alone
+                if kind == ANGLE and largest > 0:
+                    total = 0.0
+                    for e in range(uint64(bounds[r, 0]), uint64(bounds[r, 1])):
+                        if share[others[e]] > 0:
+                            total += (weights[e] / largest) ** 2
+                    total = 1 / (largest * np.sqrt(total))
             sizes[r] = total
 
 
@@ -155,8 +165,13 @@ def most_similar(
     number of vertices and the least score."""
     most, at_least = how
     n, threads = len(sizes), max(1, min(threads, len(own)))
-    need = threads * n * (share.itemsize + 4) + len(own) * most * 12
-    if not has_room(need):
+
+    def need_of(threads: int) -> int:
+        return threads * n * (share.itemsize + 4) + len(own) * most * 12
+
+    while threads > 1 and not has_room(need_of(threads)):
+        threads -= 1
+    if not has_room(need := need_of(threads)):
         refuse_beyond_memory(f"the {most} most similar vertices of {len(own):,}", need)
     sums, seen = np.zeros((threads, n), share.dtype), np.empty((threads, n + 1), np.uint32)
     found = SimilarVertices(
@@ -192,16 +207,16 @@ def _find_similar(
                         known[length] = v  # stays only if it is new
                         length += ONE if shared[v] == 0 else uint64(0)
                         shared[v] += adds
-                elif weights[e] > 0:
+                else:
                     for f in range(first, last):
-                        if back_weights[f] > 0:
-                            v = uint64(back_others[f])
+                        v = uint64(back_others[f])
+                        part = min(weights[e], back_weights[f])
+                        if kind == ANGLE:
+                            part = (weights[e] * sizes[u]) * (back_weights[f] * sizes[v])
+                        if part > 0:  # or the vertex would stay new
                             known[length] = v
                             length += ONE if shared[v] == 0 else uint64(0)
-                            if kind == COSINE:
-                                shared[v] += weights[e] * back_weights[f]
-                            else:
-                                shared[v] += min(weights[e], back_weights[f])
+                            shared[v] += part
             own_size, kept = sizes[u], np.int64(0)
             row, row_scores = best[r], scores[r]
             enough = at_least
@@ -283,8 +298,9 @@ def _compare(rank, size, signals, cursor, bounds, others, weights, firsts, secon
                 continue
             a, a_end = uint64(bounds[one, 0]), uint64(bounds[one, 1])
             b, b_end = uint64(bounds[other, 0]), uint64(bounds[other, 1])
+            short, long = one, other
             if a_end - a > b_end - b:
-                a, a_end, b, b_end = b, b_end, a, a_end
+                a, a_end, b, b_end, short, long = b, b_end, a, a_end, other, one
             search = (a_end - a) * uint64(FEW) < b_end - b
             common = 0.0
             while a < a_end and b < b_end:
@@ -298,7 +314,10 @@ def _compare(rank, size, signals, cursor, bounds, others, weights, firsts, secon
                     if weights is None:
                         common += share[u]
                     elif share[u] > 0:
-                        common += weights[a] * weights[b] if kind == COSINE else min(weights[a], weights[b])
+                        part = min(weights[a], weights[b])
+                        if kind == ANGLE:
+                            part = (weights[a] * sizes[short]) * (weights[b] * sizes[long])
+                        common += part
                 a += ONE if u <= v else uint64(0)  # without a branch, which would be mispredicted
                 b += ONE if v <= u else uint64(0)
             scores[p] = _score(kind, common, sizes[one], sizes[other])
@@ -344,4 +363,24 @@ def cut_rows(rank, size, signals, bounds, others, share, lengths, most, cuts, ma
                     total += lengths[u]
         else:
             total += more
+    return count
+
+
+def mutual(rows: Rows, back: Rows) -> int:
+    """How often a neighbour in a row is in the same row of `back`, too."""
+    return int(_count_mutual(*rows[:2], *back[:2]))
+
+
+@kernel
+def _count_mutual(bounds, others, back_bounds, back_others):
+    count = 0
+    for r in range(bounds.shape[0]):
+        a, b = uint64(bounds[r, 0]), uint64(back_bounds[r, 0])
+        a_end, b_end = uint64(bounds[r, 1]), uint64(back_bounds[r, 1])
+        while a < a_end and b < b_end:
+            u, v = others[a], back_others[b]
+            if u == v:
+                count += 1
+            a += ONE if u <= v else uint64(0)
+            b += ONE if v <= u else uint64(0)
     return count

@@ -1,5 +1,6 @@
 """Every command as a user types it: the examples of its help, its output, its errors."""
 
+import inspect
 import json
 import re
 import signal
@@ -327,3 +328,26 @@ def test_a_number_of_sources_is_drawn_and_one_source_is_a_vertex(run, tmp_path):
     assert pd.read_csv(tmp_path / "drawn.csv")["vertex"].tolist() == expected["vertex"].tolist()
     both = run(f"run closeness {edges} --sample 2 --sources 7")
     assert both.exit_code and "--sample 2 draws the vertices that --sources lists" in both.output
+
+
+def test_vectors_of_vertices_are_written_to_parquet(run, tmp_path):
+    how = "--dimensions 8 --step-weights 1 --step-weights 0.5 --seed 3"
+    assert run(f"run fast-rp calls.csv {how} -o {tmp_path / 'vectors.parquet'}").exit_code == 0
+    read = pd.read_parquet(tmp_path / "vectors.parquet")
+    expected = dg.fast_rp(dg.read_edges("calls.csv"), dimensions=8, weights=[1, 0.5], random_seed=3).compute()
+    assert [one.tolist() for one in read["embedding"]] == [one.tolist() for one in expected["embedding"]]
+    refused = run(f"run fast-rp calls.csv -o {tmp_path / 'vectors.csv'}")
+    assert refused.exit_code and "CSV" in refused.output
+
+
+# parameters of operations that cannot be typed
+NOT_TYPED = {("betweenness", "edges"), ("factorize", "factors"), ("k_core", "remove")}
+
+
+@pytest.mark.parametrize("name", [*dg.OPERATIONS, "factorize"])
+def test_every_parameter_of_an_operation_is_an_option(name):
+    function = getattr(dg, name)
+    command = dgraph.get_command(None, "run").get_command(None, name.replace("_", "-"))
+    names = {one.name.removeprefix("of_") for one in command.params}
+    ours = set(inspect.signature(function).parameters) - {"graph", "daemons", "progress"}
+    assert {one for one in ours - names if (name, one) not in NOT_TYPED} == set()

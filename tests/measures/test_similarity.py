@@ -1,5 +1,7 @@
 """Similarity of vertices against their definition as matrices, NetworkX, and under any policy."""
 
+from uuid import UUID
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ from real_graphs import PLACES, real_graph
 
 import dgraph as dg
 from dgraph import errors
-from dgraph.measures import similarity as module
+from dgraph.measures import similar_pairs as module
 from dgraph.testing.strategies import small_graphs
 
 pytestmark = pytest.mark.usefixtures("several_threads")
@@ -161,7 +163,7 @@ def test_similar_vertices_make_a_graph():
 
 def test_ignored_vertices_are_counted():
     star = dg.Graph.from_edges({"src": [0, 0, 0, 5, 5], "dst": [1, 2, 3, 1, 2]}, directed=False)
-    with pytest.warns(UserWarning, match="max_degree=2: similarity ignores 1 vertex with more neighbours"):
+    with pytest.warns(UserWarning, match="max_degree=2: similarity ignores 1 vertex that more vertices than that"):
         found = dg.similarity(star, max_degree=2).compute()
     assert [1, 2, 1.0] in found.to_numpy().tolist() and 3 not in found["first"].tolist()
 
@@ -189,7 +191,11 @@ def test_graphs_without_edges_have_nothing_similar(vertices, parts):
         ({"measure": "adamic_adar", "weighted": True}, errors.OptionError, "has no meaning for weights"),
         ({"weighted": True}, errors.ColumnError, "needs weights"),
         ({"pairs": {"a": [1], "b": [77]}}, errors.IdError, "column 'b' names 1 vertex that the graph does not have"),
-        ({"pairs": {"a": [None], "b": [1]}}, errors.IdError, "column 'a' names 1 vertex"),
+        ({"pairs": {"a": [None], "b": [1]}}, errors.IdError, "missing"),
+        ({"pairs": {"a": [1, 2], "b": [1]}}, errors.ColumnError, "two lists of vertices of the same length"),
+        ({"pairs": {"a": 1, "b": 2}}, errors.ColumnError, "two lists of vertices of the same length"),
+        ({"pairs": {"a": [1], "b": [2]}, "top_k": 3}, errors.OptionError, "leave them out with pairs="),
+        ({"at_least": True}, errors.OptionError, "at_least=True"),
         ({"pairs": {"a": ["x"], "b": [1]}}, errors.IdError, "example 'x'"),
         ({"pairs": {"a": [1]}}, errors.ColumnError, "pairs= has the columns"),
         ({"pairs": [(0, 1)]}, errors.InputError, "pairs= is a list"),
@@ -206,3 +212,68 @@ def test_other_libraries_names_lead_here():
     for theirs in ("jaccard_coefficient", "node_similarity", "adamic_adar_index", "jaccard"):
         with pytest.raises(AttributeError, match="did you mean similarity"):
             getattr(dg, theirs)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("scale", [1e-200, 1e-80, 1.0, 1e160, 1e300])
+@pytest.mark.parametrize("measure", OF_WEIGHTS)
+def test_the_unit_of_weights_does_not_matter(measure, scale, parts):
+    """Sums and products of tiny and huge weights would be 0 or infinite."""
+    ends = np.argwhere(np.triu(np.ones((12, 12)), 1))
+    weights = (1 + np.arange(len(ends)) % 5) * scale
+    graph, plain = (
+        dg.Graph.from_edges({"src": ends[:, 0], "dst": ends[:, 1], "w": w}, weight="w", directed=False, parts=parts)
+        for w in (weights, weights / scale)
+    )
+    pairs = pd.DataFrame(ends[:40], columns=["a", "b"])
+    for question in ({"pairs": pairs}, {"top_k": 3}):
+        expected = dg.similarity(plain, measure=measure, weighted=True, **question).compute()
+        found = dg.similarity(graph, measure=measure, weighted=True, **question).compute()
+        np.testing.assert_allclose(found["similarity"], expected["similarity"], rtol=1e-9)
+        assert found["similarity"].between(0, 1 + 1e-12).all() and (found["similarity"] > 0).all()
+
+
+def test_weights_far_apart_are_compared():
+    frame = {"src": [0, 0, 1, 1, 2], "dst": [3, 4, 3, 4, 5], "w": [1e-250, 1e-250, 1.0, 1.0, 1e-320]}
+    graph = dg.Graph.from_edges(frame, weight="w")
+    found = dg.similarity(graph, {"a": [0, 0, 2], "b": [1, 0, 2]}, measure="cosine", weighted=True).compute()
+    np.testing.assert_allclose(found["similarity"], [1.0, 1.0, 0.0])
+
+
+def test_more_pairs_than_a_piece_has_keep_their_order(client, monkeypatch):
+    edges = dg.rmat(scale=7, edge_factor=6, seed=3).edges.compute()
+    columns = {"source": "source", "destination": "destination"}
+    pairs = edges.sample(500, replace=True, random_state=1, ignore_index=True).set_axis(["a", "b"], axis=1)
+    expected = dg.similarity(dg.Graph.from_edges(edges, **columns), pairs).compute()
+    monkeypatch.setattr(module, "PAIRS", 64)
+    monkeypatch.setattr(module, "PIECE", 300)
+    for how in ({}, {"parts": 3}, {"parts": 3, "client": client}):
+        graph = dg.Graph.from_edges(edges, **columns, **how)
+        found = dg.similarity(graph, pairs)
+        assert found.npartitions > 7
+        pd.testing.assert_frame_equal(found.compute(), expected)
+        best = [dg.similarity(one).compute() for one in (graph, dg.Graph.from_edges(edges, **columns))]
+        sums = [one.groupby("first")["similarity"].sum() for one in best]
+        pd.testing.assert_series_equal(*sums)
+
+
+def test_pairs_may_have_any_type_of_ids(client):
+    import dask.dataframe as dd
+    import pyarrow as pa
+
+    for ids in (["ann", "bob", "cat"], [2**53, 2**53 + 1, 7], [UUID(int=1), UUID(int=2), UUID(int=3)]):
+        graph = dg.Graph.from_edges({"src": [ids[0], ids[1]], "dst": [ids[2], ids[2]]})
+        pairs = pd.DataFrame({"a": [ids[0], ids[1]], "b": [ids[1], ids[2]]})
+        forms = [pairs, {"a": pairs["a"].tolist(), "b": pairs["b"].to_numpy()}, dd.from_pandas(pairs, npartitions=1)]
+        if not isinstance(ids[0], UUID):
+            forms.append(pa.Table.from_pandas(pairs))
+        for form in forms:
+            assert dg.similarity(graph, form).compute()["similarity"].tolist() == [1.0, 0.0]
+
+
+def test_floats_are_not_taken_for_other_vertices():
+    graph = dg.Graph.from_edges({"src": [2**53 + 1, 1], "dst": [0, 0]})
+    with pytest.raises(errors.IdError, match="float64"):
+        dg.similarity(graph, {"a": [2.0**53], "b": [1.0]})
+    with pytest.raises(errors.IdError, match="missing"):
+        dg.similarity(graph, pd.DataFrame({"a": [1, None], "b": [1, 1]}))

@@ -186,3 +186,69 @@ def test_weights_that_are_no_lengths_are_refused(weight, words, parts):
 def test_names_of_other_libraries_lead_here():
     with pytest.raises(AttributeError, match="did you mean betweenness"):
         dg.betweenness_centrality  # noqa: B018
+
+
+# -- edges -------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_graphs(max_edges=30), FLAGS, FLAGS, st.sampled_from([1, 3]), st.integers(0, 3), st.data())
+def test_values_of_edges_match_networkx(drawn, normalized, weighted, parts, count, data):
+    frame, kwargs = drawn
+    frame = frame[["src", "dst"]].drop_duplicates()
+    if not kwargs["directed"]:
+        frame = frame[~pd.DataFrame(np.sort(frame.astype(str).to_numpy(), axis=1)).duplicated().to_numpy()]
+    some = data.draw(st.lists(LENGTHS, min_size=len(frame), max_size=len(frame)))
+    frame = frame.assign(weight=np.array(some, float))
+    graph = dg.Graph.from_edges(frame, **{**kwargs, "weight": "weight", "parts": parts})
+    vertices = dg.degrees(graph).compute()["vertex"]
+    peer = peer_of(frame, vertices, kwargs["directed"])
+    how, sources = {"normalized": normalized}, None
+    if 0 < count < len(vertices):
+        sources = vertices.sample(count, random_state=1).tolist()
+        how |= {"k": count, "seed": Drawn(sources)}
+    expected = nx.edge_betweenness_centrality(peer, weight="weight" if weighted else None, **how)
+    result = betweenness(graph, edges=True, sources=sources, normalized=normalized, weighted=weighted)
+    found, edges = result.compute(), graph.edges.compute()
+    pd.testing.assert_frame_equal(found.drop(columns="betweenness"), edges)
+    ends = found[["src", "dst"]].itertuples(index=False, name=None)
+    wanted = [expected.get(pair, expected.get(pair[::-1])) for pair in ends]
+    np.testing.assert_allclose(found["betweenness"], np.array(wanted, float), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_repeated_edges_share_their_paths_and_longer_ones_have_none(parts):
+    frame = pd.DataFrame({"src": [0, 0, 1, 1], "dst": [1, 1, 2, 2], "weight": [1.0, 1.0, 1.0, 5.0]})
+    graph = dg.Graph.from_edges(frame, weight="weight", parts=parts)
+    plain = betweenness(graph, edges=True, normalized=False).compute().sort_values(["src", "weight"])
+    assert plain["betweenness"].tolist() == [1, 1, 1, 1]
+    lengths = betweenness(graph, edges=True, normalized=False, weighted=True).compute().sort_values(["src", "weight"])
+    assert lengths["betweenness"].tolist() == [1, 1, 2, 0]
+
+
+def test_workers_find_the_same_edges(client):
+    frame = pd.DataFrame(np.random.default_rng(4).integers(0, 25, (60, 2)), columns=["src", "dst"])
+    expected = betweenness(dg.Graph.from_edges(frame), edges=True).compute()
+    for parts in (1, 2):
+        found = betweenness(dg.Graph.from_edges(frame, parts=parts, client=client), edges=True).compute()
+        names = ["src", "dst"]
+        pd.testing.assert_frame_equal(
+            found.sort_values(names, ignore_index=True), expected.sort_values(names, ignore_index=True), rtol=1e-12
+        )
+
+
+def test_counts_of_paths_along_edges_may_be_large():
+    """Of 2**1100 paths through a chain of pairs, half use either edge of each pair."""
+    steps = np.arange(1100)
+    frame = pd.DataFrame({"src": np.repeat(steps, 2), "dst": np.repeat(steps + 1, 2)})
+    found = betweenness(dg.Graph.from_edges(frame), sources=[0, 1], edges=True, normalized=False).compute()
+    assert np.isfinite(found["betweenness"]).all()
+    assert found["betweenness"].iloc[-1] == pytest.approx(0.5 * 1101)  # two sources stand for all
+
+
+def test_options_of_edges_are_checked():
+    graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2], "betweenness": [1, 2]})
+    with pytest.raises(errors.OptionError, match="endpoints=True is about vertices"):
+        betweenness(graph, edges=True, endpoints=True)
+    with pytest.raises(errors.ColumnError, match="already have a column 'betweenness'"):
+        betweenness(graph, edges=True)

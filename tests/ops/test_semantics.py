@@ -120,4 +120,4 @@ def test_every_operation_has_its_rows(operation):
     elif expected == "some":
         assert 0 < value < frame[columns[0]].max()
     else:
-        assert value == expected
+        assert np.all(value == expected)

@@ -129,6 +129,7 @@ WITHOUT_PROGRAM = {  # those of the five that they take, with fewer choices
     "closeness": ["engine", "device"],
     "harmonic": ["engine", "device"],
     "eccentricity": ["engine", "device"],
+    "fast_rp": ["engine", "device"],
     "lcc": ["engine", "device"],
     "factorize": ["engine", "device"],
     "leiden": ["engine", "device", "checkpoint", "progress"],

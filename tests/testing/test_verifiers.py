@@ -174,6 +174,20 @@ class Case:
     def harmonic(self):
         return {"harmonic": self.by_number(nx.harmonic_centrality(self.multi))}, {}
 
+    def fast_rp(self):
+        """The first number of each vector, from a dense matrix; the random vectors are those of another run."""
+        frame = {"src": self.edges.source, "dst": self.edges.destination}
+        graph = dg.Graph.from_edges(frame, vertices=N, directed=self.directed)
+        drawn = dg.fast_rp(graph, dimensions=1, weights=[1], random_seed=3).by_number("embedding")
+        step = np.zeros((N, N))
+        np.add.at(step, self.edges.arcs[:2], 1)
+        step /= np.maximum(step.sum(axis=1, keepdims=True), 1)
+        return {"embedding": np.round(step @ drawn + step @ step @ drawn, 3)[:, 0]}, {
+            "weights": [0, 1, 1],
+            "random_seed": 3,
+            "rtol": 1e-3,
+        }
+
     def eccentricity(self):
         """Of the largest component, or all would be infinite."""
         parts = (nx.strongly_connected_components if self.directed else nx.connected_components)(self.multi)

@@ -42,6 +42,7 @@ OUTPUTS = (
 RENAMED = {  # because in other commands --source is a column, and --left a number of vertices
     **{name: f"{name}_vertex" for name in ("source", "target", "left")},
     "random_seed": "seed",
+    "weights": "step_weights",  # because --weights of other commands are those of edges
 }
 HELP = {  # replaces docstrings that describe values which cannot be typed, or the opposite of the option
     "left": "A vertex on the left. By default, the sources of the edges as listed.",
@@ -63,7 +64,7 @@ EXAMPLE_GRAPHS = {
     "matching": "bipartite --left 50 --right 60 --edges 300",
     "factorize": "ratings --users 100 --items 40 --ratings 900",
 }
-SUFFIX = {"factorize": "parquet"}  # CSV cannot hold vectors
+SUFFIX = {"factorize": "parquet", "fast_rp": "parquet"}  # CSV cannot hold vectors
 ERROR_FIGURES = ("mean", "rmse", "held_out")  # the figures that `factorize` reports
 NAMES = (*dg.OPERATIONS, "factorize")  # operations on any graph, and the one on ratings
 
@@ -89,7 +90,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             raise OptionError(f"--sample {sample} draws the vertices that --sources lists; leave one of them out")
         if sample is not None and sample < 1:
             raise OptionError(f"--sample {sample} must be at least 1")
-        vectors = name == "factorize" or bool(given.get(f"{signatures.PARAMETER_PREFIX}per_source"))
+        vectors = name in SUFFIX or bool(given.get(f"{signatures.PARAMETER_PREFIX}per_source"))
         for path in filter(None, (output, report)):
             writer_of(path, vectors and path is output)
             if "-" not in (path, edges.path) and Path(path).resolve() == Path(edges.path).resolve():

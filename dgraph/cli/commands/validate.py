@@ -80,7 +80,9 @@ def command(edges: GraphArguments, as_json: bool, **options: Any) -> None:
     if options["result"] is not None:
         with edges.graph() as graph:
             outcome = _verified(graph, **options)
-        text = f"{outcome['result']} is right for all {format_count(outcome['vertices'], 'vertex')}"
+            all_of = "all" if outcome["vertices"] == graph.num_vertices else "the"
+        text = f"{outcome['result']} is right for {all_of} {format_count(outcome['vertices'], 'vertex')}"
+        text += "" if all_of == "all" else " that it lists"
         say(json.dumps(outcome) if as_json else text)
         return
     with edges.spooled() as at_hand:

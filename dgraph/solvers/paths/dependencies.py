@@ -23,28 +23,35 @@ LARGE, SMALL = 2.0**POWER, 2.0**-POWER
 
 
 def dependencies(
-    out: Adjacency, incoming: Adjacency, sources: np.ndarray, threads: int, *, endpoints: bool
+    out: Adjacency,
+    incoming: Adjacency,
+    sources: np.ndarray,
+    threads: int,
+    *,
+    endpoints: bool = False,
+    edges: bool = False,
 ) -> tuple[np.ndarray, int]:
     """The sum of the dependencies of all distinct sources on each vertex, and the number of edges read. With
-    `endpoints`, paths depend on their ends, too."""
+    `endpoints`, paths depend on their ends, too. With `edges`, the sums are those of the edges of `out`."""
     n, threads = len(out.indptr) - 1, max(1, min(threads, len(sources)))
     total, counts = np.zeros((threads, n)), np.zeros(2, np.int64)
     large, sides = np.zeros(len(sources), np.bool_), (out.indptr, out.neighbours, incoming.indptr, incoming.neighbours)
     work = np.zeros((3, threads, n)), np.empty((threads, n), np.uint32), np.empty((threads, n + 2), np.uint32)
-    team(_sweep, threads, counts, *sides, sources, endpoints, large, total, *work, None)
+    of_edges = np.zeros((threads, out.num_edges)) if edges else None
+    team(_sweep, threads, counts, *sides, sources, endpoints, large, total, *work, None, of_edges)
     if large.any():
         powers = np.zeros((2, threads, n), np.int32)
         again = sources[large]
         counts[0] = 0
-        team(_sweep, threads, counts, *sides, again, endpoints, large[: len(again)], total, *work, powers)
-    return total.sum(axis=0), int(counts[1])
+        team(_sweep, threads, counts, *sides, again, endpoints, large[: len(again)], total, *work, powers, of_edges)
+    return (total if of_edges is None else of_edges).sum(axis=0), int(counts[1])
 
 
 @kernel
 def _sweep(
     rank, size, signals,
     counts, indptr, neighbours, in_indptr, in_neighbours, sources, endpoints, large,
-    totals, work, queues, bounds, powers,
+    totals, work, queues, bounds, powers, of_edges,
 ):  # fmt: skip
     """Add to totals[rank] the dependencies of the sources that this thread takes. Without `powers`, a source with too
     many paths is left out, and its place in `large` set."""
@@ -127,7 +134,7 @@ def _sweep(
                 for i in range(uint64(level[d]), uint64(level[d + 1])):
                     v = uint64(queue[i])
                     credit[v] = (1.0 + fresh[v]) / paths[v]
-                if d == 1:
+                if d == 1 and of_edges is None:
                     break
                 for i in range(uint64(level[d - 1]), uint64(level[d])):
                     u = uint64(queue[i])
@@ -136,8 +143,13 @@ def _sweep(
                         v = uint64(neighbours[e])
                         if power is None:
                             found += credit[v]
+                            if of_edges is not None:
+                                of_edges[rank, e] += paths[u] * credit[v]
                         elif credit[v] > 0:
-                            found += _times(credit[v], power[u] - power[v])
+                            share = _times(credit[v], power[u] - power[v])
+                            found += share
+                            if of_edges is not None:
+                                of_edges[rank, e] += paths[u] * share
                     edges += np.int64(indptr[u + ONE] - indptr[u])
                     fresh[u] = paths[u] * found
             if endpoints:
@@ -156,7 +168,13 @@ def _sweep(
 
 
 def weighted_dependencies(
-    out: Adjacency, weights: np.ndarray, sources: np.ndarray, threads: int, *, endpoints: bool
+    out: Adjacency,
+    weights: np.ndarray,
+    sources: np.ndarray,
+    threads: int,
+    *,
+    endpoints: bool = False,
+    edges: bool = False,
 ) -> tuple[np.ndarray, int, bool]:
     """The same for paths by weight, which must be greater than 0 and finite; and whether all path counts are finite."""
     n, threads = len(out.indptr) - 1, max(1, min(threads, len(sources)))
@@ -164,14 +182,15 @@ def weighted_dependencies(
     dist, numbers = np.full((threads, n), np.inf), np.zeros((2, threads, n))
     queues = np.empty((3, threads, n), np.uint32)
     table = out.indptr, out.neighbours, weights
-    team(_weighted_sweep, threads, counts, *table, sources, endpoints, total, dist, numbers, queues)
-    return total.sum(axis=0), int(counts[1]), not counts[2]
+    of_edges = np.zeros((threads, out.num_edges)) if edges else None
+    team(_weighted_sweep, threads, counts, *table, sources, endpoints, total, dist, numbers, queues, of_edges)
+    return (total if of_edges is None else of_edges).sum(axis=0), int(counts[1]), not counts[2]
 
 
 @kernel
 def _weighted_sweep(
     rank, size, signals,
-    counts, indptr, neighbours, weights, sources, endpoints, totals, dists, numbers, queues,
+    counts, indptr, neighbours, weights, sources, endpoints, totals, dists, numbers, queues, of_edges,
 ):  # fmt: skip
     """Add to totals[rank] the dependencies of the sources that this thread takes, in the order of Dijkstra's algorithm:
     a vertex that is taken from the heap has all its paths."""
@@ -204,13 +223,18 @@ def _weighted_sweep(
                 elif over == dist[v] and over < np.inf:
                     paths[v] += paths[u]
             edges += np.int64(indptr[u + ONE] - indptr[u])
-        for i in range(done - 1, 0, -1):
+        for i in range(done - 1, 0 if of_edges is None else -1, -1):
             u = uint64(order[i])
             found = 0.0
             for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
                 v = uint64(neighbours[e])
                 if dist[v] == dist[u] + weights[e]:
-                    found += (1.0 + own[v]) / paths[v]
+                    share = (1.0 + own[v]) / paths[v]
+                    found += share
+                    if of_edges is not None:
+                        of_edges[rank, e] += paths[u] * share
+            if i == 0:
+                break
             own[u] = paths[u] * found
             total[u] += own[u] + 1.0 if endpoints else own[u]
         if endpoints:

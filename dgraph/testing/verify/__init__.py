@@ -29,6 +29,7 @@ from dgraph.testing.verify.components import scc, wcc
 from dgraph.testing.verify.cores import core_number, degree_centrality, degrees, k_core
 from dgraph.testing.verify.eccentricity import eccentricity
 from dgraph.testing.verify.edges import Edges, column, sized
+from dgraph.testing.verify.embeddings import fast_rp
 from dgraph.testing.verify.factors import factorize
 from dgraph.testing.verify.labels import cdlp, label_propagation
 from dgraph.testing.verify.matching import matching
@@ -63,6 +64,7 @@ OPERATIONS: Table = {
     "closeness": (closeness, ("closeness",), ()),
     "harmonic": (harmonic, ("harmonic",), ()),
     "eccentricity": (eccentricity, ("eccentricity",), ()),
+    "fast_rp": (fast_rp, ("embedding",), ()),
     "degrees": (degrees, ("degree", "in_degree", "out_degree"), ()),
     "degree_centrality": (
         degree_centrality,
