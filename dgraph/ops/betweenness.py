@@ -33,11 +33,9 @@ from dgraph.runs.execution import execute, recoverable_result
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
-from dgraph.runs.sources import source_numbers
+from dgraph.runs.sources import batches, source_numbers
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.paths.dependencies import dependencies, weighted_dependencies
-
-BATCH = 16  # sources at a time, if there are several partitions
 
 
 class PathCounts(VertexProgram):
@@ -263,9 +261,7 @@ def _runs(graph: Graph, numbers: np.ndarray, weighted: bool, options: RunOptions
     kinds: Any = (HopsFromEach, PathCounts, Dependencies)
     if weighted:
         kinds = (FromEach, WeightedPathCounts, WeightedDependencies)
-    for start in range(0, len(numbers), BATCH):
-        batch = numbers[start : start + BATCH]
-        ids = np.asarray(graph.numbering.id_type.restore(graph.numbering.take(batch))).tolist()
+    for batch, ids in batches(graph, numbers):
         near, count, depend = (kind(sources=ids) for kind in kinds)
         known = execute(graph, near, options)
         columns: dict[str, Any] = {"known": known.column("distance")}
@@ -280,8 +276,8 @@ def _of_edges(graph: Graph, numbers: np.ndarray, weighted: bool, factor: float, 
 
     def work() -> Any:
         runs = (
-            tuple(one.by_number(name) for one, name in zip(found, names, strict=True))
-            for _, *found in _runs(graph, numbers, weighted, options)
+            tuple(one.by_number(name)[:, : len(batch)] for one, name in zip(found, names, strict=True))
+            for batch, *found in _runs(graph, numbers, weighted, options)
         )
         return edge_frame(graph, numbers, graph.weight if weighted else None, factor, runs)
 
@@ -297,11 +293,12 @@ def _summed(
 ) -> Any:
     """The sum over the sources of a batch; with `reached`, how many vertices each reaches, paths count for their ends,
     too."""
-    total = np.asarray(shares["share"]).sum(axis=1)
+    count = len(batch)  # the others fill the batch up
+    total = np.asarray(shares["share"])[:, :count].sum(axis=1)
     if reached is not None:
-        ends = np.isfinite(known["distance"]).astype(np.float64)
+        ends = np.isfinite(known["distance"])[:, :count].astype(np.float64)
         own = numbers[:, None] == batch
-        total = total + np.where(own, reached - 1, ends).sum(axis=1)
+        total = total + np.where(own, reached[:count] - 1, ends).sum(axis=1)
     return numbers, {"betweenness": total}
 
 

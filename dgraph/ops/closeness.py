@@ -31,11 +31,9 @@ from dgraph.runs.execution import execute, recoverable_result
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
-from dgraph.runs.sources import source_numbers
+from dgraph.runs.sources import batches, source_numbers
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.paths.distance_sums import DistanceSums, distance_sums
-
-BATCH = 16  # sources at a time, if there are several partitions
 
 
 class LengthSums(VertexProgram):
@@ -229,12 +227,12 @@ def _in_batches(graph: Graph, numbers: np.ndarray, along: str, weighted: bool, o
     kind: Any = kinds[weighted][along == "incoming"]
     sums = np.zeros((len(DistanceSums._fields), len(numbers)))
     searched: RunResult | None = None
-    for start in range(0, len(numbers), BATCH):
-        batch = np.resize(numbers[start : start + BATCH], min(BATCH, len(numbers)))  # the last is filled up
-        ids = np.asarray(graph.numbering.id_type.restore(graph.numbering.take(batch))).tolist()
+    start = 0
+    for batch, ids in batches(graph, numbers):
         searched = execute(graph, kind(sources=ids), options).with_rounds_before(searched)
         some = np.array([searched.totals[name] for name in DistanceSums._fields], np.float64)
-        sums[:, start : start + BATCH] = some[:, : len(numbers) - start]
+        sums[:, start : start + len(batch)] = some[:, : len(batch)]
+        start += len(batch)
     sums[0] -= 1  # a source reaches itself
     found = execute(graph, Degrees(), options).with_rounds_before(searched)
     return found.map(partial(_of_sources, sources=numbers, sums=DistanceSums(*sums)))

@@ -13,8 +13,8 @@ from real_graphs import real_graph
 
 import dgraph as dg
 from dgraph import errors
-from dgraph.ops import betweenness as module
 from dgraph.ops.betweenness import betweenness
+from dgraph.runs import sources as module
 from dgraph.testing.strategies import small_graphs
 from dgraph.testing.verify import verify
 
