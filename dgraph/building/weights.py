@@ -79,3 +79,8 @@ def check_lengths(graph: PartitionedGraph, operation: str, orders: tuple[str, ..
             f"column {graph.weight!r} holds the weight 0: weighted {operation} needs lengths > 0; leave out such "
             "edges, or give them a small length"
         )
+
+
+def unit_of(graph: PartitionedGraph) -> float:
+    """A power of two by which weights become numbers of about 1 at most, of which sums and products have a range."""
+    return 2.0 ** -max(float(np.frexp(bounds(graph)[1])[1]), -1000.0)

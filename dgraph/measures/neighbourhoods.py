@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.building.weights import bounds
+from dgraph.building.weights import unit_of
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
@@ -37,9 +37,7 @@ def neighbourhoods(graph: Graph, direction: str = "out", weight: str | None = No
     else:
         orders = ("incoming", "out") if graph.directed else ("incoming",)
         held = neighbourhood_partitions(graph, columns, orders, twice=graph.directed, in_order=False)
-    unit = 1.0
-    if weight is not None:  # the largest weight becomes about 1: sums and products have a range then
-        unit = 2.0 ** -float(np.frexp(bounds(graph, ("out",))[1])[1])
+    unit = 1.0 if weight is None else unit_of(graph)
     how = graph.directed, direction, weight, unit, threads_of(graph)
     return workers.wait(workers.each(_of_partition, [(one, *how) for one in held]))
 
@@ -64,7 +62,7 @@ def _of_partition(
     def simple(side: Any) -> Rows:
         weights, neighbours = None, side.neighbours
         if weight is not None:  # which partitions without edges may lack
-            weights = side.columns.get(weight, np.empty(0)) * unit
+            weights = side.columns.get(weight, np.empty(0)).astype(np.float64) * unit
             weights[weights < LEAST] = 0
         if partition.parts > 1:
             neighbours = partition.numbers.astype(np.uint32, copy=False)[neighbours]

@@ -19,11 +19,12 @@ from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import team, worthwhile_threads
 from dgraph.partition.ids.numbering import Numbering
-from dgraph.solvers.similarity import Rows, cut_rows, most_similar, of_pairs
+from dgraph.solvers.similarity import Rows, cut_pairs, cut_rows, most_similar, of_pairs
 
 FIRST, SECOND, COLUMN = "first", "second", "similarity"
 PIECE = 1 << 25  # neighbours of others that a piece of work asks for, unless one vertex needs more
 PAIRS = 1 << 20  # pairs in a piece
+NO_LIMIT = np.iinfo(np.int64).max
 
 
 class Shares:
@@ -167,7 +168,7 @@ def similar_pairs(
 ) -> list[Any]:
     """The similarities of pairs, left on the workers. `lengths` are the numbers of neighbours of all vertices."""
     pieces = []
-    for start, end in pairwise(_cuts(pairs, lengths, alone=len(near) == 1)):
+    for start, end in pairwise(cut_pairs(*pairs, lengths, NO_LIMIT if len(near) == 1 else PIECE, PAIRS)):
         first, second = (one[start:end] for one in pairs)
         pieces.append(SimilarPairs(first, second, np.empty(0), start))
     sent = workers.send(pieces)
@@ -177,16 +178,6 @@ def similar_pairs(
     rows = [[workers.call(_picked, one, ends, told, back=False) for one in near] for ends in wanted]
     each = zip(sent, wanted, rows, strict=True)
     return workers.hold([workers.call(_compared, *one, told, kind, threads) for one in each])
-
-
-def _cuts(pairs: tuple[np.ndarray, np.ndarray], lengths: np.ndarray, *, alone: bool) -> list[int]:
-    """Where to cut pairs, so that a piece has at most PAIRS, and the neighbours of their vertices are at most PIECE
-    unless the partition is `alone`, which has them all."""
-    count = len(pairs[0])
-    cuts = set(range(0, count, PAIRS)) | {0, count}
-    if not alone:
-        cuts |= set(np.flatnonzero(np.diff(np.cumsum(sum(lengths[one] for one in pairs)) // PIECE)) + 1)
-    return [0, count] if count == 0 else sorted(int(one) for one in cuts)
 
 
 def _ends(pairs: SimilarPairs) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import pandas as pd
 from numpy import float64
 
 from dgraph.arguments import known_options
+from dgraph.building.validation import Counts
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.graph import Graph
 from dgraph.measures.neighbourhoods import Neighbourhoods, neighbourhoods
+from dgraph.native.interruptible_calls import call_team
 from dgraph.ops.degrees import degrees
 from dgraph.ops.scc import scc
 from dgraph.ops.triangles import count_across
@@ -175,13 +178,13 @@ def summary(graph: Graph) -> Summary:
         directed,
         edges / pairs if pairs else 0.0,
         counts.kept_loops,
-        counts.kept_repeats,
+        _repeats(graph, counts),
         counts.isolated,
         len(weak),
         int(weak.max(initial=0)),
         len(strong),
         int(strong.max(initial=0)),
-        _reciprocity(graph) if directed else float(edges > 0),
+        _reciprocity(graph) if directed else float(edges > counts.kept_loops),
         _transitivity(graph),
         _assortativity(graph, table.get("out_degree", table["degree"]), table.get("in_degree", table["degree"])),
         _quantiles(table),
@@ -194,6 +197,21 @@ def _sizes(component: np.ndarray) -> np.ndarray:
 
 
 @retry_on_loss
+def _repeats(graph: Graph, counts: Counts) -> int:
+    """Edges beyond the first between the same ends. Rules that drop or add edges leave others than those listed."""
+    rules = graph.input_edges.rules
+    if not (rules.skip_loops or rules.symmetrize):
+        return counts.kept_repeats
+    near = neighbourhoods(graph)
+    distinct = sum(graph.workers.bring(graph.workers.each(_distinct, [(one,) for one in near])))
+    return graph.num_edges - counts.kept_loops - distinct // (1 if graph.directed else 2)
+
+
+def _distinct(near: Neighbourhoods) -> int:
+    return int(near.rows.lengths.sum())
+
+
+@retry_on_loss
 def _reciprocity(graph: Graph) -> float:
     near = neighbourhoods(graph)
     both, total = np.sum(graph.workers.bring(graph.workers.each(_mutual, [(one,) for one in near])), axis=0)
@@ -202,7 +220,8 @@ def _reciprocity(graph: Graph) -> float:
 
 def _mutual(near: Neighbourhoods) -> tuple[int, int]:
     """How many edges have a reverse, and how many there are."""
-    return mutual(near.rows, near.back), int(near.rows.lengths.sum())
+    count = partial(mutual, near.rows, near.back)
+    return call_team(1, count, len(near.rows.others)), int(near.rows.lengths.sum())
 
 
 def _transitivity(graph: Graph) -> float:

@@ -69,7 +69,7 @@ class PathCounts(VertexProgram):
 
 class WeightedPathCounts(PathCounts):
     def send(paths, known, target_known, weight):
-        return paths if known + weight == target_known else 0.0
+        return paths if known + weight == target_known and known < target_known else 0.0
 
 
 class Dependencies(VertexProgram):
@@ -93,7 +93,8 @@ class Dependencies(VertexProgram):
 
 class WeightedDependencies(Dependencies):
     def send(share, paths, known, target_known, weight):
-        return (1 + share) / paths if paths > 0 and target_known + weight == known else 0.0
+        tight = target_known + weight == known and target_known < known
+        return (1 + share) / paths if paths > 0 and tight else 0.0
 
 
 @operation

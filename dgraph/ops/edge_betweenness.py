@@ -144,8 +144,9 @@ class PathsOfBatch:
     def along(self, first: np.ndarray, second: np.ndarray, lengths: Any) -> np.ndarray:
         """The paths along edges from `first` to `second`, as shares of all paths to where they lead."""
         reached = np.isfinite(self.known[first]) & (self.known[first] + lengths == self.known[second])
-        parts = self.paths[first] * (1 + self.shares[second])
-        return np.divide(parts, self.paths[second], out=np.zeros(parts.shape), where=reached).sum(axis=1)
+        reached &= (first != second)[:, None]
+        parts = np.divide(self.paths[first], self.paths[second], out=np.zeros(reached.shape), where=reached)
+        return (parts * (1 + self.shares[second])).sum(axis=1)
 
     def __sizeof__(self) -> int:
         return self.known.nbytes + self.paths.nbytes + self.shares.nbytes

@@ -15,7 +15,7 @@ import numpy as np
 from numpy import float32, float64, int64
 
 from dgraph.arguments import check_choice, check_flag, check_integer, is_number
-from dgraph.building.weights import check_weights
+from dgraph.building.weights import check_weights, unit_of
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
@@ -33,19 +33,21 @@ from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_r
 from dgraph.solvers.projections import random_vectors, sum_of_means
 
 MOST = 4096  # dimensions
+LARGEST = 1e30  # of the weights of steps, so that float32 can hold sums
 
 
 class Strengths(VertexProgram):
-    """The sum of the weights of out-edges."""
+    """The sum of the weights of out-edges, in units of about the largest."""
 
     operation = "fast_rp"
     kind = "synchronous"
     along = "in"
     strength = State(float64)
     message = Message(float64, SUM)
+    unit = Parameter(float64, 1.0)
 
-    def send(weight):
-        return weight
+    def send(weight, unit):
+        return weight * unit
 
     def apply(message):
         return message
@@ -77,8 +79,11 @@ class Means(VertexProgram):
 
 
 class WeightedMeans(Means):
-    def send(vectors, weight):
-        return vectors * weight
+    message = Message(float64, SUM, shape="lane")
+    unit = Parameter(float64, 1.0)
+
+    def send(vectors, weight, unit):
+        return vectors * (weight * unit)
 
 
 @operation
@@ -164,8 +169,11 @@ def fast_rp(
 
 def _factors(weights: Any) -> np.ndarray:
     listed = list(weights) if isinstance(weights, Sequence | np.ndarray) and not isinstance(weights, str) else []
-    if not listed or not all(is_number(one) and np.isfinite(one) for one in listed):
-        raise OptionError(f"weights={weights!r}: pass a list of finite numbers, the first for the random vectors")
+    finite = (is_number(one) and not isinstance(one, bool) and abs(one) <= LARGEST for one in listed)
+    if not listed or not all(finite):
+        raise OptionError(
+            f"weights={weights!r}: pass a list of finite numbers up to 1e30, the first for the random vectors"
+        )
     if not any(listed):
         raise OptionError(f"weights={weights!r}: all are 0, so every embedding would be 0; at least one must not be")
     return np.trim_zeros(np.array(listed, np.float64), "b")
@@ -205,14 +213,16 @@ def _whole(
 
 
 def _in_steps(graph: Graph, weighted: bool, how: tuple[np.ndarray, int, int], options: RunOptions) -> RunResult:
-    factors, dimensions, random_seed = how
+    (factors, dimensions, random_seed), unit = how, 1.0
     if weighted:
-        strength = execute(graph, Strengths(), options)
+        unit = unit_of(graph)
+        strength = execute(graph, Strengths(unit=unit), options)
     else:
         strength = execute(graph, Degrees(), options).map(_as_strength)
     near = strength.map(partial(_drawn, dimensions=dimensions, random_seed=random_seed))
     total = near.map(partial(_scaled, factor=factors[0]))
-    program = (WeightedMeans if weighted else Means)(lane=np.arange(dimensions))
+    lanes = np.arange(dimensions)
+    program: Any = WeightedMeans(lane=lanes, unit=unit) if weighted else Means(lane=lanes)
     for factor in factors[1:]:
         columns = {"vectors": near.column("mean"), "strength": strength.column("strength")}
         near = execute(graph, program, options, columns)

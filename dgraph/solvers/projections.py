@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 from numba import float32, uint64
 
-from dgraph.native.team import ONE, atomic_add, barrier, kernel, prefetch, share, stopped, team
+from dgraph.native.free_memory import has_room, refuse_beyond_memory
+from dgraph.native.machine_code import inlined
+from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, barrier, kernel, prefetch, share, stopped, team
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.compiled_draws import uniform, word_of_round
 
 GRAIN = 256  # rows that a thread takes at a time
+BLOCK = uint64(1024)  # neighbours whose vectors are added up at a time
 NEXT = 2  # neighbours ahead, whose vectors are fetched
 LINE = 16  # float32 on a cache line
 SPARSENESS = 3  # one in so many random numbers is not 0
@@ -20,6 +23,8 @@ SPARSENESS = 3  # one in so many random numbers is not 0
 def random_vectors(numbers: np.ndarray, dimensions: int, random_seed: int, threads: int) -> np.ndarray:
     """A vector for each of these vertices: numbers are √3 or -√3, each with a chance of a sixth, or 0 (Achlioptas, J.
     Comput. Syst. Sci. 66, 2003)."""
+    if not has_room(need := len(numbers) * dimensions * 4):
+        refuse_beyond_memory(f"{len(numbers):,} vectors of {dimensions} dimensions", need)
     vectors = np.empty((len(numbers), dimensions), np.float32)
     team(_draw, threads, numbers.astype(np.int64, copy=False), random_seed, vectors)
     return vectors
@@ -41,6 +46,8 @@ def sum_of_means(
 ) -> tuple[np.ndarray, int]:
     """The sum, with these factors, of the vectors, the means of their neighbours', the means of these, and so on; and
     the number of edges read. A vertex without neighbours has a mean of 0. Overwrites `vectors`."""
+    if not has_room(need := 2 * vectors.nbytes):
+        refuse_beyond_memory(f"the sums of {vectors.shape[0]:,} vectors of {vectors.shape[1]} dimensions", need)
     total, other = np.zeros_like(vectors), np.empty_like(vectors)
     cursor = np.zeros(len(factors) + 1, np.int64)
     team(
@@ -56,7 +63,7 @@ def _sum(rank, size, signals, cursor, indptr, neighbours, weights, vectors, othe
     for v in range(uint64(first), uint64(last)):
         for lane in range(width):
             total[v, lane] = factors[0] * vectors[v, lane]
-    known, fresh = vectors, other
+    known, fresh, block = vectors, other, np.empty(width, np.float32)
     for step in range(1, factors.size):
         barrier(size, signals)
         if stopped(signals):
@@ -64,32 +71,52 @@ def _sum(rank, size, signals, cursor, indptr, neighbours, weights, vectors, othe
         factor = factors[step]
         while True:
             begin = atomic_add(cursor, step, GRAIN)
-            if begin >= n:
+            if begin >= n or atomic_load(signals, STOP) != 0:
                 break
             for v in range(uint64(begin), uint64(min(begin + GRAIN, n))):
                 mean, sums = fresh[v], total[v]
-                mean[:] = 0
-                strength = 0.0
                 start, end = uint64(indptr[v]), uint64(indptr[v + ONE])
-                for e in range(start, end):
-                    if e + uint64(NEXT) < end:
-                        ahead = known[neighbours[e + uint64(NEXT)]]
-                        for lane in range(0, width, LINE):
-                            prefetch(ahead, lane)
-                    theirs = known[neighbours[e]]
-                    if weights is None:
+                mean[:] = 0
+                strength: Any = np.float64(end - start)
+                largest = 1.0
+                if weights is not None:  # shares are from 0 to 1, however large or small weights are
+                    largest, strength = 0.0, 0.0
+                    for e in range(start, end):
+                        largest = max(largest, np.float64(weights[e]))
+                    if largest > 0:
+                        for e in range(start, end):
+                            strength += weights[e] / largest
+                if strength == 0:
+                    continue
+                if end - start <= BLOCK:
+                    _add(mean, known, neighbours, weights, largest, start, end)
+                else:  # a long sum in float32 would lose what is added last
+                    for begin_block in range(start, end, BLOCK):
+                        block[:] = 0
+                        _add(block, known, neighbours, weights, largest, begin_block, min(begin_block + BLOCK, end))
                         for lane in range(width):
-                            mean[lane] += theirs[lane]
-                    else:
-                        weight = float32(weights[e])
-                        strength += weights[e]
-                        for lane in range(width):
-                            mean[lane] += weight * theirs[lane]
-                if weights is None:
-                    strength = np.float64(end - start)
-                if strength > 0:
-                    part = float32(1 / strength)
-                    for lane in range(width):
-                        mean[lane] *= part
-                        sums[lane] += factor * mean[lane]
+                            mean[lane] += block[lane]
+                part = float32(1 / strength)
+                for lane in range(width):
+                    mean[lane] *= part
+                    sums[lane] += factor * mean[lane]
         known, fresh = fresh, known
+
+
+@inlined
+def _add(sums, known, neighbours, weights, largest, start, end):
+    """Add the vectors of some neighbours, times their weights as shares of the largest."""
+    width = sums.size
+    for e in range(start, end):
+        if e + uint64(NEXT) < end:
+            ahead = known[neighbours[e + uint64(NEXT)]]
+            for lane in range(0, width, LINE):
+                prefetch(ahead, lane)
+        theirs = known[neighbours[e]]
+        if weights is None:
+            for lane in range(width):
+                sums[lane] += theirs[lane]
+        else:
+            weight = float32(weights[e] / largest)
+            for lane in range(width):
+                sums[lane] += weight * theirs[lane]

@@ -269,6 +269,8 @@ def _score(kind, common, one, other):
         return common / min(one, other)
     if kind == COSINE:
         return common / np.sqrt(one * other)
+    if kind == ANGLE and common > 1 - 1e-12:
+        return 1.0  # but for rounding, the two are the same
     return common
 
 
@@ -384,3 +386,31 @@ def _count_mutual(bounds, others, back_bounds, back_others):
             a += ONE if u <= v else uint64(0)
             b += ONE if v <= u else uint64(0)
     return count
+
+
+def cut_pairs(first: np.ndarray, second: np.ndarray, lengths: np.ndarray, most: int, longest: int) -> list[int]:
+    """Where to cut pairs so that a piece has at most `longest`, and the neighbours of its distinct vertices are at most
+    `most`, unless it is one pair."""
+    cuts, marks = np.empty(len(first) + 2, np.int64), np.zeros(len(lengths), np.int64)
+    count = int(_cut_pairs(first, second, lengths, most, longest, cuts, marks))
+    return [int(one) for one in cuts[:count]]
+
+
+@kernel
+def _cut_pairs(first, second, lengths, most, longest, cuts, marks):
+    cuts[0], count, total, begin = 0, 1, np.int64(0), 0
+    for p in range(first.size):
+        u, v = first[p], second[p]
+        more = np.int64(0)
+        if marks[u] != count:
+            more += lengths[u]
+        if marks[v] != count and u != v:
+            more += lengths[v]
+        if p > begin and (total + more > most or p - begin >= longest):
+            cuts[count], begin = p, p
+            count += 1
+            total, more = np.int64(0), lengths[u] + (lengths[v] if u != v else 0)
+        marks[u] = marks[v] = count
+        total += more
+    cuts[count] = first.size
+    return count + 1

@@ -277,3 +277,22 @@ def test_floats_are_not_taken_for_other_vertices():
         dg.similarity(graph, {"a": [2.0**53], "b": [1.0]})
     with pytest.raises(errors.IdError, match="missing"):
         dg.similarity(graph, pd.DataFrame({"a": [1, None], "b": [1, 1]}))
+
+
+def test_vertices_with_the_same_weights_are_as_similar_as_can_be():
+    rng = np.random.default_rng(2)
+    for count in range(3, 9):
+        weights = np.tile(rng.integers(1, 9, count), 2)
+        frame = {"src": np.repeat([0, 1], count), "dst": np.tile(np.arange(2, 2 + count), 2), "w": weights}
+        graph = dg.Graph.from_edges(frame, weight="w")
+        for measure in OF_WEIGHTS:
+            found = dg.similarity(graph, measure=measure, weighted=True, at_least=1.0).compute()
+            assert found.to_numpy().tolist() == [[0, 1, 1.0], [1, 0, 1.0]], measure
+
+
+def test_a_hub_in_all_pairs_counts_once(monkeypatch):
+    edges = {"src": np.arange(1, 2001), "dst": np.zeros(2000, int)}
+    graph = dg.Graph.from_edges(edges, directed=False, parts=2)
+    monkeypatch.setattr(module, "PIECE", 2500)
+    pairs = pd.DataFrame({"a": np.zeros(400, int), "b": np.arange(1, 401)})
+    assert dg.similarity(graph, pairs).npartitions == 1

@@ -80,3 +80,24 @@ def test_workers_find_what_this_process_does(client):
             dg.Graph.from_edges(frame, directed=directed, **how) for how in ({}, {"parts": 3, "client": client})
         )
         assert repr(dg.summary(there)) == repr(dg.summary(here))
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize(
+    ("frame", "rules", "loops", "repeats"),
+    [
+        ({"src": [0, 0, 1], "dst": [0, 0, 2]}, {}, 2, 1),
+        ({"src": [0, 0, 1], "dst": [0, 0, 2]}, {"loops": "drop"}, 0, 0),
+        ({"src": [0, 0, 1, 1], "dst": [0, 0, 2, 2]}, {"loops": "drop"}, 0, 1),
+        ({"src": [0, 1, 1], "dst": [1, 0, 2]}, {"symmetrize": True}, 0, 2),
+        ({"src": [0, 1, 1], "dst": [1, 0, 2]}, {"directed": False}, 0, 1),
+        ({"src": [0, 1, 1], "dst": [1, 0, 2]}, {"directed": False, "repeats": "first"}, 0, 0),
+    ],
+)
+def test_loops_and_repeats_are_those_after_the_rules(frame, rules, loops, repeats, parts):
+    found = dg.summary(dg.Graph.from_edges(frame, **rules, parts=parts))
+    assert (found.loops, found.repeats) == (loops, repeats)
+
+
+def test_loops_alone_are_not_mutual():
+    assert dg.summary(dg.Graph.from_edges({"src": [0], "dst": [0]}, directed=False)).reciprocity == 0

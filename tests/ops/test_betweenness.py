@@ -252,3 +252,24 @@ def test_options_of_edges_are_checked():
         betweenness(graph, edges=True, endpoints=True)
     with pytest.raises(errors.ColumnError, match="already have a column 'betweenness'"):
         betweenness(graph, edges=True)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_large_counts_of_paths_do_not_overflow_along_edges(parts):
+    steps = np.arange(1020)
+    tail = np.arange(1020, 1080)
+    frame = {"src": np.concatenate([np.repeat(steps, 2), tail]), "dst": np.concatenate([np.repeat(steps, 2), tail]) + 1}
+    graph = dg.Graph.from_edges(frame, parts=parts)
+    found = betweenness(graph, sources=[0, 1], edges=True, normalized=False).compute()
+    assert found["betweenness"].max() < 1e6
+    last = found[found["src"] == 1079]["betweenness"].iloc[0]
+    assert last == pytest.approx(1081 / 2 * 2)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_loop_whose_length_vanishes_is_on_no_path(parts):
+    frame = {"src": [0, 1, 1], "dst": [1, 1, 2], "w": [1.0, 1e-20, 1.0]}
+    graph = dg.Graph.from_edges(frame, weight="w", parts=parts)
+    assert betweenness(graph, weighted=True, normalized=False).compute()["betweenness"].tolist() == [0, 1, 0]
+    edges = betweenness(graph, weighted=True, normalized=False, edges=True).compute().sort_values(["src", "dst"])
+    assert edges["betweenness"].tolist() == [2, 0, 2]

@@ -115,3 +115,40 @@ def test_options_are_checked(options, error, words):
     with pytest.raises(error) as refused:
         fast_rp(graph, **options)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("scale", [1e-310, 1e-50, 1.0, 1e39, 1e300])
+def test_the_unit_of_weights_does_not_matter(scale, parts):
+    ends = {"src": [0, 1, 2, 0], "dst": [1, 2, 0, 2]}
+    found, expected = (
+        fast_rp(
+            dg.Graph.from_edges({**ends, "w": [w, w, w, 2 * w]}, weight="w", parts=parts),
+            dimensions=9,
+            weights=[0, 1, 1],
+            weighted=True,
+        ).by_number("embedding")
+        for w in (scale, 1.0)
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_long_sums_keep_what_is_small():
+    """Vertex 0 has many neighbours that all are like vertex 1."""
+    near = np.arange(2, 200_002)
+    frame = {"src": np.concatenate([near * 0, near]), "dst": np.concatenate([near, near * 0 + 1])}
+    weights = np.ones(len(near) * 2)
+    weights[0] = 2.0**25
+    graph = dg.Graph.from_edges({**frame, "w": weights}, weight="w")
+    drawn = fast_rp(graph, dimensions=20, weights=[1]).by_number("embedding")
+    found = fast_rp(graph, dimensions=20, weights=[0, 0, 1], weighted=True).by_number("embedding")
+    np.testing.assert_allclose(found[0], drawn[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("weights", [[0, 1], [0, 1e-5]])
+def test_missing_and_vanishing_answers_are_refused(weights):
+    graph = dg.rmat(scale=5, seed=1)
+    vectors = fast_rp(graph, dimensions=8, weights=weights).by_number("embedding")
+    for wrong in (np.full_like(vectors, np.nan), np.zeros_like(vectors)):
+        with pytest.raises(AnswerError):
+            verify("fast_rp", graph, {"embedding": wrong}, weights=weights)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
+from dgraph.native.free_memory import has_room, refuse_beyond_memory
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, kernel, team
 from dgraph.partition.adjacency import Adjacency
@@ -34,10 +35,12 @@ def dependencies(
     """The sum of the dependencies of all distinct sources on each vertex, and the number of edges read. With
     `endpoints`, paths depend on their ends, too. With `edges`, the sums are those of the edges of `out`."""
     n, threads = len(out.indptr) - 1, max(1, min(threads, len(sources)))
+    while edges and threads > 1 and not has_room(threads * out.num_edges * 8):
+        threads -= 1
     total, counts = np.zeros((threads, n)), np.zeros(2, np.int64)
     large, sides = np.zeros(len(sources), np.bool_), (out.indptr, out.neighbours, incoming.indptr, incoming.neighbours)
     work = np.zeros((3, threads, n)), np.empty((threads, n), np.uint32), np.empty((threads, n + 2), np.uint32)
-    of_edges = np.zeros((threads, out.num_edges)) if edges else None
+    of_edges = _sums_of_edges(threads, out.num_edges) if edges else None
     team(_sweep, threads, counts, *sides, sources, endpoints, large, total, *work, None, of_edges)
     if large.any():
         powers = np.zeros((2, threads, n), np.int32)
@@ -45,6 +48,12 @@ def dependencies(
         counts[0] = 0
         team(_sweep, threads, counts, *sides, again, endpoints, large[: len(again)], total, *work, powers, of_edges)
     return (total if of_edges is None else of_edges).sum(axis=0), int(counts[1])
+
+
+def _sums_of_edges(threads: int, edges: int) -> np.ndarray:
+    if not has_room(need := threads * edges * 8):
+        refuse_beyond_memory(f"the sums of {edges:,} edges for each of {threads} threads", need)
+    return np.zeros((threads, edges))
 
 
 @kernel
@@ -178,11 +187,13 @@ def weighted_dependencies(
 ) -> tuple[np.ndarray, int, bool]:
     """The same for paths by weight, which must be greater than 0 and finite; and whether all path counts are finite."""
     n, threads = len(out.indptr) - 1, max(1, min(threads, len(sources)))
+    while edges and threads > 1 and not has_room(threads * out.num_edges * 8):
+        threads -= 1
     total, counts = np.zeros((threads, n)), np.zeros(3, np.int64)
     dist, numbers = np.full((threads, n), np.inf), np.zeros((2, threads, n))
     queues = np.empty((3, threads, n), np.uint32)
     table = out.indptr, out.neighbours, weights
-    of_edges = np.zeros((threads, out.num_edges)) if edges else None
+    of_edges = _sums_of_edges(threads, out.num_edges) if edges else None
     team(_weighted_sweep, threads, counts, *table, sources, endpoints, total, dist, numbers, queues, of_edges)
     return (total if of_edges is None else of_edges).sum(axis=0), int(counts[1]), not counts[2]
 
@@ -220,7 +231,7 @@ def _weighted_sweep(
                         waiting += 1
                     dist[v], paths[v] = over, paths[u]
                     rise(v, heap, where, dist)
-                elif over == dist[v] and over < np.inf:
+                elif over == dist[v] and over < np.inf and u != v:
                     paths[v] += paths[u]
             edges += np.int64(indptr[u + ONE] - indptr[u])
         for i in range(done - 1, 0 if of_edges is None else -1, -1):
@@ -228,7 +239,7 @@ def _weighted_sweep(
             found = 0.0
             for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
                 v = uint64(neighbours[e])
-                if dist[v] == dist[u] + weights[e]:
+                if dist[v] == dist[u] + weights[e] and u != v:
                     share = (1.0 + own[v]) / paths[v]
                     found += share
                     if of_edges is not None:
