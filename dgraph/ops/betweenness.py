@@ -7,17 +7,18 @@ distances from all of them, one counts their paths, and one adds up how much pat
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy import float64, inf, int64
 
 from dgraph.arguments import check_choice, check_flag
 from dgraph.building.weights import check_lengths
-from dgraph.cluster.retry import retry
+from dgraph.cluster.retry import ATTEMPTS, retry
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
@@ -31,11 +32,13 @@ from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Global, Message, Parameter, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import execute, recoverable_result
 from dgraph.runs.operation import operation
-from dgraph.runs.result import RunResult
+from dgraph.runs.result import LostChainError, RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.sources import batches, source_numbers
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.paths.dependencies import dependencies, weighted_dependencies
+
+R = TypeVar("R")
 
 
 class PathCounts(VertexProgram):
@@ -195,7 +198,7 @@ def betweenness(
     elif engine == "local":
         raise OptionError('engine="local" is not available with several partitions; choose "auto"')
     else:
-        result = _in_batches(graph, numbers, weighted, endpoints, options)
+        result = _until_whole(partial(_in_batches, graph, numbers, weighted, endpoints, options))
     result.totals = {"sources": len(numbers)}
     chosen = None if len(numbers) == vertices else numbers
     scale = Scale.of(vertices, chosen, normalized=normalized, directed=graph.directed, endpoints=endpoints)
@@ -244,8 +247,7 @@ def _whole(
 
 
 def _in_batches(graph: Graph, numbers: np.ndarray, weighted: bool, endpoints: bool, options: RunOptions) -> RunResult:
-    """The sum over all batches of sources. Values that are lost with a worker are computed again by the runs that they
-    came from."""
+    """The sum over all batches of sources."""
     if not len(numbers):
         return execute(graph, Degrees(), options).map(_nothing)
     total: RunResult | None = None
@@ -255,6 +257,14 @@ def _in_batches(graph: Graph, numbers: np.ndarray, weighted: bool, endpoints: bo
         total = one if total is None else total.map(_added, one)
     assert total is not None
     return total
+
+
+def _until_whole(work: Callable[[], R]) -> R:
+    """The result of work that begins again if values of an earlier run of it were lost with a worker."""
+    for _ in range(ATTEMPTS):
+        with suppress(LostChainError):
+            return work()
+    return work()
 
 
 def _runs(graph: Graph, numbers: np.ndarray, weighted: bool, options: RunOptions) -> Iterator[tuple[Any, ...]]:
@@ -282,7 +292,7 @@ def _of_edges(graph: Graph, numbers: np.ndarray, weighted: bool, factor: float, 
         )
         return edge_frame(graph, numbers, graph.weight if weighted else None, factor, runs)
 
-    return retry(graph.client, work, graph.forget_lost)
+    return retry(graph.client, partial(_until_whole, work), graph.forget_lost)
 
 
 def _summed(

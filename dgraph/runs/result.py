@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 NO_FRAME = "a RunResult is not a frame; result.compute() is a pandas frame, and result.frame a lazy Dask frame"
 
 
+class LostChainError(RunError):
+    """Values were lost that only the operation that made them can compute again, from its beginning."""
+
+
 class RunResult(NotPicklable):
     """The values of all vertices after a run. They stay on the workers that computed them until something reads them.
 
@@ -97,7 +101,7 @@ class RunResult(NotPicklable):
             graph, work = self._graph(), self._work
             if graph is None or work is None:
                 why = "its graph was deleted" if graph is None else "it belongs to a long chain of results"
-                raise RunError(
+                raise LostChainError(
                     f"a worker was lost with part of {self!r}, which cannot be recomputed because {why}; run again"
                 )
             graph.forget_lost()
