@@ -13,6 +13,7 @@ DgraphError
 ├── AnswerError                a result is not what its operation defines
 └── RunError                   a run could not finish: a message was lost, it was stopped, or it seems endless
     ├── LostError              a worker left with data that cannot be computed again
+    ├── LostChainError         so did one with values that only a whole operation can compute again
     ├── SumError               a sum of a program's messages does not fit into its type
     ├── BoundsError            a number is only known by bounds, because the work was limited
     └── RoomError              there is not enough memory, on the workers or in this process
@@ -218,6 +219,13 @@ class LostError(RunError):
     """Data that cannot be recomputed was lost with a worker.
 
     Run the operation again on the remaining workers.
+    """
+
+
+class LostChainError(RunError):
+    """Values of a result in the middle of a chain of runs were lost with a worker.
+
+    Only the operation that made them can compute them again, from its beginning: run it again.
     """
 
 

@@ -30,6 +30,7 @@ NO_EXAMPLE = {
     **dict.fromkeys(("RunResult.to_cudf", "CommunityResult.to_cudf"), "needs a GPU"),
     "reference.Reference": "`run` has it",
     "errors.LostError": "needs a cluster that loses a worker",
+    "errors.LostChainError": "needs a cluster that loses a worker, too",
     "errors.SilentWorkerWarning": "needs a cluster that loses a worker",
     "errors.EndlessWarning": "needs a run of thousands of rounds",
 }

@@ -19,7 +19,7 @@ from numpy import float64, inf, int64
 from dgraph.arguments import check_choice, check_flag
 from dgraph.building.weights import check_lengths
 from dgraph.cluster.retry import ATTEMPTS, retry
-from dgraph.errors import OptionError
+from dgraph.errors import LostChainError, OptionError
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
@@ -32,7 +32,7 @@ from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Global, Message, Parameter, State, VertexColumn, VertexProgram, vertex
 from dgraph.runs.execution import execute, recoverable_result
 from dgraph.runs.operation import operation
-from dgraph.runs.result import LostChainError, RunResult
+from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.sources import batches, source_numbers
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row

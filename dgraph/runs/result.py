@@ -19,7 +19,7 @@ from dgraph.cluster.pickling_refusal import NotPicklable
 from dgraph.cluster.retry import replicate, retry
 from dgraph.cluster.tasks import copy_here
 from dgraph.cluster.workers import any_lost
-from dgraph.errors import ColumnError, InputError, RunError
+from dgraph.errors import ColumnError, InputError, LostChainError
 from dgraph.phrases.phrases import format_count
 from dgraph.phrases.printable import printable
 from dgraph.runs.result_column import ResultColumn
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 
 
 NO_FRAME = "a RunResult is not a frame; result.compute() is a pandas frame, and result.frame a lazy Dask frame"
-
-
-class LostChainError(RunError):
-    """Values were lost that only the operation that made them can compute again, from its beginning."""
 
 
 class RunResult(NotPicklable):
