@@ -50,6 +50,7 @@ from dgraph.ops.factorize import factorize as factorize
 # numbers that describe a graph
 from dgraph.measures.diameter import diameter as diameter, radius as radius
 
+from dgraph.measures.neighborhood import neighborhood_function as neighborhood_function
 from dgraph.measures.similarity import similarity as similarity
 from dgraph.measures.summary import summary as summary
 

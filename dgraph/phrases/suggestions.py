@@ -20,6 +20,7 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
     "degrees": ("degree", "in_degree", "out_degree"),
     "betweenness": ("betweenness_centrality", "brandes", "edge_betweenness", "edge_betweenness_centrality"),
     "closeness": ("closeness_centrality",),
+    "neighborhood_function": ("hyperball", "hyper_anf", "effective_diameter", "average_shortest_path_length"),
     "similarity": (
         *(
             "node_similarity",

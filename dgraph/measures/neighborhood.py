@@ -1,0 +1,190 @@
+"""How many pairs of vertices are within each distance, estimated by HyperBall (`solvers/balls.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy import int32, int64
+
+from dgraph.arguments import check_choice, check_integer, known_options
+from dgraph.cluster.retry import retry_on_loss
+from dgraph.graph import Graph
+from dgraph.native.free_memory import explain_lack_of_memory
+from dgraph.native.interruptible_calls import call_team
+from dgraph.native.team import worthwhile_threads
+from dgraph.ops.degrees import Degrees
+from dgraph.partition.partition import Partition
+from dgraph.programs.monoid import MAX, SUM
+from dgraph.programs.program import Global, Message, Parameter, State, VertexColumn, VertexProgram
+from dgraph.runs.execution import execute
+from dgraph.runs.run_options import RunOptions
+from dgraph.solvers.balls import estimates, first_registers, grow
+
+LEAST, MOST = 4, 16  # logarithms of the number of registers
+ERROR = 1.04  # the standard error of an estimate is ERROR / √registers
+SHARE = 0.9  # of all pairs, for the effective diameter
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborhoodFunction:
+    """How many pairs of vertices are within each distance. `dgraph.neighborhood_function` makes it.
+
+    Attributes
+    ----------
+    pairs : pandas.DataFrame
+        For each ``distance`` from 0 on, the estimated number of ordered ``pairs`` of vertices of which the second is at
+        most so far from the first; each vertex is a pair with itself.
+    effective_diameter : float
+        The distance, interpolated, within which 90 % of the pairs are that have any.
+    mean_distance : float
+        The mean distance of pairs of two vertices of which the first reaches the second; 0 without such pairs.
+    error : float
+        The standard error of the estimate of one vertex's reach, relative to it. That of a sum over vertices is less,
+        but not by as much as for independent estimates.
+    """
+
+    pairs: pd.DataFrame = field(repr=False)
+    effective_diameter: float
+    mean_distance: float
+    error: float
+
+
+class Balls(VertexProgram):
+    """The union of a vertex's set with those of its out-neighbours."""
+
+    kind = "synchronous"
+    along = "in"
+    registers = State(int32, shape="lane")
+    message = Message(int32, MAX, shape="lane")
+    known = VertexColumn(int32, shape="lane")
+    lane = Parameter(int64, shape=...)
+
+    def send(known):
+        return known
+
+    def apply(message, known):
+        return max(message, known)
+
+    def stop(round):
+        return round >= 1
+
+    @Global(int64, SUM)
+    def grown(registers, known):
+        return 1 if registers != known else 0
+
+
+class BallsBack(Balls):
+    along = "out"
+
+
+@known_options()
+def neighborhood_function(
+    graph: Graph, *, log2m: int = 8, direction: Literal["out", "in"] = "out", random_seed: int = 0
+) -> NeighborhoodFunction:
+    """Estimate how many pairs of vertices are within each distance.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    log2m : int, default 8
+        The logarithm of the number of registers that each vertex has: one more halves the variance of estimates, and
+        doubles time and memory.
+    direction : {"out", "in"}, default "out"
+        Along which edges of a directed graph distances are.
+    random_seed : int, default 0
+        Seed of the hash of vertices.
+
+    Returns
+    -------
+    NeighborhoodFunction
+        A table of pairs by distance, the effective diameter, the mean distance, and the error.
+
+    Raises
+    ------
+    OptionError
+        If an option has a value that is not allowed.
+    RoomError
+        If there is not enough memory, on the workers or in this process.
+
+    Examples
+    --------
+    >>> found = dg.neighborhood_function(dg.grid(rows=30, cols=30, removed=0), log2m=10)
+    >>> float(found.pairs["pairs"][0]), abs(found.mean_distance - 20) < 1
+    (900.0, True)
+    """
+    check_integer("log2m", log2m, LEAST, MOST)
+    check_choice("direction", direction, ("out", "in"))
+    seed = RunOptions(random_seed=random_seed).random_seed
+    sums = _sums(graph, log2m, direction, seed)
+    return _function(sums, float(ERROR / np.sqrt(1 << log2m)))
+
+
+@retry_on_loss
+def _sums(graph: Graph, log2m: int, direction: str, random_seed: int) -> list[float]:
+    """The sums of the estimates of all vertices, for each distance from 1 on until nothing changes."""
+    if graph.num_parts > 1:
+        return [graph.num_vertices, *_by_steps(graph, log2m, direction, random_seed)]
+    order = "out" if direction == "out" or not graph.directed else "incoming"
+    (partition,) = graph.partitioned((order,)).held
+    how = order, log2m, random_seed, graph.workers.threads
+    (found,) = graph.workers.bring(graph.workers.each(_of_partition, [(partition, *how)]))
+    return [graph.num_vertices, *found]
+
+
+@explain_lack_of_memory("the sketches of all vertices", "let them grow")
+def _of_partition(partition: Partition, order: str, log2m: int, random_seed: int, threads: int) -> list[float]:
+    rows = partition.out if order == "out" else partition.incoming
+    assert rows is not None
+    looks = (rows.num_edges + partition.num_owned) << max(log2m - 4, 0)
+    threads = worthwhile_threads(threads, looks)
+
+    def by_team() -> list[float]:
+        known = first_registers(partition.numbers, log2m, random_seed, np.uint8)
+        grown, sizes = np.empty_like(known), estimates(known, threads)
+        changed, sums = np.ones(len(known), bool), []
+        while changed.any():
+            changed, _ = grow(rows, known, grown, changed, sizes, threads)
+            known, grown = grown, known
+            if changed.any():
+                sums.append(float(sizes.sum()))
+        return sums
+
+    return call_team(threads, by_team, looks)
+
+
+def _by_steps(graph: Graph, log2m: int, direction: str, random_seed: int) -> Iterator[float]:
+    """With several partitions, each distance is a run of a vertex program."""
+    program: Any = (Balls if direction == "out" else BallsBack)(lane=np.arange(1 << log2m))
+    near = execute(graph, Degrees(), RunOptions()).map(partial(_seeded, log2m=log2m, random_seed=random_seed))
+    while graph.num_vertices:
+        near = execute(graph, program, RunOptions(), {"known": near.column("registers")})
+        if not np.sum(near.totals["grown"]):
+            return
+        yield float(near.map(_sizes).by_number("size").sum())
+
+
+def _seeded(numbers: np.ndarray, _: Any, log2m: int, random_seed: int) -> Any:
+    return numbers, {"registers": first_registers(numbers, log2m, random_seed, np.int32)}
+
+
+def _sizes(numbers: np.ndarray, values: dict[str, np.ndarray]) -> Any:
+    return numbers, {"size": estimates(values["registers"])}
+
+
+def _function(sums: list[float], error: float) -> NeighborhoodFunction:
+    pairs = np.maximum.accumulate(np.array(sums, float))
+    table = pd.DataFrame({"distance": np.arange(len(pairs)), "pairs": pairs})
+    found = np.diff(pairs)
+    mean = float((found * np.arange(1, len(pairs))).sum() / found.sum()) if found.sum() > 0 else 0.0
+    wanted = SHARE * pairs[-1]
+    place = int(np.searchsorted(pairs, wanted))
+    if place == 0:
+        return NeighborhoodFunction(table, 0.0, mean, error)
+    share = (wanted - pairs[place - 1]) / (pairs[place] - pairs[place - 1])
+    return NeighborhoodFunction(table, float(place - 1 + share), mean, error)
