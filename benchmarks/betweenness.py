@@ -1,7 +1,7 @@
 """Betweenness from 256 sources, against igraph from the same and NetworKit from as many; NetworkX from 16; and from 1,
-4 and 16 sources, against GAP's C++.
+4 and 16 sources, against GAP's C++. With `--workers`, 64 sources on two workers of one thread against two threads here.
 
-    .venv/bin/python benchmarks/betweenness.py [--scale 16] [--data FOLDER] [--gapbs FOLDER]
+    .venv/bin/python benchmarks/betweenness.py [--scale 16] [--data FOLDER] [--gapbs FOLDER] [--workers]
 
 R-MAT graphs without repeated edges and, with a folder of them, real ones. Values are compared with igraph's and
 NetworkX's. NetworKit and GAP choose their own sources, so only their work is the same; GAP verifies its own values.
@@ -27,6 +27,7 @@ from peers.gap import write
 from peers.workloads import GRAPHS
 
 import dgraph as dg
+from dgraph.bench.local_cluster import local_cluster
 from dgraph.errors import AnswerError
 from dgraph.testing.verify import Edges
 
@@ -34,6 +35,7 @@ SOURCES, FEW = 256, 16
 NATIVE, NATIVE_SCALE, NATIVE_SOURCES = 1.1, 18, (1, 4, 16)  # GAP: the mean over all rows, its graphs, and sources
 FASTER, BY_100 = 0.9, 0.01  # the most that ours may take, relative to theirs
 THREADS = 2
+ON_WORKERS, WORKERS_SCALE, WORKERS_SOURCES = 3.0, 18, 64  # the most that two workers may take, and of what
 REAL = ("wiki-Vote", "facebook_combined", "musae_git", "PGPgiantcompo", "wave", "p2p-31", "twitter")
 Find = Callable[[], np.ndarray]
 
@@ -95,7 +97,11 @@ def main() -> None:
     options.add_argument("--data", type=Path, help="a folder of real graphs")
     options.add_argument("--gapbs", type=Path, help="a folder in which GAP has been built")
     options.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
+    options.add_argument("--workers", action="store_true", help="compare two workers with two threads, nothing else")
     given = options.parse_args()
+    if given.workers:
+        on_workers(given.trials)
+        return
     for title, edges in graphs(given.scale, given.data, REAL):
         for peer in given.peers:
             make, count, most = PEERS[peer]
@@ -138,6 +144,30 @@ def against_gap(folder: Path, trials: int) -> None:
     mean = float(np.exp(np.mean(np.log(ratios))))
     what = f"betweenness, {NATIVE_SOURCES} sources, scale {NATIVE_SCALE}: geometric mean of the ratios"
     Claim("betweenness", what, "GAP", NATIVE, unit="").record([mean], [1.0])
+
+
+def on_workers(trials: int) -> None:
+    what = f"betweenness, R-MAT scale {WORKERS_SCALE}, {WORKERS_SOURCES} sources"
+    edges = simple(*rmat_edges(WORKERS_SCALE), 1 << WORKERS_SCALE)
+    here = ours_of(edges)
+    with local_cluster(2, 1) as client:
+        frame = {"src": edges.source, "dst": edges.destination}
+        there = dg.Graph.from_edges(frame, directed=False, vertices=edges.vertices, client=client)
+        find = partial(dg.betweenness, sources=WORKERS_SOURCES)
+        expected = find(here).by_number("betweenness")
+
+        def check(found: np.ndarray) -> None:
+            if not np.allclose(found, expected, rtol=1e-9, atol=1e-15):
+                raise AnswerError(f"{what}: two workers find other values")
+
+        find(there).by_number("betweenness")
+        calls = {
+            name: (lambda graph=graph: find(graph).by_number("betweenness"), check)
+            for name, graph in {"workers": there, "threads": here}.items()
+        }
+        seconds = take_turns(calls, trials)
+    claim = Claim("betweenness", f"{what}, two workers", "two threads", ON_WORKERS)
+    claim.record(seconds["workers"], seconds["threads"])
 
 
 def graphs(scale: int, data: Path | None, names: Sequence[str]) -> Iterator[tuple[str, Edges]]:

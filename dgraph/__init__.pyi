@@ -88,7 +88,7 @@ from dgraph.programs.monoid import (
     NONE as NONE,
     UNREACHED as UNREACHED,
 )
-from dgraph.programs.syntax import dot as dot
+from dgraph.programs.syntax import dot as dot, total as total
 from dgraph.runs.explanations import explain as explain
 from dgraph.runs.execution import run as run
 from dgraph.options import (

@@ -227,6 +227,15 @@ def cast_to(dtype: np.dtype, name: str, value: Any, *, is_vertex: bool = False, 
     return cast if is_vector else cast.item()
 
 
+def wrap_integer(value: Any, dtype: np.dtype) -> Any:
+    """An integer wrapped around to fit its type, as in kernels; other values unchanged."""
+    if dtype.kind not in "iu":
+        return value
+    span = 1 << (8 * dtype.itemsize)
+    low = span // 2 if dtype.kind == "i" else 0
+    return (int(value) + low) % span - low
+
+
 def values_by_vertex(name: str, values: Any) -> Mapping[Any, Any] | None:
     """Return {vertex: value} from a mapping, a Series (by its index), or a frame with two columns; otherwise None."""
     if isinstance(values, Mapping):

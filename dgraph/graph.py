@@ -322,8 +322,8 @@ class Graph(PartitionedGraph):
         Parameters
         ----------
         op : str, default "build"
-            The operation to run, such as ``"pagerank"`` or ``"weighted_pagerank"``, or ``"build"`` for the partitions
-            alone.
+            The operation to run, such as ``"pagerank"``, ``"weighted_pagerank"`` or ``"sketched_closeness"``, or
+            ``"build"`` for the partitions alone.
         workers : int, optional
             Number of workers. By default the graph's `parts`, or the number of workers that it has now.
         memory : int or str, optional

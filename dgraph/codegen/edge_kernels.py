@@ -17,14 +17,18 @@ from dgraph.codegen.text import (
     any_message,
     call,
     edges_of,
-    inner_products,
     item,
     literal,
+    merged_text,
+    vector_sums,
 )
 from dgraph.programs.analysis import PhaseAnalysis
-from dgraph.programs.kernel_names import field_name, inbox_name, incoming_name, merge_name, phase_name, sent_name
+from dgraph.programs.kernel_names import field_name, inbox_name, incoming_name, phase_name, sent_name
 from dgraph.programs.monoid import MOST_FREQUENT
 from dgraph.programs.program import Message
+
+LINE = 64  # bytes that the memory brings at once
+AHEAD = 16  # edges
 
 
 class EdgeKernelWriter:
@@ -148,7 +152,8 @@ class EdgeKernelWriter:
         kernel.add(*(f"bits_{m.name} = int64(0)" for m in self.wide_sums))
 
     def merge_into_totals(self, kernel: KernelText) -> None:
-        kernel.add(*(f"total_{m.name} = {merge_name(m.merge)}(total_{m.name}, new_{m.name})" for m in self.messages))
+        merged = {m.name: merged_text(m, f"total_{m.name}", f"new_{m.name}") for m in self.messages}
+        kernel.add(*(f"total_{name} = {text}" for name, text in merged.items()))
         kernel.add(*(f"bits_{m.name} |= new_{m.name} ^ (new_{m.name} >> 63)" for m in self.wide_sums))
 
     def check_totals(self, kernel: KernelText) -> None:
@@ -165,7 +170,7 @@ class EdgeKernelWriter:
 
     def merge(self, kernel: KernelText, message: Message, merged: str, parts: tuple[str, str], row: str = "v") -> None:
         """Merge two messages to a row into the variable `merged`."""
-        kernel.add(f"{merged} = {merge_name(message.merge)}({', '.join(parts)})")
+        kernel.add(f"{merged} = {merged_text(message, *parts)}")
         if message in self.checked:
             check_sum(kernel, message, parts, merged, row)
 
@@ -211,10 +216,29 @@ class EdgeKernelWriter:
         """Merge into the inbox itself, because a vector does not fit in a register."""
         if self.analysis.synchronous:
             self.kernels.empty_inbox(kernel, self.phase)
-        with kernel.block(self.in_edges), self.sender(kernel):
-            self.deliver_sent(kernel)
-            if not self.analysis.synchronous:
-                self.reached(kernel)
+        if self.phase.skips_silent:
+            self.look_ahead(kernel)
+        with kernel.block(self.in_edges):
+            if self.phase.skips_silent:
+                self.fetch_ahead(kernel)
+            with self.sender(kernel):
+                self.deliver_sent(kernel)
+                if not self.analysis.synchronous:
+                    self.reached(kernel)
+
+    def look_ahead(self, kernel: KernelText) -> None:
+        """Name the last edge whose sender may be fetched."""
+        kernel.add("last_edge = uint64(indptr[hi]) - one")
+
+    def fetch_ahead(self, kernel: KernelText) -> None:
+        """Have the memory bring the vector of a later sender, if it sends. Without a branch, which would often be
+        guessed wrongly; then nothing else would be read ahead."""
+        kernel.add(f"ahead = neighbours[min(e + uint64({AHEAD}), last_edge)]")
+        kernel.add(f"ahead = ahead if {kernel.use('sending')}[ahead] else uint32(v)")
+        for message in self.messages:
+            if message.shape is not None:
+                row = f"{kernel.use(sent_name(self.phase, message))}[ahead]"
+                kernel.add(*(f"prefetch({row}, {c})" for c in range(0, self.width, LINE // message.dtype.itemsize)))
 
     def gather_neighbourhood(self, kernel: KernelText) -> None:
         """Collect all messages of v, then merge them together."""
@@ -226,7 +250,7 @@ class EdgeKernelWriter:
         kernel.add("count = uint64(0)")
         with kernel.block(self.in_edges), self.sender(kernel):
             if self.width and not self.phase.hoisted:  # for vectors, use the message of component 0
-                inner_products(kernel, self.phase.send, AT_SENDER)
+                vector_sums(kernel, self.phase.send, AT_SENDER)
                 kernel.add("c = 0")
             self.name_sent(kernel)
             with kernel.block(f"if new_{message.name} != {none}:"):
@@ -244,10 +268,10 @@ class EdgeKernelWriter:
         return [kernel.use(name) for name in names]
 
     def sender(self, kernel: KernelText) -> Any:
-        """Name the in-neighbour u; in accumulative programs, open a block that only neighbours sending in this round
-        enter."""
+        """Name the in-neighbour u. Open a block that only neighbours sending in this round enter, unless all send, or
+        `sent_...` holds the identity for the others and is as quickly read."""
         kernel.add(f"u = {kernel.of_edge('neighbours', 'e')}")
-        if self.analysis.synchronous or self.phase.hoisted:  # `sent_...` holds the identity for vertices not sending
+        if (self.analysis.synchronous or self.phase.hoisted) and not self.phase.skips_silent:
             return nullcontext()
         return kernel.block(f"if {kernel.use('sending')}[u]:")
 
@@ -275,21 +299,23 @@ class EdgeKernelWriter:
     def deliver_sent(self, kernel: KernelText, source: Mapping[str, str] = NO_LOCALS) -> None:
         """Merge the message of u along e into the inbox of v."""
         if not self.phase.hoisted:
-            inner_products(kernel, self.phase.send, AT_SENDER)
-        self.deliver(kernel, partial(self.name_sent, kernel, source))
+            vector_sums(kernel, self.phase.send, AT_SENDER)
+        self.deliver(kernel, partial(self.name_sent, kernel, source), tells=True)
 
-    def deliver(self, kernel: KernelText, name_message: Callable[[], None]) -> None:
-        """Merge the message that `name_message` names into the inbox of v; `changed` tells whether it changed."""
+    def deliver(self, kernel: KernelText, name_message: Callable[[], None], *, tells: bool = False) -> None:
+        """Merge the message that `name_message` names into the inbox of v; `changed` tells whether it changed. A vector
+        from a vertex that `tells` something does so."""
         synchronous = self.analysis.synchronous
+        tells = tells and self.phase.skips_silent and not self.phase.idempotent
         if not synchronous:
-            kernel.add("changed = False")
+            kernel.add(f"changed = {tells}")
         with kernel.components(self.width > 0):
             name_message()
             for message in self.messages:
                 once = self.width and message.shape is None
                 with kernel.block("if c == 0:") if once else nullcontext():
                     place = item(kernel.use(inbox_name(self.phase, message), True), "v", message)
-                    if synchronous:
+                    if synchronous or tells:
                         self.merge(kernel, message, f"merged_{message.name}", (place, f"new_{message.name}"))
                         kernel.add(f"{place} = merged_{message.name}")
                         continue
@@ -304,6 +330,9 @@ class EdgeKernelWriter:
             self.merge(kernel, message, f"merged_{name}", (place, f"new_{name}"))
             value = f"merged_{name}"
             news = f"{value} != {place}" if self.phase.idempotent else f"new_{name} != {literal(message.identity)}"
+            if self.width and not self.phase.idempotent:  # without a branch, a vector is merged at once
+                kernel.add(f"{place} = {value}", f"changed |= {news}")
+                return
         with kernel.block(f"if {news}:"):
             kernel.add(f"{place} = {value}", "changed = True")
 

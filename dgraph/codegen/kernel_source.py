@@ -42,7 +42,7 @@ CPU_HEAD = """
 import math
 
 from numba import njit as kernel_compiler
-from numpy import float32, float64, inf, int32, int64, uint64
+from numpy import float32, float64, inf, int32, int64, uint8, uint32, uint64
 
 from dgraph.native.machine_code import cached_njit
 
@@ -51,17 +51,6 @@ kernel = cached_njit(error_model="numpy")
 one = uint64(1)  # uint64 + int64 would be a float
 part_size = uint64(1024)  # rows whose partial sum is added to the total at once
 """
-
-INNER_PRODUCT = '''
-@njit
-def inner(a, b):
-    """The inner product of two vectors."""
-    total = a[0] * b[0]
-    for c in range(1, {width}):
-        total += a[c] * b[c]
-    return total
-'''
-
 
 TARGETS = {
     "cpu": (KernelWriter, CPU_HEAD),
@@ -110,10 +99,10 @@ def generate(program: VertexProgram | type[VertexProgram], target: str = "cpu", 
     if re.search(r"\b(uniform|uniform_of_edge|random_word)\(", used):
         parts.append(KERNEL_TEXT)
     parts += [text for function, text in TEXTS.items() if f"{function}(" in used]
+    if "prefetch(" in used:
+        parts.append("from dgraph.native.team import prefetch")
     if "wrapped(" in used:
         parts.append(WRAPPED)
-    if "inner(" in used:
-        parts.append(INNER_PRODUCT.format(width=analysis.width))
     text = "\n\n".join(part.strip("\n") + "\n" for part in [*parts, *body])
     columns = *(field_name(column.name) for column in analysis.edge_columns), *([ORDINAL] if analysis.draws else [])
     arguments = {kernel.name: tuple(kernel.arguments.values()) for kernel in texts.kernels}

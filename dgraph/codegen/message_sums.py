@@ -33,12 +33,12 @@ def checked_sums(phase: PhaseAnalysis) -> list[Message]:
     return [
         m
         for m in phase.messages
-        if m.merge is SUM and m.dtype.kind == "i" and not (is_wide(m) and sends_small_constants(phase))
+        if m.merge is SUM and m.dtype.kind in "iu" and not (is_wide(m) and sends_small_constants(phase))
     ]
 
 
 def is_wide(message: Message) -> bool:
-    """Whether a sum can overflow a register. Sums of 32-bit numbers have 64 bits until they are stored."""
+    """Whether a sum can overflow a register. Sums of smaller numbers have 64 bits until they are stored."""
     return message.dtype.itemsize == 8
 
 

@@ -11,6 +11,7 @@ are its range of rows:
              synchronous: rows lo:hi apply their inboxes, after copying the fields that `before_...` names. Returns how
              many have changed
     emit     synchronous: computes the messages of rows lo:hi, if they are the same along all edges of a vertex
+    mark     synchronous: flags the vertices whose messages, which are vectors, are not the identity
     sweep    accumulative: rows lo:hi apply their inboxes one after the other, and each sends along its edges
              immediately. Returns how many fired, how many sent, and along how many edges. One thread per partition
     push     senders[lo:hi] send along their out-edges (CSR). Returns the length of the queue. One thread per partition
@@ -44,12 +45,13 @@ from dgraph.codegen.text import (
     any_message,
     call,
     identities,
-    inner_products,
     item,
     literal,
+    merged_text,
+    vector_sums,
 )
 from dgraph.programs.analysis import Analysis, PhaseAnalysis, Reads
-from dgraph.programs.kernel_names import before_name, field_name, inbox_name, merge_name, phase_name, sent_name
+from dgraph.programs.kernel_names import before_name, field_name, inbox_name, phase_name, sent_name
 from dgraph.programs.program import Delta, State
 
 
@@ -68,6 +70,7 @@ class KernelWriter:
             crossing = self.edge_writer(self, phase)
             if analysis.synchronous:
                 self.emit(phase)
+                self.mark(phase)
                 self.fire_all(phase)
             else:
                 self.fire(phase)
@@ -119,7 +122,7 @@ class KernelWriter:
             with kernel.block("for v in range(part_start, min(part_start + part_size, hi)):"):
                 yield
             for name, of in fields.items():
-                kernel.add(f"total_{name} = {merge_name(of.merge)}(total_{name}, fold_{name})")
+                kernel.add(f"total_{name} = {merged_text(of, f'total_{name}', f'fold_{name}')}")
         kernel.add(f"return {', '.join(f'total_{name}' for name in fields)},")
 
     def begin(self) -> None:
@@ -147,7 +150,7 @@ class KernelWriter:
 
     def assign(self, kernel: KernelText, reads: Reads, function: str, targets: Mapping, local=NO_LOCALS) -> None:
         """Call a function and store its results, component by component for vectors."""
-        inner_products(kernel, reads, AT_ROW)
+        vector_sums(kernel, reads, AT_ROW)
         vector = reads.vector or any(of.shape is not None for of in targets.values())
         news = [f"new_{array}" for array in targets]
         with kernel.components(vector):
@@ -205,7 +208,7 @@ class KernelWriter:
     def fold_inbox(self, kernel: KernelText, phase: PhaseAnalysis, triggers: tuple[str, ...]) -> None:
         """Call `apply` for v and store the states; `changed` tells whether one of the triggers has changed."""
         states, reads = self.analysis.states, phase.apply
-        inner_products(kernel, reads, AT_ROW, phase)
+        vector_sums(kernel, reads, AT_ROW, phase)
         news = ", ".join(f"new_{state.name}" for state in states)
         if reads.vector or any(state.shape is not None for state in states):
             self.fold_vectors(kernel, phase, triggers, news)
@@ -263,6 +266,20 @@ class KernelWriter:
             targets = {sent_name(phase, message): message for message in phase.messages}
             self.assign(kernel, phase.send, phase_name(phase, "send"), targets)
 
+    def mark(self, phase: PhaseAnalysis) -> None:
+        """Synchronous: find out which vertices send anything, if pulls ask that."""
+        if not phase.skips_silent:
+            return
+        kernel = self.kernel(phase_name(phase, "mark"), "Flag those of the rows lo:hi that send anything.")
+        flags = kernel.use("sending", True)
+        with self.rows(kernel):
+            kernel.add(f"{flags}[v] = False")
+            for message in phase.messages:
+                with kernel.components(message.shape is not None):
+                    sent = item(kernel.use(sent_name(phase, message)), "v", message)
+                    with kernel.block(f"if {sent} != {literal(message.identity)}:"):
+                        kernel.add(f"{flags}[v] = True", *(["break"] if message.shape is not None else []))
+
     def fold(self, name: str, names: tuple[str, ...]) -> None:
         """Fold the rows into global values."""
         if not names:
@@ -271,12 +288,12 @@ class KernelWriter:
         fields = {name: self.analysis.globals[name] for name in names}
         with self.rows_to_fold(kernel, {field_name(name): of for name, (of, _) in fields.items()}):
             for name, (of, reads) in fields.items():
-                inner_products(kernel, reads, AT_ROW)
+                vector_sums(kernel, reads, AT_ROW)
                 if reads.component is not None:
                     kernel.add(f"c = {reads.component}")
                 with kernel.components(reads.vector and reads.component is None):
                     total, value = f"fold_{field_name(name)}", call(kernel, reads, f"value_of_{of.name}")
-                    kernel.add(f"{total} = {merge_name(of.merge)}({total}, {value})")
+                    kernel.add(f"{total} = {merged_text(of, total, value)}")
 
     def finish(self) -> None:
         """Compute the columns of the answer."""
@@ -300,7 +317,7 @@ class KernelWriter:
     def fill_results(self, kernel: KernelText, local: Mapping[str, str] = NO_LOCALS) -> None:
         """Compute the results of v; `local` names the local variables that hold some states."""
         for name, (_, reads) in self.analysis.results.items():
-            inner_products(kernel, reads, AT_ROW)
+            vector_sums(kernel, reads, AT_ROW)
             index = "v, c" if reads.vector else "v"
             with kernel.components(reads.vector):
                 value = call(kernel, reads, f"value_of_{name}", local=local)

@@ -17,6 +17,7 @@ from dgraph.codegen.kernel_source import Source, generate
 from dgraph.errors import ProgramError
 from dgraph.programs.analysis import Analysis, PhaseAnalysis, Reads, analyse, component_of
 from dgraph.programs.program import Global, Result, VertexProgram
+from dgraph.programs.syntax import by_kernel_rules, component_of_vector
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,16 @@ class Recipe:
         if stop is None or reads is None:
             return False
 
-        def value(name: str, c: int) -> Any:
-            result = known[name] if name in known else known[component_of(name, c)]
-            return result[c] if np.ndim(result) else result
+        width = self.analysis.width
+        values = [
+            np.asarray(known[name] if name in known else [known[component_of(name, c)] for c in range(width)]).tolist()
+            for name in reads.kinds
+        ]
 
-        components = range(self.analysis.width if reads.vector else 1)
-        return all(self._stops([value(name, c) for name in reads.kinds]) for c in components)
+        def at(c: int) -> list[Any]:
+            return [component_of_vector(one, c) if isinstance(one, list) else one for one in values]
+
+        return all(self._stops(at(c)) for c in range(width if reads.vector else 1))
 
     def _stops(self, values: list[Any]) -> bool:
         """The result of `stop` by Python's rules, or by the rules of kernels where Python raises, as for 1 / 0. An
@@ -59,7 +64,7 @@ class Recipe:
                 return bool(self.stop(*values))
             except ArithmeticError:
                 with np.errstate(all="ignore"):
-                    return bool(self.stop(*(one if isinstance(one, bool) else np.asarray(one)[()] for one in values)))
+                    return bool(self.stop(*map(by_kernel_rules, values)))
         except (ArithmeticError, ValueError) as error:
             assert self.analysis.stop is not None
             known = ", ".join(f"{name}={one}" for name, one in zip(self.analysis.stop.kinds, values, strict=True))

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from dataclasses import field as field_of
 from typing import Any
 
-from dgraph.errors import ProgramError
+import numpy as np
+
 from dgraph.programs.analysis import Analysis, PhaseAnalysis, Reads, component_of
-from dgraph.programs.kernel_names import ORDINAL, before_name, field_name, inbox_name
-from dgraph.programs.program import Field
-from dgraph.programs.syntax import dot_name
+from dgraph.programs.kernel_names import ORDINAL, before_name, field_name, inbox_name, merge_name
+from dgraph.programs.monoid import MAX, MIN, SUM
+from dgraph.programs.program import Field, Global, Message
+from dgraph.programs.syntax import sum_name
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,9 @@ AT_SENDER = CallSite(vertex="u")
 NO_LOCALS: Mapping[str, str] = {}
 
 
-def item(array: str, row: str, of: Field | None) -> str:
+def item(array: str, row: str, of: Field | None, c: str = "c") -> str:
     """An element of an array; component c of it if the field is a vector."""
-    return f"{array}[{row}, c]" if of is not None and of.shape is not None else f"{array}[{row}]"
+    return f"{array}[{row}, {c}]" if of is not None and of.shape is not None else f"{array}[{row}]"
 
 
 def call(
@@ -121,39 +123,39 @@ def call(
     local: Mapping[str, str] = NO_LOCALS,
 ) -> str:
     """The text that calls a function of the program; `local` names the local variables that hold some fields."""
-    arguments = [
-        local[name] if kind in ("state", "message") and name in local else _argument(kernel, reads, name, place, phase)
-        for name, kind in reads.kinds.items()
-    ]
-    arguments += map(dot_name, range(len(reads.function.dots)))
+    arguments = []
+    for name, kind in reads.kinds.items():
+        known = kind in ("state", "message") and name in local
+        text = local[name] if known else _argument(kernel, reads, name, place, phase)
+        arguments.append(f"int64({text})" if name in reads.narrow else text)
+    arguments += map(sum_name, range(len(reads.function.sums)))
     return f"{function}({', '.join(arguments)})"
 
 
 def _argument(kernel: KernelText, reads: Reads, name: str, place: CallSite, phase: PhaseAnalysis | None) -> str:
     """The text of an argument of such a call."""
-    analysis = kernel.analysis
+    analysis, c = kernel.analysis, "c" if reads.vector else "0"  # a vector that is only summed is not used otherwise
     fields: dict[str, Field] = {field.name: field for field in (*analysis.states, *analysis.columns)}
     match reads.kinds[name]:
         case "state" | "column":
-            return item(kernel.use(field_name(name)), place.vertex, fields[name])
+            return item(kernel.use(field_name(name)), place.vertex, fields[name], c)
         case "before":
             state = fields[name.removesuffix("_before")]
-            return item(kernel.use(before_name(state.name)), place.vertex, state)
+            return item(kernel.use(before_name(state.name)), place.vertex, state, c)
         case "message" if phase is not None:
             message = next(m for m in phase.messages if m.name == name)
-            return item(kernel.use(inbox_name(phase, message)), place.vertex, message)
+            return item(kernel.use(inbox_name(phase, message)), place.vertex, message, c)
         case "edge":
             return kernel.of_edge(place.rows + field_name(name), place.edge)
         case "target" | "ahead":
             target = name.removeprefix("target_")
             declared = fields.get(target)
             array = field_name(target) if declared else {"id": "number"}.get(target, target)
-            return item(kernel.use(array), place.target, declared)
+            return item(kernel.use(array), place.target, declared, c)
         case "global" if name not in analysis.globals:  # a vector, whose components are separate values
-            components = [kernel.use(field_name(component_of(name, c))) for c in range(analysis.width)]
-            return f"({', '.join(components)},)[c]"
+            return f"{components_of(kernel, name)}[{c}]"
         case "parameter" if any(field.name == name and field.shape is not None for field in analysis.parameters):
-            return f"{kernel.use(field_name(name))}[c]"
+            return f"{kernel.use(field_name(name))}[{c}]"
         case "parameter" | "global":
             return kernel.use(field_name(name))
     return _built_in(kernel, reads, name, place)
@@ -178,21 +180,44 @@ def _built_in(kernel: KernelText, reads: Reads, name: str, place: CallSite) -> s
     return kernel.use(name)  # `round` or `vertices`
 
 
-def inner_products(kernel: KernelText, reads: Reads, place: CallSite, phase: PhaseAnalysis | None = None) -> None:
-    """Compute the dot products that a function uses, before the loop over its components."""
-    for i, pair in enumerate(reads.function.dots):
-        rows = []
-        for name in pair:
-            kind = reads.kinds[name]
-            if kind == "parameter":
-                problem = f"dot({', '.join(pair)}) cannot take a parameter; use vectors that belong to vertices"
-                raise ProgramError(f"{reads.function.place()}: {problem}")
-            at_target = kind in ("target", "ahead")
-            array = field_name(name.removeprefix("target_") if at_target else name)
-            if kind == "message" and phase is not None:
-                array = inbox_name(phase, next(m for m in phase.messages if m.name == name))
-            rows.append(f"{kernel.use(array)}[{place.target if at_target else place.vertex}]")
-        kernel.add(f"{dot_name(i)} = inner({', '.join(rows)})")
+def components_of(kernel: KernelText, name: str) -> str:
+    """The components of a vector of global values, which are separate arguments, as a tuple."""
+    return f"({', '.join(kernel.use(field_name(component_of(name, c))) for c in range(kernel.analysis.width))},)"
+
+
+def vector_sums(kernel: KernelText, reads: Reads, place: CallSite, phase: PhaseAnalysis | None = None) -> None:
+    """Compute the sums over the components of vectors that a function uses, before the loop over its components."""
+    for i, one in enumerate(reads.function.sums):
+        rows = [_row(kernel, reads, name, place, phase) for name in one.vectors]
+
+        rows = [f"int64({row})" if name in reads.narrow else row for name, row in zip(one.vectors, rows, strict=True)]
+        kernel.add(f"{sum_name(i)} = {one.first([row.format(c='0') for row in rows])}")
+        with kernel.block(f"for d in range(1, {kernel.analysis.width}):"):
+            kernel.add(f"{sum_name(i)} += {one.of([row.format(c='d') for row in rows])}")
+
+
+def _row(kernel: KernelText, reads: Reads, name: str, place: CallSite, phase: PhaseAnalysis | None) -> str:
+    """The text of component {c} of a vector."""
+    kind = reads.kinds[name]
+    if kind == "parameter":
+        return f"{kernel.use(field_name(name))}[{{c}}]"
+    if kind == "global":
+        return f"{components_of(kernel, name)}[{{c}}]"
+    array, row = field_name(name), place.vertex
+    if kind in ("target", "ahead"):
+        array, row = field_name(name.removeprefix("target_")), place.target
+    elif kind == "before":
+        array = before_name(name.removesuffix("_before"))
+    elif kind == "message" and phase is not None:
+        array = inbox_name(phase, next(m for m in phase.messages if m.name == name))
+    return f"{kernel.use(array)}[{row}, {{c}}]"
+
+
+def merged_text(field: Message | Global, a: str, b: str) -> str:
+    """Kernel text that merges two values of a field. Functions take numbers of 8 bits as integers of 64 bits."""
+    if field.dtype != np.uint8 or field.merge in (MIN, MAX, SUM):
+        return f"{merge_name(field.merge)}({a}, {b})"
+    return f"uint8({merge_name(field.merge)}(int64({a}), int64({b})))"
 
 
 def literal(value: Any) -> str:

@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
+from dgraph.arguments import wrap_integer
 from dgraph.checkpoint.keeper import CheckpointKeeper
 from dgraph.codegen.recipe import Recipe
 from dgraph.engines.exact_sums import ExactSum, exact_sums
@@ -436,11 +435,3 @@ class GlobalValues:
         """Whether the program's `stop` ends the run after this round."""
         known = {"round": round, "vertices": self.states[0].values["vertices"]}
         return self.recipe.should_stop({**known, **self.recipe.values, **self.values})
-
-
-def wrap_integer(value: Any, dtype: np.dtype) -> Any:
-    """An integer wrapped around to fit its type, as kernels expect; other values unchanged."""
-    if dtype.kind != "i":
-        return value
-    span = 1 << (8 * dtype.itemsize)
-    return (int(value) + span // 2) % span - span // 2

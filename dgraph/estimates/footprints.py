@@ -88,6 +88,8 @@ FOOTPRINTS: dict[str, Footprint] = {
     "matching": Footprint(MemoryNeed(("out",), 26), MemoryNeed(("out",), 97, 1, 23.5), both_ends=True),
     "pagerank": Footprint(MemoryNeed(("incoming",), 48, 3.7), MemoryNeed(("incoming",), 68), gathers=True),
     "scc": Footprint(MemoryNeed(BOTH, 75), MemoryNeed(BOTH, 110), message_bytes=24),
+    "sketched_closeness": Footprint(MemoryNeed(BOTH, 620), MemoryNeed(BOTH, 1500), message_bytes=256, planned=False),
+    "sketched_harmonic": Footprint(MemoryNeed(BOTH, 620), MemoryNeed(BOTH, 1500), message_bytes=256, planned=False),
     "sssp": Footprint(MemoryNeed(("out",), 50), MemoryNeed(BOTH, 94, 15), weighted=True),
     "triangles": Footprint(
         MemoryNeed(BOTH, 43, 8), MemoryNeed(("out",), 0, 7.5, 5.5, everywhere=15), message_bytes=0, passed_bytes=4
@@ -104,4 +106,4 @@ FOOTPRINTS: dict[str, Footprint] = {
         gathers=True,
     ),
 }
-OPERATIONS = {one.removeprefix("weighted_") for one in FOOTPRINTS} - {"build"}  # the functions that users call
+OPERATIONS = {one.removeprefix("weighted_").removeprefix("sketched_") for one in FOOTPRINTS} - {"build"}  # for users

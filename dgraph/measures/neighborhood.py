@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy import int32, int64
+from numpy import float64, int64, uint8
 
 from dgraph.arguments import check_choice, check_integer, known_options
 from dgraph.cluster.retry import retry_on_loss
@@ -17,16 +16,16 @@ from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
-from dgraph.ops.degrees import Degrees
+from dgraph.ops.balls import estimate, first_balls, is_empty, program_of, share, standard_error
 from dgraph.partition.partition import Partition
 from dgraph.programs.monoid import MAX, SUM
 from dgraph.programs.program import Global, Message, Parameter, State, VertexColumn, VertexProgram
+from dgraph.programs.syntax import total
 from dgraph.runs.execution import execute
 from dgraph.runs.run_options import RunOptions
-from dgraph.solvers.balls import estimates, first_registers, grow
+from dgraph.solvers.balls import sizes_by_distance
 
 LEAST, MOST = 4, 16  # logarithms of the number of registers
-ERROR = 1.04  # the standard error of an estimate is ERROR / √registers
 SHARE = 0.9  # of all pairs, for the effective diameter
 
 
@@ -55,14 +54,16 @@ class NeighborhoodFunction:
 
 
 class Balls(VertexProgram):
-    """The union of a vertex's set with those of its out-neighbours."""
+    """The union of a vertex's set with those of its out-neighbours, and the sum of the sizes of all."""
 
+    operation = "neighborhood_function"
     kind = "synchronous"
     along = "in"
-    registers = State(int32, shape="lane")
-    message = Message(int32, MAX, shape="lane")
-    known = VertexColumn(int32, shape="lane")
+    registers = State(uint8, shape="lane")
+    message = Message(uint8, MAX, shape="lane")
+    known = VertexColumn(uint8, shape="lane")
     lane = Parameter(int64, shape=...)
+    width = Parameter(int64)
 
     def send(known):
         return known
@@ -76,6 +77,10 @@ class Balls(VertexProgram):
     @Global(int64, SUM)
     def grown(registers, known):
         return 1 if registers != known else 0
+
+    @Global(float64, SUM)
+    def size(registers, width):
+        return estimate(total(share, registers, registers), total(is_empty, registers, registers), width)
 
 
 class BallsBack(Balls):
@@ -122,7 +127,7 @@ def neighborhood_function(
     check_choice("direction", direction, ("out", "in"))
     seed = RunOptions(random_seed=random_seed).random_seed
     sums = _sums(graph, log2m, direction, seed)
-    return _function(sums, float(ERROR / np.sqrt(1 << log2m)))
+    return _function(sums, standard_error(log2m))
 
 
 @retry_on_loss
@@ -145,36 +150,21 @@ def _of_partition(partition: Partition, order: str, log2m: int, random_seed: int
     threads = worthwhile_threads(threads, looks)
 
     def by_team() -> list[float]:
-        known = first_registers(partition.numbers, log2m, random_seed, np.uint8)
-        grown, sizes = np.empty_like(known), estimates(known, threads)
-        changed, sums = np.ones(len(known), bool), []
-        while changed.any():
-            changed, _ = grow(rows, known, grown, changed, sizes, threads)
-            known, grown = grown, known
-            if changed.any():
-                sums.append(float(sizes.sum()))
-        return sums
+        sizes = sizes_by_distance(rows, partition.numbers, log2m, random_seed, threads)
+        return [float(one.sum()) for one in sizes][1:]
 
     return call_team(threads, by_team, looks)
 
 
 def _by_steps(graph: Graph, log2m: int, direction: str, random_seed: int) -> Iterator[float]:
     """With several partitions, each distance is a run of a vertex program."""
-    program: Any = (Balls if direction == "out" else BallsBack)(lane=np.arange(1 << log2m))
-    near = execute(graph, Degrees(), RunOptions()).map(partial(_seeded, log2m=log2m, random_seed=random_seed))
+    program, options = program_of((Balls, BallsBack), direction, log2m), RunOptions()
+    near = first_balls(graph, log2m, random_seed, options)
     while graph.num_vertices:
-        near = execute(graph, program, RunOptions(), {"known": near.column("registers")})
-        if not np.sum(near.totals["grown"]):
+        near = execute(graph, program, options, {"known": near.column("registers")})
+        if not near.totals["grown"]:
             return
-        yield float(near.map(_sizes).by_number("size").sum())
-
-
-def _seeded(numbers: np.ndarray, _: Any, log2m: int, random_seed: int) -> Any:
-    return numbers, {"registers": first_registers(numbers, log2m, random_seed, np.int32)}
-
-
-def _sizes(numbers: np.ndarray, values: dict[str, np.ndarray]) -> Any:
-    return numbers, {"size": estimates(values["registers"])}
+        yield near.totals["size"]
 
 
 def _function(sums: list[float], error: float) -> NeighborhoodFunction:

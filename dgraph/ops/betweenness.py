@@ -1,7 +1,8 @@
 """Betweenness centrality (Freeman, 1977) by Brandes' algorithm (2001): the shares of shortest paths through a vertex.
 
 With one partition, a solver takes source after source. With several, sources come in batches: one run finds the
-distances from all of them, one counts their paths, and one adds up how much paths depend on each vertex.
+distances from all of them and counts their paths, and one adds up how much paths depend on each vertex. By weights,
+paths are counted in a run of its own.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from numpy import float64, inf, int64
+from numpy import inf
 
-from dgraph.arguments import check_choice, check_flag
+from dgraph.arguments import check_flag
 from dgraph.building.weights import check_lengths
 from dgraph.cluster.retry import ATTEMPTS, retry
 from dgraph.errors import LostChainError, OptionError
@@ -24,12 +25,12 @@ from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
+from dgraph.ops.brandes import NEVER, Dependencies, DependenciesByLevel, PathCounts, PathsFromEach
 from dgraph.ops.degrees import Degrees
 from dgraph.ops.edge_betweenness import edge_frame, too_many_paths
-from dgraph.ops.sssp import FromEach, HopsFromEach
+from dgraph.ops.sssp import FromEach
 from dgraph.partition.partition import Partition
-from dgraph.programs.monoid import MAX, SUM
-from dgraph.programs.program import Global, Message, Parameter, State, VertexColumn, VertexProgram, vertex
+from dgraph.programs.program import VertexProgram
 from dgraph.runs.execution import execute, recoverable_result
 from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
@@ -39,65 +40,6 @@ from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_r
 from dgraph.solvers.paths.dependencies import dependencies, weighted_dependencies
 
 R = TypeVar("R")
-
-
-class PathCounts(VertexProgram):
-    """The number of shortest paths from each source, from known distances. A vertex whose predecessors have all their
-    paths has all of its own."""
-
-    operation = "betweenness"
-    kind = "synchronous"
-    paths = State(float64, shape="sources")
-    message = Message(float64, SUM, shape="sources")
-    known = VertexColumn(float64, shape="sources")
-    sources = Parameter(vertex, shape=...)
-
-    def start(id, sources):
-        return 1.0 if id == sources else 0.0
-
-    def send(paths, known, target_known):
-        return paths if known + 1 == target_known else 0.0
-
-    def apply(message, id, sources):
-        return 1.0 if id == sources else message
-
-    @Global(float64, MAX, shape="sources")
-    def most(paths):
-        return paths
-
-    @Global(int64, SUM, shape="sources")
-    def reached(known):
-        return 1 if known < inf else 0
-
-
-class WeightedPathCounts(PathCounts):
-    def send(paths, known, target_known, weight):
-        return paths if known + weight == target_known and known < target_known else 0.0
-
-
-class Dependencies(VertexProgram):
-    """How much the paths from each source depend on a vertex, which hears of it from its successors on these paths."""
-
-    operation = "betweenness"
-    kind = "synchronous"
-    along = "in"
-    share = State(float64, shape="sources")
-    message = Message(float64, SUM, shape="sources")
-    known = VertexColumn(float64, shape="sources")
-    paths = VertexColumn(float64, shape="sources")
-    sources = Parameter(vertex, shape=...)
-
-    def send(share, paths, known, target_known):
-        return (1 + share) / paths if paths > 0 and target_known + 1 == known else 0.0
-
-    def apply(message, paths, id, sources):
-        return 0.0 if id == sources else paths * message
-
-
-class WeightedDependencies(Dependencies):
-    def send(share, paths, known, target_known, weight):
-        tight = target_known + weight == known and target_known < known
-        return (1 + share) / paths if paths > 0 and tight else 0.0
 
 
 @operation
@@ -175,9 +117,7 @@ def betweenness(
     endpoints, edges = check_flag("endpoints", endpoints), check_flag("edges", edges)
     if edges and endpoints:
         raise OptionError("endpoints=True is about vertices: leave it out with edges=True")
-    check_choice("engine", engine, ("auto", "local"))
-    check_choice("device", device, ("auto", "cpu"))
-    options = RunOptions(engine=engine, device=device, random_seed=random_seed)
+    options = RunOptions.on_cpus(graph.num_parts, engine, device, random_seed)
     if weighted:
         check_lengths(graph, "betweenness", ("out",))
     numbers = source_numbers(graph, sources, options.random_seed)
@@ -185,8 +125,6 @@ def betweenness(
     if edges:
         chosen = None if len(numbers) == vertices else numbers
         scale = Scale.of(vertices, chosen, normalized=normalized, directed=graph.directed, endpoints=True)
-        if engine == "local" and graph.num_parts > 1:
-            raise OptionError('engine="local" is not available with several partitions; choose "auto"')
         return _of_edges(graph, numbers, weighted, scale.factor, options)
     if len(numbers) == 1 < vertices - 1 and not endpoints:
         raise OptionError(
@@ -195,8 +133,6 @@ def betweenness(
         )
     if graph.num_parts == 1:
         result = recoverable_result(graph, partial(_solved, numbers=numbers, weighted=weighted, endpoints=endpoints))
-    elif engine == "local":
-        raise OptionError('engine="local" is not available with several partitions; choose "auto"')
     else:
         result = _until_whole(partial(_in_batches, graph, numbers, weighted, endpoints, options))
     result.totals = {"sources": len(numbers)}
@@ -268,31 +204,39 @@ def _until_whole(work: Callable[[], R]) -> R:
 
 
 def _runs(graph: Graph, numbers: np.ndarray, weighted: bool, options: RunOptions) -> Iterator[tuple[Any, ...]]:
-    """For each batch: its sources, and the results of its three runs."""
-    kinds: Any = (HopsFromEach, PathCounts, Dependencies)
-    if weighted:
-        kinds = (FromEach, WeightedPathCounts, WeightedDependencies)
+    """For each batch: its sources, and the results with distances, with numbers of paths, and with dependencies."""
     for batch, ids in batches(graph, numbers):
-        near, count, depend = (kind(sources=ids) for kind in kinds)
-        known = execute(graph, near, options)
-        columns: dict[str, Any] = {"known": known.column("distance")}
-        paths = execute(graph, count, options, columns)
-        if not np.max(paths.totals["most"]) < inf:
+        columns: dict[str, Any] = {}
+        if weighted:
+            known = execute(graph, FromEach(sources=ids), options)
+            columns["known"] = known.column("distance")
+            paths = execute(graph, PathCounts(sources=ids), options, columns)
+            last: VertexProgram = Dependencies(sources=ids)
+        else:
+            known = paths = execute(graph, PathsFromEach(sources=ids), options)
+            columns["known"] = known.column("distance")
+            last = DependenciesByLevel(sources=ids, levels=int(known.totals["deepest"]))
+        if not paths.totals["most"] < inf:
             raise too_many_paths()
-        yield batch, known, paths, execute(graph, depend, options, {**columns, "paths": paths.column("paths")})
+        yield batch, known, paths, execute(graph, last, options, {**columns, "paths": paths.column("paths")})
 
 
 def _of_edges(graph: Graph, numbers: np.ndarray, weighted: bool, factor: float, options: RunOptions) -> Any:
-    names = "distance", "paths", "share"
+    def values() -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        for batch, known, paths, shares in _runs(graph, numbers, weighted, options):
+            found = known.by_number("distance"), paths.by_number("paths"), shares.by_number("share")
+            distance, count, share = (one[:, : len(batch)] for one in found)  # the others fill the batch up
+            yield _lengths(distance), count, share
 
     def work() -> Any:
-        runs = (
-            tuple(one.by_number(name)[:, : len(batch)] for one, name in zip(found, names, strict=True))
-            for batch, *found in _runs(graph, numbers, weighted, options)
-        )
-        return edge_frame(graph, numbers, graph.weight if weighted else None, factor, runs)
+        return edge_frame(graph, numbers, graph.weight if weighted else None, factor, values())
 
     return retry(graph.client, partial(_until_whole, work), graph.forget_lost)
+
+
+def _lengths(distances: np.ndarray) -> np.ndarray:
+    """Distances as floats, which are inf where nothing is reached."""
+    return distances if distances.dtype.kind == "f" else np.where(distances == NEVER, inf, distances)
 
 
 def _summed(
@@ -307,7 +251,7 @@ def _summed(
     count = len(batch)  # the others fill the batch up
     total = np.asarray(shares["share"])[:, :count].sum(axis=1)
     if reached is not None:
-        ends = np.isfinite(known["distance"])[:, :count].astype(np.float64)
+        ends = np.isfinite(_lengths(known["distance"][:, :count])).astype(np.float64)
         own = numbers[:, None] == batch
         total = total + np.where(own, reached[:count] - 1, ends).sum(axis=1)
     return numbers, {"betweenness": total}

@@ -2,7 +2,8 @@
 Faust (1994) for graphs of several components.
 
 Searches start from each vertex whose centrality is asked for. With one partition, a solver runs up to 64 of them at a
-time; with several, a vertex program finds the distances from as many as its batch has.
+time; with several, a vertex program finds the distances from as many as its batch has. Sketches of the sets of vertices
+within each distance (Boldi and Vigna, 2013) give estimates for all vertices at once.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
+from dgraph.ops.balls import LOG2M, sketched_sums, standard_error
 from dgraph.ops.degrees import Degrees
 from dgraph.ops.sssp import FromEach
 from dgraph.partition.partition import Partition
@@ -83,21 +85,22 @@ def closeness(
     direction: Literal["in", "out"] = "in",
     wf_improved: bool = True,
     weighted: bool = False,
+    method: Literal["exact", "sketch"] = "exact",
     random_seed: int = 0,
     engine: Literal["auto", "local"] = "auto",
     device: Literal["auto", "cpu"] = "auto",
 ) -> RunResult:
     """Closeness centrality: 1 / the mean distance from the vertices that reach a vertex.
 
-    Each vertex takes a search of its own, so on large graphs ask for some of them.
+    Each vertex takes a search of its own, so on large graphs ask for some of them, or for estimates.
 
     Parameters
     ----------
     graph : Graph
         The graph.
     sources : int or list of vertices, optional
-        The vertices whose closeness is computed, exactly: a list, or a number of vertices to draw; by default all.
-        The result lists no others.
+        The vertices whose closeness is computed: a list, or a number of vertices to draw; by default all. The result
+        lists no others.
     direction : {"in", "out"}, default "in"
         Whether the distances are those to a vertex, as in NetworkX, or those from it.
     wf_improved : bool, default True
@@ -105,8 +108,12 @@ def closeness(
         a vertex in a small component may seem more central than any in a large one.
     weighted : bool, default False
         Use the graph's weights: as the lengths of edges, which must be finite and > 0.
+    method : {"exact", "sketch"}, default "exact"
+        How values are found: exactly, or for all vertices from sketches of 256 bytes each, without weights. The work
+        for these grows with the edges and the largest distance, not with the number of sources. Single values may be
+        far off, above all where few vertices are near.
     random_seed : int, default 0
-        Seed of the random number generator, which draws the sample.
+        Seed of the random number generator, which draws the sample and the sketches.
     engine : {"auto", "local"}, default "auto"
         ``"local"`` is for a graph with one partition.
     device : {"auto", "cpu"}, default "auto"
@@ -116,7 +123,8 @@ def closeness(
     -------
     RunResult
         One row per vertex: ``vertex``, ``closeness``, which is 0 for a vertex that no other reaches. The result's
-        ``totals["sources"]`` is the number of rows.
+        ``totals["sources"]`` is the number of rows. With sketches, ``totals["error"]`` is the standard error of the
+        number of vertices within a distance, relative to it.
 
     Raises
     ------
@@ -143,13 +151,15 @@ def closeness(
     """
     wf_improved = check_flag("wf_improved", wf_improved)
     values = partial(_closeness, others=graph.num_vertices - 1, improved=wf_improved)
-    return from_sums(graph, "closeness", sources, direction, weighted, random_seed, engine, device, values)
+    options = RunOptions.on_cpus(graph.num_parts, engine, device, random_seed)
+    return from_sums(graph, "closeness", sources, direction, weighted, method, options, values)
 
 
 def _closeness(numbers: np.ndarray, sums: dict[str, np.ndarray], others: int, improved: bool) -> Any:
     reached, total = sums["reached"], sums["total"]
     values = np.divide(reached, total, out=np.zeros(len(total)), where=total > 0)
-    return numbers, {"closeness": values * (reached / max(others, 1)) if improved else values}
+    share = np.minimum(reached / max(others, 1), 1)  # an estimate may exceed 1
+    return numbers, {"closeness": values * share if improved else values}
 
 
 def from_sums(
@@ -158,30 +168,29 @@ def from_sums(
     sources: Any,
     direction: str,
     weighted: bool,
-    random_seed: int,
-    engine: str,
-    device: str,
+    method: str,
+    options: RunOptions,
     values: Callable[..., Any],
 ) -> RunResult:
     """What `values` makes of the numbers of sources and the sums over the distances to or from each, which have a
     column for each field of `DistanceSums`."""
     weighted = check_flag("weighted", weighted)
     check_choice("direction", direction, ("in", "out"))
-    check_choice("engine", engine, ("auto", "local"))
-    check_choice("device", device, ("auto", "cpu"))
-    options = RunOptions(engine=engine, device=device, random_seed=random_seed)
+    check_choice("method", method, ("exact", "sketch"))
+    if weighted and method == "sketch":
+        raise OptionError('method="sketch" counts edges and is not available with weighted=True; omit one of them')
     along = "out" if direction == "out" or not graph.directed else "incoming"
     if weighted:
         check_lengths(graph, operation, (along,))
     numbers = source_numbers(graph, sources, options.random_seed)
-    if graph.num_parts == 1:
+    if method == "sketch":
+        result = sketched_sums(graph, numbers, along, options)
+    elif graph.num_parts == 1:
         result = recoverable_result(graph, partial(_solved, numbers=numbers, along=along, weighted=weighted))
-    elif engine == "local":
-        raise OptionError('engine="local" is not available with several partitions; choose "auto"')
     else:
         result = _in_batches(graph, numbers, along, weighted, options)
     result = result.map(values, whole=len(numbers) == graph.num_vertices)
-    result.totals = {"sources": len(numbers)}
+    result.totals = {"sources": len(numbers)} | ({"error": standard_error(LOG2M)} if method == "sketch" else {})
     result.options = options.decided("local" if graph.num_parts == 1 else "gas", "cpu")
     return result
 

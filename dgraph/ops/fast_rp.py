@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy import float32, float64, int64
 
-from dgraph.arguments import check_choice, check_flag, check_integer, is_number
+from dgraph.arguments import check_flag, check_integer, is_number
 from dgraph.building.weights import check_weights, unit_of
 from dgraph.errors import OptionError
 from dgraph.graph import Graph
@@ -151,16 +151,12 @@ def fast_rp(
     check_integer("dimensions", dimensions, 1, MOST)
     weighted = check_flag("weighted", weighted)
     factors = _factors(weights)
-    check_choice("engine", engine, ("auto", "local"))
-    check_choice("device", device, ("auto", "cpu"))
-    options = RunOptions(engine=engine, device=device, random_seed=random_seed)
+    options = RunOptions.on_cpus(graph.num_parts, engine, device, random_seed)
     if weighted:
         check_weights(graph, "fast_rp", ("out",))
     how = factors, dimensions, options.random_seed
     if graph.num_parts == 1:
         result = recoverable_result(graph, partial(_solved, weighted=weighted, how=how))
-    elif engine == "local":
-        raise OptionError('engine="local" is not available with several partitions; choose "auto"')
     else:
         result = _in_steps(graph, weighted, how, options)
     result.options = options.decided("local" if graph.num_parts == 1 else "gas", "cpu")

@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from dgraph.errors import ProgramError
 from dgraph.phrases.phrases import format_count
 from dgraph.programs.functions import Function, read_function
@@ -47,7 +49,8 @@ class Reads:
 
     function: Function
     kinds: dict[str, str]  # state, before, message, edge, target, ahead, draw, column, parameter, global, vertex or run
-    vector: bool  # whether the function reads or returns a vector, and so runs once per component
+    vector: bool  # whether the function reads or returns a component of a vector, and so runs once per component
+    narrow: frozenset[str] = frozenset()  # the parameters of type uint8, which functions take as integers of 64 bits
     component: int | None = None  # which component of a vector of global values it folds
 
     def names_of(self, *kinds: str) -> tuple[str, ...]:
@@ -81,6 +84,11 @@ class PhaseAnalysis:
     def hoisted(self) -> bool:
         """Whether a message is the same along all out-edges of a vertex, and computed once, when the vertex fires."""
         return not self.send.names_of("edge", "target", "ahead", "draw") and not self.sends_later
+
+    @property
+    def skips_silent(self) -> bool:
+        """Whether a pull asks first whether a neighbour sends anything, which a vector is too long to tell."""
+        return self.hoisted and self.combines and any(message.shape is not None for message in self.messages)
 
     @property
     def draws(self) -> bool:
@@ -273,10 +281,11 @@ def _analysed(program: VertexProgram) -> Analysis:
         later = program.kind == "accumulative" and (bool(send.names_of("global")) or send.depends_on_round)
         phases.append(PhaseAnalysis(phase.name, phase.along, phase.messages, send, apply, columns, triggers, later))  # type: ignore[arg-type]
 
-    def folds(kind: type) -> dict[str, tuple[Any, Reads]]:
-        fields = {f: reads(f.name, f.function, [f], None, VERTEX_KINDS | {"before"}) for f in program.of(kind)}
-        parts = [(f, c) for f in fields for c in ([None] if f.shape is None else range(program.vector_length))]
-        return {component_of(f.name, c): (f, replace(fields[f], component=c)) for f, c in parts}
+    def computed(kind: type) -> dict[Any, Reads]:
+        return {f: reads(f.name, f.function, [f], None, VERTEX_KINDS | {"before"}) for f in program.of(kind)}
+
+    folds = computed(Global)
+    parts = [(f, c) for f in folds for c in ([None] if f.shape is None else range(program.vector_length))]
 
     analysis = Analysis(
         name=name,
@@ -290,8 +299,8 @@ def _analysed(program: VertexProgram) -> Analysis:
         start=optional("start", plain),
         seed=optional("seed", first.messages, ("vertex", "column", "state")),
         stop=optional("stop", ["whether to stop"], ("global",)),
-        globals=folds(Global),
-        results=folds(Result),
+        globals={component_of(f.name, c): (f, replace(folds[f], component=c)) for f, c in parts},
+        results={f.name: (f, one) for f, one in computed(Result).items()},
         reads_attributes=not program.operation,
     )
     if analysis.in_any_order:
@@ -301,7 +310,7 @@ def _analysed(program: VertexProgram) -> Analysis:
 
 def reads_of(program: VertexProgram, function: Function, phase: Any, admitted: frozenset, vector: bool) -> Reads:
     """What a function reads. Kinds that are not `admitted` are errors. `vector` says whether it returns a vector."""
-    kinds, vectors, phase = {}, set(), phase if "message" in admitted else None
+    kinds, vectors, narrow, phase = {}, set(), set(), phase if "message" in admitted else None
     for name in function.parameters:
         kind, field = _kind(program, name, phase)
         if name == "random" and kind == "vertex" and "draw" in admitted:
@@ -314,11 +323,13 @@ def reads_of(program: VertexProgram, function: Function, phase: Any, admitted: f
             function.refuse(f"the parameter {name!r} {problem}", None, remedy)
         kinds[name] = kind
         vectors |= {name} if field is not None and field.shape is not None else set()
-    for pair in function.dots:
-        if not set(pair) <= vectors:
-            function.refuse(f"dot({', '.join(pair)}) needs two vectors", None, "Declare them with a shape.")
-    vector |= bool(vectors) or (program.vector_length > 0 and kinds.get("component") == "vertex")
-    return Reads(function, kinds, vector)
+        narrow |= {name} if field is not None and field.dtype == np.uint8 else set()
+    for one in function.sums:
+        if scalars := [name for name in one.vectors if name not in vectors]:
+            remedy = "Declare it with a shape." if scalars[0] in program.fields else "Sum vectors that you declare."
+            function.refuse(f"{one.written}: {scalars[0]!r} is not a vector", None, remedy)
+    vector |= not vectors <= function.only_summed or (program.vector_length > 0 and kinds.get("component") == "vertex")
+    return Reads(function, kinds, vector, frozenset(narrow))
 
 
 def _kind(program: VertexProgram, name: str, phase: type[Phase] | None) -> tuple[str, Field | None]:

@@ -34,7 +34,6 @@ from dgraph.programs.syntax import (
     alternatives,
     arities,
     dot,
-    dot_name,
     flaws,
     fold_integers,
     integer_value,
@@ -43,7 +42,26 @@ from dgraph.programs.syntax import (
     math_name,
     noun,
     rename_locals,
+    sum_name,
+    total,
 )
+
+
+@dataclass(frozen=True)
+class VectorSum:
+    """A sum over the components of vectors, which is computed before a function is called."""
+
+    vectors: tuple[str, ...]  # parameters of the function
+    term: str  # what is summed, as the name of a function in kernels; if empty, the product of the components
+    written: str = field(compare=False)  # as in the user's code
+
+    def first(self, components: list[str]) -> str:
+        """Kernel text of the sum over the first component. `total` sums in 64 bits."""
+        return f"0 + {self.of(components)}" if self.term or len(components) == 1 else self.of(components)
+
+    def of(self, components: list[str]) -> str:
+        """Kernel text of what one component adds."""
+        return f"{self.term}({', '.join(components)})" if self.term else " * ".join(components)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +74,19 @@ class Function:
     tree: ast.FunctionDef  # without outer names
     arity: int = 1  # number of returned values
     helpers: dict[str, Function] = field(default_factory=dict)
-    dots: tuple[
-        tuple[str, str], ...
-    ] = ()  # pairs of vectors passed to dot(); each product is an argument of the kernel text
+    sums: tuple[VectorSum, ...] = ()  # each is one more argument of the kernel text
     read: dict[tuple[str, ...], Any] = field(default_factory=dict)  # outer names (two for an attribute) -> values
 
     @property
     def name(self) -> str:
         return self.tree.name
+
+    @property
+    def only_summed(self) -> set[str]:
+        """The parameters that are read only in sums over the components of vectors."""
+        read = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
+        own = dict(zip(self.parameters, (one.arg for one in self.tree.args.args), strict=False))
+        return {name for one in self.sums for name in one.vectors if own[name] not in read}
 
     @property
     def stale(self) -> bool:
@@ -102,8 +125,11 @@ class Function:
         for one in alternatives(value):
             if ast.unparse(one) in ("math.inf", "-math.inf", "math.nan") and "float" not in casts[0]:
                 remedy = "Declare a float, or use dgraph.UNREACHED for no path and dgraph.NONE for no vertex."
+                remedy = "Declare a float, or use 255." if casts[0] == "uint8" else remedy
                 self.refuse(f"it is declared as {casts[0]}, which has no infinity or NaN", one, remedy)
-        return ast.Call(func=ast.Name(id=casts[0], ctx=ast.Load()), args=[value], keywords=[])
+        for name in ("int64", "uint8") if casts[0] == "uint8" else casts:  # so that negative numbers wrap around
+            value = ast.Call(func=ast.Name(id=name, ctx=ast.Load()), args=[value], keywords=[])
+        return value
 
     def statement(self, line: int) -> ast.stmt:
         """The user's own statement at a line of `text`."""
@@ -150,9 +176,9 @@ def read_function(python: Callable, title: str, within: tuple[Callable, ...] = (
     of_helpers = {name: helper.arity for name, helper in resolver.helpers.items()}
     for problem, node, remedy in flaws(tree, of_helpers):
         function.refuse(problem, node, remedy)
-    arguments.args += [ast.arg(arg=dot_name(i)) for i in range(len(resolver.dots))]
-    (arity,), dots = arities(tree, of_helpers), tuple(resolver.dots)
-    return replace(function, arity=arity, helpers=resolver.helpers, dots=dots, read=resolver.read)
+    arguments.args += [ast.arg(arg=sum_name(i)) for i in range(len(resolver.sums))]
+    (arity,), sums = arities(tree, of_helpers), tuple(resolver.sums)
+    return replace(function, arity=arity, helpers=resolver.helpers, sums=sums, read=resolver.read)
 
 
 def definition_of(python: Any, title: str) -> ast.FunctionDef:
@@ -204,10 +230,12 @@ class Resolver(ast.NodeTransformer):
         self.within = within  # this function, and those that call it as a helper
         self.outer, self.read = outer_names(function.python), dict[tuple[str, ...], Any]()
         self.local = local_names(function.tree)
+        nodes = (node for node in ast.walk(function.tree) if isinstance(node, ast.Name))
+        self.assigned = {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
         written = (argument.arg for argument in function.tree.args.args)
         self.parameters = dict(zip(written, function.parameters, strict=True))
         self.helpers: dict[str, Function] = {}
-        self.dots: list[tuple[str, str]] = []
+        self.sums: list[VectorSum] = []
 
     def visit(self, node: ast.AST) -> Any:
         if not isinstance(node, (*STATEMENTS, *EXPRESSIONS, *PIECES)):
@@ -310,8 +338,9 @@ class Resolver(ast.NodeTransformer):
         target = node.func
         owner = target.value if isinstance(target, ast.Attribute) else target
         called = self.outer.get(owner.id) if isinstance(owner, ast.Name) and owner.id not in self.local else None
-        if (getattr(called, target.attr, None) if isinstance(target, ast.Attribute) else called) is dot:
-            return self.dot(node)
+        meant = getattr(called, target.attr, None) if isinstance(target, ast.Attribute) else called
+        if meant is dot or meant is total:
+            return self.sum_of_vectors(node, meant.__name__)
         if isinstance(target, ast.Name) and target.id in self.local:
             self.function.refuse("a value cannot be called", node)
         if isinstance(target, ast.Name) and target.id == "range":
@@ -332,13 +361,42 @@ class Resolver(ast.NodeTransformer):
         node.func = function
         return node
 
-    def dot(self, node: ast.Call) -> ast.AST:
-        pair = tuple(self.parameters.get(a.id, "") for a in node.args if isinstance(a, ast.Name))
-        if len(node.args) != 2 or len(pair) != 2 or "" in pair:
-            self.function.refuse("dot needs two vectors among the parameters", node)
-        if pair not in self.dots:
-            self.dots.append(pair)
-        return ast.copy_location(ast.Name(id=dot_name(self.dots.index(pair)), ctx=ast.Load()), node)
+    def sum_of_vectors(self, node: ast.Call, name: str) -> ast.AST:
+        """The argument that holds the sum which `dot` or `total` means."""
+        written, vectors, term = ast.unparse(node), list(node.args), ""
+        if len(self.within) > 1:
+            self.function.refuse(f"{name} cannot be called in a helper", node, "Pass its value to the helper.")
+        if name == "total" and vectors and not self._is_parameter(vectors[0]):
+            term = self._summed(vectors.pop(0), len(vectors), node)
+        names = tuple(self.parameters[one.id] for one in vectors if self._is_parameter(one))  # type: ignore[attr-defined]
+        if assigned := [one.id for one in vectors if self._is_parameter(one) and one.id in self.assigned]:  # type: ignore[attr-defined]
+            remedy = "Assign to another name."
+            self.function.refuse(f"it sums {assigned[0]!r} as it was passed, but the function changes it", node, remedy)
+        expected = 2 if name == "dot" else len(vectors) if term else 1
+        if not 0 < len(names) == len(vectors) == expected:
+            needs = "two vectors" if name == "dot" else "a vector, or a function and one or more vectors,"
+            self.function.refuse(f"{name} needs {needs} among the parameters", node)
+        found = VectorSum(names, term, written)
+        if found not in self.sums:
+            self.sums.append(found)
+        return ast.copy_location(ast.Name(id=sum_name(self.sums.index(found)), ctx=ast.Load()), node)
+
+    def _summed(self, function: ast.expr, vectors: int, node: ast.expr) -> str:
+        """The name in kernels of the function whose values are summed."""
+        if not isinstance(function, ast.Name | ast.Attribute):
+            self.function.refuse("expected a function or a vector", function)
+        name = ast.unparse(self.visit(function))
+        helper = self.helpers.get(name)
+        if helper is not None and vectors and (len(helper.parameters) != vectors or helper.arity != 1):
+            problem = f"{helper.name} must take {format_count(vectors, 'component')} and return one number"
+            self.function.refuse(problem, node, "One component of each vector is passed to it.")
+        if helper is None:
+            remedy = "Others can be called in a plain function of yours."
+            self.function.refuse("expected a vector or a plain function of yours", function, remedy)
+        return name
+
+    def _is_parameter(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self.parameters
 
     def visit_For(self, node: ast.For) -> ast.AST:
         call = node.iter

@@ -298,6 +298,6 @@ def random_value(field: Field, rng: random.Random) -> Any:
     """A small value of a field's dtype, sometimes 0."""
     if field.dtype.kind == "b":
         return rng.random() < 0.5
-    if field.dtype.kind == "i":
+    if field.dtype.kind in "iu":
         return rng.randrange(0, 6)
     return float(field.dtype.type(rng.choice([0.0, 0.5, 1.0, rng.uniform(0, 8)])))

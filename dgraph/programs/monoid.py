@@ -83,6 +83,8 @@ class Monoid:
             raise ProgramError(
                 f"{self} needs bool, not {np.dtype(dtype)}: write Message(bool, {self}) or Global(bool, {self})"
             )
+        if np.dtype(dtype) == np.uint8 and self is PRODUCT:
+            raise ProgramError("a product of uint8 would wrap around at 256: declare an int")
         try:
             return np.dtype(dtype).type(self.identity_of(np.dtype(dtype))).item()
         except (TypeError, ValueError, OverflowError) as error:
@@ -114,6 +116,8 @@ class Neighbourhood:
 
     def identity(self, dtype: Any) -> Any:
         """`NONE`, which means no message."""
+        if np.dtype(dtype).kind == "u":
+            raise ProgramError(f"{self} merges signed integers, not {np.dtype(dtype)}: declare an int")
         return np.dtype(dtype).type(NONE).item()
 
     def __repr__(self) -> str:

@@ -16,9 +16,9 @@ from dgraph.arguments import cast_to, check_integer
 from dgraph.errors import OptionError, ProgramError
 from dgraph.phrases.suggestions import suggestion
 from dgraph.programs.declarations import check_merges, check_names, check_phase, check_spelling, functions_of
-from dgraph.programs.monoid import NONE, Merge, Monoid, Neighbourhood
+from dgraph.programs.monoid import NONE, SUM, Merge, Monoid, Neighbourhood
 
-ADMITTED_DTYPES = ("bool", "int32", "int64", "float32", "float64")
+ADMITTED_DTYPES = ("bool", "uint8", "int32", "int64", "float32", "float64")
 
 
 class vertex:
@@ -60,7 +60,7 @@ class State(Field):
     Parameters
     ----------
     dtype : dtype or dgraph.vertex
-        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+        One of bool, uint8, int32, int64, float32, float64 and `dgraph.vertex`.
     start : scalar, default 0
         The value before the first round.
     shape : int or str, optional
@@ -85,7 +85,7 @@ class Delta(State):
     Parameters
     ----------
     dtype : dtype or dgraph.vertex
-        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+        One of bool, uint8, int32, int64, float32, float64 and `dgraph.vertex`.
     start : scalar, default 0
         The value before every firing.
     shape : int or str, optional
@@ -107,7 +107,7 @@ class Message(Field):
     Parameters
     ----------
     dtype : dtype or dgraph.vertex
-        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+        One of bool, uint8, int32, int64, float32, float64 and `dgraph.vertex`.
     merge : Monoid or Neighbourhood
         `MIN`, `MAX`, `SUM`, `PRODUCT`, `AND`, `OR`, `MOST_FREQUENT`, `HEAVIEST`, `CHOOSE`, `H_INDEX`, or your own
         `Monoid`.
@@ -136,7 +136,7 @@ class Parameter(Field):
     Parameters
     ----------
     dtype : dtype or dgraph.vertex
-        One of bool, int32, int64, float32, float64 and `dgraph.vertex`. For a vertex, pass its id.
+        One of bool, uint8, int32, int64, float32, float64 and `dgraph.vertex`. For a vertex, pass its id.
     default : optional
         The default value. Without a default, the parameter is required.
     shape : int, str or ..., optional
@@ -160,7 +160,7 @@ class EdgeColumn(Field):
     Parameters
     ----------
     dtype : dtype
-        One of bool, int32, int64, float32 and float64.
+        One of bool, uint8, int32, int64, float32 and float64.
     shape : optional
         Not supported: edge columns are scalars.
 
@@ -177,7 +177,7 @@ class VertexColumn(Field):
     Parameters
     ----------
     dtype : dtype or dgraph.vertex
-        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+        One of bool, uint8, int32, int64, float32, float64 and `dgraph.vertex`.
     missing : scalar, optional
         Value for vertices that have none. With `missing`, the graph need not have the column. By default the column is
         required, and missing values are 0, or `dgraph.NONE` for vertices.
@@ -216,7 +216,7 @@ class Global(Decorator):
     Parameters
     ----------
     dtype : dtype or dgraph.vertex
-        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+        One of bool, uint8, int32, int64, float32, float64 and `dgraph.vertex`.
     merge : Monoid
         How values are folded, such as `SUM`.
     shape : int or str, optional
@@ -246,6 +246,8 @@ class Global(Decorator):
             raise ProgramError(
                 f"{merge!r} cannot fold a global value; expected MIN, MAX, SUM, PRODUCT, AND, OR or your own Monoid"
             )
+        if self.dtype == np.uint8 and merge is SUM:
+            raise ProgramError("a sum of uint8 over all vertices would wrap around at 256: write Global(int, SUM)")
         self.merge = merge
         self.identity = merge.identity(self.dtype)
 
@@ -258,7 +260,7 @@ class Result(Decorator):
     Parameters
     ----------
     dtype : dtype or dgraph.vertex
-        One of bool, int32, int64, float32, float64 and `dgraph.vertex`.
+        One of bool, uint8, int32, int64, float32, float64 and `dgraph.vertex`.
     shape : int or str, optional
         Length of a vector, or the name of a vector parameter with this length. By default the value is a scalar.
 

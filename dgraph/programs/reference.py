@@ -26,7 +26,8 @@ are the same in both orders, and so is the state of a vertex after the n-th roun
 `vertex_random` is drawn for each round and vertex. In `send`, `random` is drawn for each round and each edge along
 which a vertex sends; in other functions it equals `vertex_random`.
 
-A function that reads or returns vectors runs once per component; scalar fields take the value of component 0.
+A function that returns vectors, or reads them other than in `dot` and `total`, runs once per component; scalar fields
+take the value of component 0.
 """
 
 from __future__ import annotations
@@ -41,10 +42,13 @@ from typing import Any
 
 import numpy as np
 
+from dgraph.arguments import wrap_integer
 from dgraph.errors import OptionError, RunError
+from dgraph.programs.functions import read_function
 from dgraph.programs.monoid import Monoid, Neighbourhood
 from dgraph.programs.program import Delta, Field, Global, Message, Result, State, VertexColumn, VertexProgram
 from dgraph.programs.random_draws import encode_ordinal, random_word, uniform, uniform_of_edge, word_of_round
+from dgraph.programs.syntax import component_of_vector
 
 EdgePairs = Iterable[tuple[int, int]]
 
@@ -150,7 +154,8 @@ class Reference:
     def __init__(self, program, edges, vertices, columns, vertex_columns, directed, random_seed):
         self.program, self.vertices, self.random_seed = program, vertices, random_seed
         self.synchronous = program.kind == "synchronous"
-        self.columns = vertex_columns
+        self.columns = {name: _plain(values) for name, values in vertex_columns.items()}
+        columns = {name: _plain(values) for name, values in columns.items()}
         self.vertex_columns, self.global_fields = program.of(VertexColumn), program.of(Global)
         weights = [{name: values[e] for name, values in columns.items()} for e in range(len(edges))]
         arcs = [(u, v, w) for (u, v), w in zip(edges, weights, strict=True)]
@@ -350,8 +355,10 @@ class Reference:
             return {field.name: (one,) if every else one for field, one in zip(fields, cast, strict=True)}
         names = parameters(function)
         context = {"component": None, **context}
+        summed = read_function(function, function.__name__).only_summed
         vector = any(
-            hasattr(context[n], "__len__") or (context[n] is None and self.program.vector_length) for n in names
+            (hasattr(context[n], "__len__") and n not in summed) or (context[n] is None and self.program.vector_length)
+            for n in names
         )
         vector |= not every and any(field.shape is not None for field in fields)
         answers = []
@@ -368,28 +375,24 @@ class Reference:
         return returned
 
 
+def _plain(values: Any) -> Any:
+    """A column with Python's numbers."""
+    return values.tolist() if hasattr(values, "tolist") else values
+
+
 def stored(dtype: Any, value: Any) -> Any:
     """A value as stored in a field of a dtype. Integers wrap around, as they do in kernels."""
-    if dtype.kind != "i" or not isinstance(value, int | np.integer):
+    if dtype.kind == "u":
+        value = int(value)
+    if dtype.kind not in "iu" or not isinstance(value, int | np.integer):
         return dtype.type(value).item()
-    value = int(value)
-    half = 1 << 8 * dtype.itemsize - 1
-    return (value + half) % (2 * half) - half
+    return wrap_integer(value, dtype)
 
 
 @functools.lru_cache(maxsize=1024)
 def parameters(function: Callable) -> tuple[str, ...]:
     """The names of a function's parameters."""
     return tuple(inspect.signature(function).parameters)
-
-
-class Component(float):
-    """One component of a vector, with the whole vector for `dot`."""
-
-    def __new__(cls, whole: Sequence, c: int) -> Component:
-        component = super().__new__(cls, whole[c])
-        component.whole = whole  # type: ignore[attr-defined]
-        return component
 
 
 def _call(function: Callable, context: Mapping[str, Any], c: int = 0) -> Any:
@@ -400,7 +403,7 @@ def _call(function: Callable, context: Mapping[str, Any], c: int = 0) -> Any:
             value = c
         if callable(value):  # `random` and `vertex_random` are built in
             value = value(c)
-        arguments.append(Component(value, c) if hasattr(value, "__len__") else value)
+        arguments.append(component_of_vector(_plain(value), c) if hasattr(value, "__len__") else value)
     return function(*arguments)
 
 
@@ -416,7 +419,7 @@ def merge_values(field: Message | Global, a: Any, b: Any) -> Any:
     if isinstance(a, tuple):
         return tuple(merge_values(field, x, y) for x, y in zip(a, b, strict=True))
     value = field.merge.merge(a, b)  # type: ignore[union-attr]
-    return stored(field.dtype, value) if field.dtype.kind == "i" else value
+    return stored(field.dtype, value) if field.dtype.kind in "iu" else value
 
 
 def merged(fields: Mapping[str, Message], a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dgraph.programs.functions import Function
 from dgraph.programs.monoid import PRODUCT, SUM
 from dgraph.programs.program import Delta, State, VertexProgram
-from dgraph.programs.syntax import dot_name
+from dgraph.programs.syntax import sum_name
 
 if TYPE_CHECKING:
     from dgraph.programs.analysis import Analysis
@@ -95,9 +95,9 @@ def names_of_value(function: Function, place: int) -> set[str]:
     while names != before:
         before = set(names)
         names |= {name for targets, read in assigned if targets & names for name in read}
-    dots = {name for i, pair in enumerate(function.dots) for name in pair if dot_name(i) in names}
+    summed = {name for i, one in enumerate(function.sums) for name in one.vectors if sum_name(i) in names}
     written = (argument.arg for argument in function.tree.args.args)
-    return dots | {name for name, own in zip(function.parameters, written, strict=False) if own in names}
+    return summed | {name for name, own in zip(function.parameters, written, strict=False) if own in names}
 
 
 def _names(nodes: Iterable[ast.AST]) -> set[str]:

@@ -6,8 +6,10 @@ import ast
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 BUILTINS = ("min", "max", "abs", "round", "int", "float", "bool", "range")
 MATH = (
@@ -17,7 +19,7 @@ MATH = (
 )
 ALLOWED = (
     "numbers; + - * / // % ** and comparisons; and, or, not; if, for ... in range(...), while; assignments; min max "
-    "abs round int float bool; math.*; dot(a, b) of two vectors; and your own plain functions of these"
+    "abs round int float bool; math.*; dot(a, b) and total(...) of vectors; and your own plain functions of these"
 )
 STATEMENTS = (
     *(ast.Return, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.If, ast.For, ast.While, ast.Pass, ast.Break),
@@ -37,7 +39,8 @@ IN_PLACE = {  # alternatives to functions of NumPy
     **{"absolute": "abs", "rint": "round", "mod": "%", "remainder": "%", "logical_not": "not"},
 }
 INFINITE = tuple(f"float('{sign}{word}')" for sign in ("", "+", "-") for word in ("inf", "infinity", "nan"))  # as text
-KERNEL_NAMES = ("math", "bool", "int32", "int64", "float32", "float64")  # names with a meaning in kernel text
+SUM_NAME = "over_components_"
+KERNEL_NAMES = ("math", "bool", "uint8", "int32", "int64", "float32", "float64")  # names with a meaning in kernel text
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -50,7 +53,7 @@ def dot(a: Any, b: Any) -> Any:
 
     Returns
     -------
-    float
+    int or float
         The sum of the products of their components.
 
     Raises
@@ -73,8 +76,85 @@ def dot(a: Any, b: Any) -> Any:
     >>> dg.run(G, Lengths()).compute()["length"].round(2).tolist()
     [3.46, 3.46]
     """
-    # outside kernels, a component has its vector as `whole`
     return sum(x * y for x, y in zip(a.whole, b.whole, strict=True))
+
+
+def total(*what: Any) -> Any:
+    """A sum over the components of vectors, in functions of a program.
+
+    Parameters
+    ----------
+    *what : function and vectors
+        A vector, to sum its components; or a plain function of yours and one or more vectors, to sum what it returns
+        for each component. The vectors are parameters of the calling function, with the values that it was given.
+
+    Returns
+    -------
+    int or float
+        The sum.
+
+    Raises
+    ------
+    ProgramError
+        If a vector is something else. The error is raised when the program is compiled.
+
+    Examples
+    --------
+    >>> def differs(a, b):
+    ...     return 1 if a != b else 0
+    >>> class Changes(dg.VertexProgram):
+    ...     kind = "synchronous"
+    ...     marks = dg.State("uint8", start=1, shape=4)
+    ...     merge = dg.MAX
+    ...     def send(marks):
+    ...         return marks
+    ...     def apply(marks, message, component):
+    ...         return max(marks, message) + component
+    ...     def stop(round):
+    ...         return round == 1
+    ...     @dg.Result(int)
+    ...     def changed(marks, marks_before):
+    ...         return dg.total(differs, marks, marks_before)
+    ...     @dg.Result(int)
+    ...     def sum_of_all(marks):
+    ...         return dg.total(marks)
+    >>> G = dg.Graph.from_edges({"src": [0], "dst": [1]})
+    >>> dg.run(G, Changes()).compute()
+       vertex  changed  sum_of_all
+    0       0        3          10
+    1       1        3          10
+    """
+    function, vectors = (what[0], what[1:]) if callable(what[0]) else (lambda x: x, what)
+    return sum(function(*values) for values in zip(*(one.whole for one in vectors), strict=True))
+
+
+class WholeComponent(int):
+    """One component of a vector of whole numbers, with the `whole` vector for `dot` and `total`."""
+
+    whole: Sequence
+
+
+class RealComponent(float):
+    """The same of a vector of floats."""
+
+    whole: Sequence
+
+
+def component_of_vector(whole: Sequence, c: int) -> WholeComponent | RealComponent:
+    """What functions of a program take for a component outside kernels. The numbers in `whole` are those of Python."""
+    component = RealComponent(whole[c]) if isinstance(whole[c], float) else WholeComponent(whole[c])
+    component.whole = whole
+    return component
+
+
+def by_kernel_rules(value: Any) -> Any:
+    """A number outside kernels for which 1 / 0 is inf, as in kernels."""
+    number = value if isinstance(value, bool) else np.asarray(value)[()]
+    if not hasattr(value, "whole"):
+        return number
+    component = type("KernelComponent", (type(number),), {})(number)
+    component.whole = np.asarray(value.whole)
+    return component
 
 
 def local_names(tree: ast.FunctionDef) -> set[str]:
@@ -86,7 +166,7 @@ def local_names(tree: ast.FunctionDef) -> set[str]:
 def rename_locals(tree: ast.FunctionDef) -> None:
     """Rename local names that have another meaning in kernel text."""
     own = local_names(tree)
-    taken = {name for name in own if name in KERNEL_NAMES or name.startswith(dot_name(0)[:-1])}
+    taken = {name for name in own if name in KERNEL_NAMES or name.startswith(SUM_NAME)}
     renamed = {name: next(f"{name}_{i}" for i in itertools.count() if f"{name}_{i}" not in own) for name in taken}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
@@ -95,9 +175,9 @@ def rename_locals(tree: ast.FunctionDef) -> None:
             node.arg = renamed.get(node.arg, node.arg)
 
 
-def dot_name(place: int) -> str:
-    """The name of the kernel argument that holds a product of two vectors."""
-    return f"dot_{place}"
+def sum_name(place: int) -> str:
+    """The name of the kernel argument that holds a sum over the components of vectors."""
+    return f"{SUM_NAME}{place}"
 
 
 def literal(value: bool | int | float) -> ast.expr:

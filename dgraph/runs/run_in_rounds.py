@@ -170,7 +170,7 @@ def _recipes(graph: PartitionedGraph, program: VertexProgram, plan: Plan) -> dic
             and program.kind == "accumulative"
             and "push" not in recipe.source.kernels
         ):
-            merges = ", ".join(str(message.merge) for message in program.phases[0].messages)
+            merges = ", ".join(f"{one.merge} of {one.dtype.name}" for one in program.phases[0].messages)
             raise OptionError(
                 f'direction="push" is not available with device={device!r} and {merges}; choose "pull" or "auto"'
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dgraph.arguments import AUTO, check_integer, is_default
+from dgraph.arguments import AUTO, check_choice, check_integer, is_default
 from dgraph.devices.probe import CPU, CUDA
 from dgraph.errors import OptionError
 from dgraph.keywords import ENGINE_VALUES, daemons_value, device_value, engine_value
@@ -131,6 +131,15 @@ class RunOptions:
         """The options of one of several runs of an operation, with separate checkpoints. Such a run may in turn consist
         of several runs."""
         return self if self.checkpoint is None else replace(self, part=f"{self.part}_{part}")
+
+    @classmethod
+    def on_cpus(cls, parts: int, engine: str, device: str, random_seed: int) -> RunOptions:
+        """The options of an operation that only CPUs compute, by its own solver or in rounds."""
+        check_choice("engine", engine, ("auto", "local"))
+        check_choice("device", device, ("auto", "cpu"))
+        if engine == "local" and parts > 1:
+            raise OptionError('engine="local" is not available with several partitions; choose "auto"')
+        return cls(engine=engine, device=CPU, random_seed=random_seed)
 
     def afterwards(self) -> RunOptions:
         """Options for a run after the first, in rounds and without limits or checkpoints."""

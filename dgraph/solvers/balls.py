@@ -5,6 +5,7 @@ round. The sketch of a union is the maximum of the sketches, register by registe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,50 @@ from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, kernel, share, team
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.compiled_draws import mix
+from dgraph.solvers.paths.distance_sums import DistanceSums
 
 GRAIN = 256  # rows that a thread takes at a time
 _first: Any = trailing_zeros
 
 
-def first_registers(numbers: np.ndarray, log2m: int, random_seed: int, dtype: Any) -> np.ndarray:
-    """The sketch of each of these vertices alone: 2**log2m registers."""
-    if not has_room(need := len(numbers) * np.dtype(dtype).itemsize << log2m):
+def first_registers(numbers: np.ndarray, log2m: int, random_seed: int, copies: int = 1) -> np.ndarray:
+    """The sketch of each of these vertices alone: 2**log2m registers. There must be room for so many `copies`."""
+    if not has_room(need := copies * len(numbers) << log2m):
         refuse_beyond_memory(f"sketches of {len(numbers):,} vertices with {1 << log2m} registers each", need)
-    registers = np.zeros((len(numbers), 1 << log2m), dtype)
+    registers = np.zeros((len(numbers), 1 << log2m), np.uint8)
     _begin(numbers.astype(np.uint64, copy=False), np.uint64(log2m), np.uint64(random_seed & (2**64 - 1)), registers)
     return registers
+
+
+def sizes_by_distance(
+    rows: Adjacency, numbers: np.ndarray, log2m: int, random_seed: int, threads: int
+) -> Iterator[np.ndarray]:
+    """For each distance from 0 on, until nothing changes, how many vertices each vertex reaches within it along `rows`.
+    `numbers` are those of the vertices in the whole graph. The array is the same one each time."""
+    known = first_registers(numbers, log2m, random_seed, copies=2)
+    grown, sizes = np.empty_like(known), estimates(known, threads)
+    changed = np.ones(len(known), bool)
+    yield sizes
+    while True:
+        changed, _ = grow(rows, known, grown, changed, sizes, threads)
+        known, grown = grown, known
+        if not changed.any():
+            return
+        yield sizes
+
+
+def ball_sums(
+    rows: Adjacency, numbers: np.ndarray, log2m: int, random_seed: int, threads: int
+) -> tuple[DistanceSums, int]:
+    """Sums over the distances from each vertex along `rows`, estimated, and the number of rounds."""
+    sums, before, distance = DistanceSums(*np.zeros((3, len(numbers)))), np.empty(len(numbers)), 0
+    for distance, sizes in enumerate(sizes_by_distance(rows, numbers, log2m, random_seed, threads)):
+        if distance > 0:
+            found = sizes - before
+            for values, each in zip(sums, (found, found * distance, found / distance), strict=True):
+                values += each
+        before[:] = sizes
+    return sums, distance + 1
 
 
 @kernel

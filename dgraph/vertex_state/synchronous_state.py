@@ -67,6 +67,8 @@ class SynchronousState(PartitionState):
 
     def cross_to_proxies(self, phase: PhaseAnalysis) -> None:
         """Gather at proxies, unless vertices need all their edges in one place."""
+        if phase.skips_silent:
+            self.agent.rows(phase_name(phase, "mark"), self.size, self.values)
         if phase.combines and not self.round_options.whole:
             self._pull(phase, self.n, self.size)
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import bytes_and_sums
 import draws
 import numpy as np
 import programs
@@ -12,7 +13,7 @@ from one_partition import OnePartition
 
 from dgraph.programs import reference
 
-PROGRAMS = [*programs.EXAMPLES, Alike(), *draws.EXAMPLES]
+PROGRAMS = [*programs.EXAMPLES, Alike(), *bytes_and_sums.EXAMPLES, *draws.EXAMPLES]
 CASES = [(p, way) for p in PROGRAMS for way in ("push", "pull") if p.kind == "accumulative" or way == "pull"]
 
 

@@ -24,7 +24,7 @@ from dgraph.supersteps import run_steps
 def test_block_descent_accepts_the_expected_programs():
     assert set(BY_BLOCK) == {
         *("ShortestPaths", "BreadthFirst", "Descent", "Components", "Residuals", "PageRank", "PersonalPageRank"),
-        *("Katz", "KCore"),
+        *("Katz", "KCore", "NearestByte"),
     }
 
 

@@ -29,7 +29,8 @@ IN_ROUNDS = [name for name in PROGRAMS if name not in FREELY]
 
 def test_bulk_async_accepts_the_expected_programs():
     assert set(FREELY) == {
-        *("ShortestPaths", "BreadthFirst", "ManySources", "Descent", "Components", "Residuals", "Katz", "KCore")
+        *("ShortestPaths", "BreadthFirst", "ManySources", "Descent", "Components", "Residuals", "Katz", "KCore"),
+        *("BitSets", "NearestByte"),
     }
 
 

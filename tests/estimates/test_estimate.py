@@ -162,13 +162,14 @@ ALL_CHANGE = (  # in some round
         *((name, 3, {}) for name in dg.OPERATIONS),
         *((name, 1, {}) for name in ("pagerank", "wcc", "core_number", "lcc", "leiden", "louvain")),
         *((name, parts, {"weighted": True}) for name in ("pagerank", "label_propagation") for parts in (1, 3)),
+        *((name, parts, {"method": "sketch"}) for name in ("closeness", "harmonic") for parts in (1, 3)),
     ],
 )
 def test_operation_estimates_are_within_a_quarter_of_the_measurements(name, parts, how):
     """The peak of arrays that a second run finds or makes, partitions included, and the bytes of its largest round."""
     options = {"katz": {"alpha": 1e-4}}.get(name, how)
     if name in ("betweenness", "closeness", "harmonic"):
-        options = {"sources": 16}
+        options = {"sources": 16, **how}
     if name in ALL_CHANGE and parts > 1:
         options = {**options, "engine": "gas"}  # which never ends on one worker
 
@@ -185,7 +186,8 @@ def test_operation_estimates_are_within_a_quarter_of_the_measurements(name, part
     graph = drawn(1 << 8)
     run()  # what is compiled stays, and is no array
     graph = drawn(1 << 14)
-    told = graph.estimate("weighted_" * bool(how) + name, workers=parts).frame.loc["outgoing"]
+    kind = "".join({"weighted": "weighted_", "method": "sketched_"}[option] for option in how)
+    told = graph.estimate(kind + name, workers=parts).frame.loc["outgoing"]
     tracemalloc.start()
     try:
         run()  # the result goes, what the graph keeps remains

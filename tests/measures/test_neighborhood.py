@@ -54,7 +54,7 @@ def test_the_error_of_sketches_is_as_stated(log2m):
     """The root mean square over 200 sets, each of 5,000 vertices."""
     errors_of = []
     for seed in range(200):
-        alone = first_registers(np.arange(5000), log2m, seed, np.uint8)
+        alone = first_registers(np.arange(5000), log2m, seed)
         errors_of.append(estimates(alone.max(axis=0)[None])[0] / 5000 - 1)
     stated = 1.04 / np.sqrt(1 << log2m)
     assert np.sqrt(np.mean(np.square(errors_of))) < 1.2 * stated
@@ -62,7 +62,7 @@ def test_the_error_of_sketches_is_as_stated(log2m):
 
 
 def test_small_sets_are_counted_by_empty_registers():
-    alone = first_registers(np.arange(40), 10, 1, np.uint8)
+    alone = first_registers(np.arange(40), 10, 1)
     assert estimates(alone) == pytest.approx(1, abs=0.01)
     assert estimates(alone.max(axis=0)[None])[0] == pytest.approx(40, rel=0.06)
 

@@ -1,5 +1,7 @@
 """Closeness and harmonic centrality: solver, several partitions and workers against NetworkX."""
 
+from itertools import product
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -55,6 +57,8 @@ def test_real_graphs_match_networkx(name, directed):
     graph = dg.Graph.from_edges(real_graph(name).frame[["src", "dst"]], directed=directed)
     for operation in ("closeness", "harmonic"):
         verify(operation, graph, getattr(dg, operation)(graph, sources=150), sources=150)
+        estimated = getattr(dg, operation)(graph, sources=150, method="sketch")
+        verify(operation, graph, estimated, sources=150, method="sketch")
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -118,12 +122,59 @@ def test_only_the_sources_are_listed():
     assert len(closeness(graph, sources=4).compute()) == 4
 
 
+@pytest.mark.parametrize("method", ["exact", "sketch"])
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("vertices", [0, 1, 3])
-def test_graphs_without_edges_have_no_distances(vertices, parts):
+def test_graphs_without_edges_have_no_distances(vertices, parts, method):
     graph = dg.Graph.from_edges({"src": [], "dst": []}, vertices=vertices, parts=parts)
     for name in ("closeness", "harmonic"):
-        assert getattr(dg, name)(graph).compute()[name].tolist() == [0.0] * vertices
+        assert getattr(dg, name)(graph, method=method).compute()[name].tolist() == [0.0] * vertices
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+@pytest.mark.parametrize("directed", [True, False])
+def test_sketches_are_near_and_the_same_in_any_partitions(directed, direction):
+    graphs = [dg.rmat(scale=8, edge_factor=3, seed=2, directed=directed, parts=parts) for parts in (1, 3)]
+    how = {"method": "sketch", "direction": direction}
+    for operation in (closeness, harmonic):
+        one, several = (operation(graph, **how) for graph in graphs)
+        pd.testing.assert_frame_equal(one.compute(), several.compute(), rtol=1e-12)
+        verify(operation.__name__, graphs[0], one, **how)
+        some = operation(graphs[1], sources=[5, 3], **how)
+        assert some.totals == {"sources": 2, "error": 0.065}
+        pd.testing.assert_frame_equal(some.compute(), one.compute().iloc[[3, 5]].reset_index(drop=True), rtol=1e-12)
+
+
+def test_the_error_of_sketches_is_as_stated():
+    """The root mean square over 20 seeds and all vertices, of large sets and of pairs, of which some look like one."""
+    pairs = dg.Graph.from_edges({"src": np.arange(0, 1000, 2), "dst": np.arange(1, 1000, 2)}, directed=False)
+    large = dg.rmat(scale=9, edge_factor=4, seed=3, directed=False)
+    for graph, operation in product((large, pairs), (closeness, harmonic)):
+        expected = operation(graph).compute().iloc[:, 1]
+        apart = [
+            operation(graph, method="sketch", random_seed=seed).compute().iloc[:, 1][expected > 0]
+            / expected[expected > 0]
+            - 1
+            for seed in range(20)
+        ]
+        assert np.sqrt(np.mean(np.square(apart))) < 1.1 * 0.065
+        assert abs(np.mean(apart)) < 0.5 * 0.065
+        assert np.std([one.iloc[0] for one in apart]) > 0.01  # seeds differ
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_workers_make_the_same_sketches(parts, client):
+    frame = dg.rmat(scale=7, edge_factor=4, seed=4).edges.compute()
+    columns = {"source": "source", "destination": "destination"}
+    expected = harmonic(dg.Graph.from_edges(frame, **columns), method="sketch").compute()
+    found = harmonic(dg.Graph.from_edges(frame, **columns, parts=parts, client=client), method="sketch").compute()
+    pd.testing.assert_frame_equal(found.sort_values("vertex", ignore_index=True), expected, rtol=1e-12)
+
+
+def test_estimates_of_closeness_do_not_exceed_one():
+    star = dg.Graph.from_edges({"src": np.zeros(300, int), "dst": np.arange(1, 301)}, directed=False)
+    found = [closeness(star, method="sketch", random_seed=seed).compute()["closeness"][0] for seed in range(12)]
+    assert max(found) == 1 > min(found) > 0.8
 
 
 def test_the_factor_is_the_share_of_vertices_that_reach_one():
@@ -143,6 +194,8 @@ def test_the_factor_is_the_share_of_vertices_that_reach_one():
         ({"direction": "both"}, errors.OptionError, "direction='both'"),
         ({"weighted": 1}, errors.OptionError, "weighted=1"),
         ({"weighted": True}, errors.ColumnError, "needs weights"),
+        ({"method": "guess"}, errors.OptionError, "method='guess'"),
+        ({"method": "sketch", "weighted": True}, errors.OptionError, 'method="sketch" counts edges'),
         ({"engine": "gas"}, errors.OptionError, "engine='gas'"),
         ({"device": "cuda"}, errors.OptionError, "device='cuda'"),
     ],

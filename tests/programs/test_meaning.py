@@ -15,8 +15,8 @@ from dgraph.codegen.kernel_source import generate
 from dgraph.errors import ColumnError, UnsentWarning
 from dgraph.programs import reference
 from dgraph.programs.kernel_names import field_name
-from dgraph.programs.monoid import MIN, SUM
-from dgraph.programs.program import EdgeColumn, Parameter, State, VertexColumn, VertexProgram
+from dgraph.programs.monoid import MAX, MIN, SUM
+from dgraph.programs.program import EdgeColumn, Global, Parameter, Result, State, VertexColumn, VertexProgram
 
 RING = {"edges": [(0, 1), (1, 2), (2, 0), (2, 3)], "vertices": 4}
 
@@ -67,6 +67,86 @@ def test_arithmetic_in_kernels_matches_python():
             name
         )
     assert oracle.results()["square"] == [1.0, 5.0, 13.0, 25.0]
+
+
+def floor_of(a):
+    return math.floor(a)
+
+
+def apart(a, b):
+    return abs(a - b)
+
+
+class Nearing(VertexProgram):
+    """Vectors that near each other; sums over components are made once for each vertex, also of vectors of parameters
+    and of global values."""
+
+    kind = "synchronous"
+    place = State(float64, shape="aim")
+    aim = Parameter(float64, shape=...)
+    large = Parameter("uint8", (200, 200, 1), shape=3)
+    merge = MIN
+
+    def start(id, component):
+        return id * 8.0 + component
+
+    def send(place):
+        return place
+
+    def apply(place, message):
+        return (place + min(message, 100)) / 2
+
+    @Global(float64, MAX, shape="aim")
+    def farthest(place):
+        return place
+
+    @Global(float64, SUM)
+    def way_to_go(place, aim):
+        return dg.total(apart, place, aim)
+
+    @Result(float64)
+    def distance(place, aim):
+        return dg.total(apart, place, aim)
+
+    @Result(float64, shape="aim")
+    def end(place):
+        return place
+
+    @Result(float64)
+    def rounded(place):
+        return dg.total(floor_of, place)
+
+    def stop(farthest, aim, large):
+        return dg.total(farthest) < 30 + dg.total(aim) or dg.total(large) != 2 * 200 + 1
+
+
+def test_sums_over_the_components_of_vectors_are_made_once():
+    graph = dg.Graph.from_edges(pd.DataFrame(RING["edges"], columns=["src", "dst"]), parts=2)
+    oracle = reference.run(Nearing(aim=[1.0, 2.0, 4.0]), **RING)
+    result = dg.run(graph, Nearing(aim=[1.0, 2.0, 4.0]))
+    found = result.compute()
+    assert result.rounds == oracle.rounds > 2
+    assert [list(one) for one in found["end"]] == [list(one) for one in oracle.results()["end"]]
+    for name in ("distance", "rounded"):
+        assert found[name].tolist() == oracle.results()[name]
+    assert found["distance"].tolist() == [np.abs(np.array(end) - [1, 2, 4]).sum() for end in found["end"]]
+    assert result.totals["way_to_go"] == found["distance"].sum() == oracle.globals["way_to_go"]
+
+
+class NeverFar(Nearing):
+    """Divides by a sum over a vector, which is 0 in the first rounds."""
+
+    @Global(float64, SUM, shape="aim")
+    def rounds_left(round):
+        return max(round - 2, 0)
+
+    def stop(rounds_left):
+        return 1 / dg.total(rounds_left) < 2
+
+
+def test_a_stop_that_divides_by_a_sum_of_zeros_goes_on():
+    graph = dg.Graph.from_edges(pd.DataFrame(RING["edges"], columns=["src", "dst"]))
+    assert dg.run(graph, NeverFar(aim=[1.0, 2.0, 4.0])).rounds == 3
 
 
 class Angles(VertexProgram):

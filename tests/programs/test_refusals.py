@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import math
 import types
 from pathlib import Path
 
@@ -129,6 +130,35 @@ def of_an_object(self, level):
     return level
 
 
+def sum_of_a_number(level):
+    return dg.total(level)
+
+
+def sum_of_too_many(level):
+    return dg.total(sum_of_two, level)
+
+
+def sum_without_a_function(level):
+    return dg.total(3, level)
+
+
+def sum_of_another_function(level):
+    return dg.total(math.sqrt, level)
+
+
+def sum_of_what_changes(largest):
+    largest = largest * 2
+    return dg.total(largest)
+
+
+def length_of(a):
+    return dg.dot(a, a)
+
+
+def sum_in_a_helper(level):
+    return length_of(level)
+
+
 @pytest.mark.parametrize(
     ("send", "problem"),
     [
@@ -151,6 +181,15 @@ def of_an_object(self, level):
         (same_object, "`is` compares objects, not numbers. Write =="),
         (largest_of_one, "at least two arguments"),
         (of_an_object, "Functions of a program take no self"),
+        (sum_of_a_number, r"dg.total\(level\): 'level' is not a vector. Declare it with a shape"),
+        (sum_of_too_many, "sum_of_two must take 1 component and return one number"),
+        (sum_without_a_function, "`3`: expected a function or a vector"),
+        (sum_of_another_function, "expected a vector or a plain function of yours"),
+        (
+            sum_of_what_changes,
+            "sums 'largest' as it was passed, but the function changes it. Assign to another",
+        ),
+        (sum_in_a_helper, "dot cannot be called in a helper. Pass its value to the helper"),
         (functools.partial(nothing), "expected a function written with def, got"),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
@@ -174,6 +213,11 @@ def test_names_that_would_hide_others_are_refused():
         type("Alive", (programs.ShortestPaths,), {"dist": State(bool), "merge": SUM})
     with pytest.raises(ProgramError, match=r"OR needs bool, not int64"):
         type("Alive", (programs.ShortestPaths,), {"dist": State(int64), "merge": dg.OR})
+    with pytest.raises(ProgramError, match="would wrap around at 256: write Global"):
+        dg.Global("uint8", SUM)
+    for merge, problem in ((PRODUCT, "a product of uint8"), (dg.MOST_FREQUENT, "MOST_FREQUENT merges signed integers")):
+        with pytest.raises(ProgramError, match=problem):
+            Message("uint8", merge)
     with pytest.raises(ProgramError, match="'flaot' is not a type for State"):
         State("flaot")
 

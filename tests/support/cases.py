@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import bytes_and_sums
 import draws
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from dgraph.ops.scc import StrongComponents
 from dgraph.programs import reference
 from dgraph.programs.analysis import analyse, engines_for
 
-ALL = *programs.EXAMPLES, Descent(source=3), Alike(), StrongComponents(), *draws.EXAMPLES
+ALL = *programs.EXAMPLES, Descent(source=3), Alike(), *bytes_and_sums.EXAMPLES, StrongComponents(), *draws.EXAMPLES
 PROGRAMS = {type(program).__name__: program for program in ALL}
 SEED = 11
 VERTICES = pd.DataFrame({"id": range(40), "restart": np.arange(40) / np.arange(40).sum()})
@@ -55,6 +56,11 @@ def graph_for(name: str, directed: bool = True, **options) -> dg.Graph:
     return dg.Graph.from_edges(edges_for(name), weight="weight", directed=directed, vertices=VERTICES, **options)
 
 
+def integers(column: pd.Series) -> list:
+    """The values of a column of integers or of vectors of integers; -1 where there is none."""
+    return column.fillna(-1).map(lambda value: np.asarray(value).astype("int64").tolist()).tolist()
+
+
 def check(name: str, directed: bool, result) -> None:
     """The result is the reference's: exactly, sums of floats to a tolerance."""
     oracle, found = expected(name, directed), result.compute()
@@ -65,7 +71,7 @@ def check(name: str, directed: bool, result) -> None:
             mine = np.array(found[column].tolist(), float)
             np.testing.assert_allclose(mine, values, rtol=1e-5 if name == "Factorize" else 1e-9)
         else:
-            assert found[column].fillna(-1).astype("int64").tolist() == values.astype("int64").tolist(), column
+            assert integers(found[column]) == values.astype("int64").tolist(), column
     options = result.report.options
     if options["local rounds"] == 1 and options["engine"] != "bulk_async":  # whose rounds are those of a partition
         assert oracle.rounds - 1 <= result.rounds <= oracle.rounds
@@ -86,4 +92,4 @@ def check_values(name, directed, result):
         if values.dtype.kind == "f":
             np.testing.assert_allclose(np.array(found[column].tolist(), float), values, rtol=1e-9, atol=1e-8)
         else:
-            assert found[column].fillna(-1).astype("int64").tolist() == values.astype("int64").tolist(), column
+            assert integers(found[column]) == values.astype("int64").tolist(), column

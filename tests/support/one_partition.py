@@ -144,6 +144,8 @@ class OnePartition:
                 self.keep_before()
                 if phase.hoisted:
                     self.rows(phase_name(phase, "emit"), self.n)
+                if phase.skips_silent:
+                    self.rows(phase_name(phase, "mark"), self.n)
                 self.rows(phase_name(phase, "pull"), self.n, **incoming)
                 changed += sum(map(int, self.rows(phase_name(phase, "fire"), self.n)))
                 self.fold()

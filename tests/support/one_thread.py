@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 from numba import njit as compiler
-from numpy import bool_, float32, float64, inf, int32, int64, uint64
+from numpy import bool_, float32, float64, inf, int32, int64, uint8, uint64
 
 njit = compiler(error_model="numpy")
 kernel = compiler(error_model="numpy", nogil=True, cache=True)

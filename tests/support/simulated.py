@@ -16,7 +16,9 @@ import cases  # noqa: E402  (Numba reads its setting when it is imported)
 import pandas as pd  # noqa: E402
 
 import dgraph as dg  # noqa: E402
+from dgraph.codegen.cuda.cuda_kernels import pushes  # noqa: E402
 from dgraph.devices import device_vertex_arrays  # noqa: E402
+from dgraph.programs.analysis import analyse  # noqa: E402
 
 device_vertex_arrays.PART_EDGES = 3  # edges: here, too, some have more
 device_vertex_arrays.LARGE_MAIL = 1  # byte: partitions tell each other what is on the device
@@ -39,6 +41,7 @@ def wrong_with(name: str, directed: bool, direction: str) -> str:
 if __name__ == "__main__":
     told = {}
     for name, program in cases.PROGRAMS.items():
-        ways = ("push", "pull") if program.kind == "accumulative" else ("auto",)
+        both = ("push", "pull") if pushes(analyse(program).phases[0]) else ("pull",)
+        ways = both if program.kind == "accumulative" else ("auto",)
         told[name] = "; ".join(filter(None, (wrong_with(name, way != "pull", way) for way in ways)))
     sys.stdout.write(json.dumps(told))

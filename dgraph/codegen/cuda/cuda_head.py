@@ -4,7 +4,7 @@ CUDA_HEAD = '''
 import math
 
 from numba import cuda
-from numpy import bool_, float32, float64, inf, int32, int64, uint64
+from numpy import bool_, float32, float64, inf, int32, int64, uint8, uint64
 
 njit = cuda.jit(device=True, inline="always")
 kernel = cuda.jit

@@ -15,13 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from dgraph.codegen.bounds import bound_name, is_bounded
 from dgraph.codegen.edge_kernels import EdgeKernelWriter
 from dgraph.codegen.neighbourhood_merges import SCRATCH
 from dgraph.codegen.program_kernels import KernelWriter
-from dgraph.codegen.text import Argument, KernelText, by_name, identities, literal
+from dgraph.codegen.text import Argument, KernelText, by_name, identities, literal, merged_text
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
-from dgraph.programs.kernel_names import field_name, inbox_name, merge_name, phase_name, sent_name
+from dgraph.programs.kernel_names import field_name, inbox_name, phase_name, sent_name
 from dgraph.programs.program import Field, Global, Message
 
 Folded = Global | Message
@@ -41,7 +43,12 @@ GROUPS = "in_group, group_number, group_count = thread % group_size, thread // g
 
 def pushes(phase: PhaseAnalysis) -> bool:
     """Whether several senders can write to one inbox concurrently; if not, receivers pull."""
-    return all(message.merge.atomic is not None for message in phase.messages)
+    return all(atomic_of(message) is not None for message in phase.messages)
+
+
+def atomic_of(message: Message) -> str | None:
+    """The device instruction that merges into shared memory, if there is one: none takes numbers of 8 bits."""
+    return message.merge.atomic if message.dtype != np.uint8 else None
 
 
 def partial_name(name: str) -> str:
@@ -125,7 +132,7 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
             if enough:
                 kernel.add(f"if {enough}: break")
         with kernel.block("if group_size > one:"):
-            merge_in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", merge_name(m.merge)) for m in self.messages])
+            merge_in_group(kernel, [(f"tile_{m.name}", f"total_{m.name}", m) for m in self.messages])
         with kernel.block("if i < hi and in_group == 0:"):
             self.store_totals(kernel)
 
@@ -140,19 +147,24 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
             kernel.add(f"own_{name} = {name}[{':'.join(ends)}]")
         return [f"own_{name}" for name in names]
 
+    def look_ahead(self, kernel: KernelText) -> None:
+        """Do nothing, as other threads run while one waits for memory."""
+
+    fetch_ahead = look_ahead
+
     def put(self, kernel: KernelText, message: Message, place: str) -> None:
         """Merge into an inbox that others may write concurrently; check first, because most messages change nothing."""
         array, index = inbox_name(self.phase, message), "v" if message.shape is None else "(v, c)"
-        name, atomic = message.name, message.merge.atomic
+        name, atomic = message.name, atomic_of(message)
         if atomic is None:  # then only one thread writes
             super().put(kernel, message, place)
         elif message.dtype.kind == "b":  # all threads write the same value
-            with kernel.block(f"if {merge_name(message.merge)}({place}, new_{name}) != {place}:"):
+            with kernel.block(f"if {merged_text(message, place, f'new_{name}')} != {place}:"):
                 kernel.add(f"{place} = new_{name}", "changed = True")
         elif self.phase.idempotent:
-            with kernel.block(f"if {merge_name(message.merge)}({place}, new_{name}) != {place}:"):
+            with kernel.block(f"if {merged_text(message, place, f'new_{name}')} != {place}:"):
                 kernel.add(f"old_{name} = atomic_{atomic}({array}, {index}, new_{name})")
-                kernel.add(f"changed = changed or {merge_name(message.merge)}(old_{name}, new_{name}) != old_{name}")
+                kernel.add(f"changed = changed or {merged_text(message, f'old_{name}', f'new_{name}')} != old_{name}")
         else:
             with kernel.block(f"if new_{name} != {literal(message.identity)}:"):
                 kernel.add(f"atomic_{atomic}({array}, {index}, new_{name})", "changed = True")
@@ -200,7 +212,8 @@ class CudaKernelWriter(KernelWriter):
         with self.rows(kernel, "i"):
             kernel.add("u = senders[i]")
             for name, m in fields.items():
-                kernel.add(f"fold_{name} = {merge_name(m.merge)}(fold_{name}, {kernel.use(sent_name(phase, m))}[u])")
+                sent = f"{kernel.use(sent_name(phase, m))}[u]"
+                kernel.add(f"fold_{name} = {merged_text(m, f'fold_{name}', sent)}")
         self.merge_blocks(kernel, fields)
 
     def kernel(self, name: str, doc: str, *first: str) -> KernelText:
@@ -233,7 +246,7 @@ class CudaKernelWriter(KernelWriter):
 
     def merge_blocks(self, kernel: KernelText, fields: Mapping[str, Any]) -> None:
         """The threads of each block merge their values, and the last block merges those of all blocks."""
-        values = [(f"tile_{n}", f"fold_{n}", merge_name(f.merge)) for n, f in fields.items()]
+        values = [(f"tile_{n}", f"fold_{n}", f) for n, f in fields.items()]
         kernel.add("group_size = uint64(BLOCK)", "in_block = thread - block_start", "in_group = in_block")
         kernel.add(*(f"tile_{name} = cuda.shared.array(BLOCK, {dtype_name(of)})" for name, of in fields.items()))
         merge_in_group(kernel, values)
@@ -243,20 +256,21 @@ class CudaKernelWriter(KernelWriter):
             kernel.add(*identities("fold", fields))
             with kernel.block("for block in range(in_block, grid_size // group_size, group_size):"):
                 for n, f in fields.items():
-                    kernel.add(f"fold_{n} = {merge_name(f.merge)}(fold_{n}, {partial_name(n)}[block])")
+                    kernel.add(f"fold_{n} = {merged_text(f, f'fold_{n}', f'{partial_name(n)}[block]')}")
             merge_in_group(kernel, values)
             with kernel.block("if in_block == 0:"):
                 kernel.add(*(f"{kernel.use(total_name(n), True)}[0] = fold_{n}" for n in fields))
 
 
-def merge_in_group(kernel: KernelText, values: Sequence[tuple[str, str, str]]) -> None:
-    """Merge the values of a group of threads, given as (shared memory, variable, merge), into its first thread."""
+def merge_in_group(kernel: KernelText, values: Sequence[tuple[str, str, Folded]]) -> None:
+    """Merge the values of a group of threads, given as (shared memory, variable, field), into its first thread."""
     kernel.add(*(f"{tile}[in_block] = {value}" for tile, value, _ in values), "reach = group_size // uint64(2)")
     with kernel.block("while reach > 0:"):
         kernel.add("barrier(group_size)")
         with kernel.block("if in_group < reach:"):
-            for tile, _, merged in values:
-                kernel.add(f"{tile}[in_block] = {merged}({tile}[in_block], {tile}[in_block + reach])")
+            for tile, _, of in values:
+                merged = merged_text(of, f"{tile}[in_block]", f"{tile}[in_block + reach]")
+                kernel.add(f"{tile}[in_block] = {merged}")
         kernel.add("reach = reach // uint64(2)")
     kernel.add(*(f"{value} = {tile}[in_block]" for tile, value, _ in values), "barrier(group_size)")
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 from dgraph.codegen.bounds import smaller_wins
 from dgraph.codegen.message_sums import check_sum, checked_sums
-from dgraph.codegen.text import CallSite, KernelText, call, edges_of, literal
+from dgraph.codegen.text import CallSite, KernelText, call, edges_of, literal, merged_text
 from dgraph.programs.analysis import Analysis, PhaseAnalysis
-from dgraph.programs.kernel_names import field_name, inbox_name, merge_name, sent_name
+from dgraph.programs.kernel_names import field_name, inbox_name, sent_name
 from dgraph.programs.program import Delta, Field, Message, State
 
 QUEUE_ARRAYS = ("_heap", "_place", "_keys", "_live", "_board", "_limits")  # arrays of the queue of blocks
@@ -98,7 +98,7 @@ class TurnWriter:
                 kernel.add(f"_new = {kernel.use('_slots', True)}[e]")
             else:
                 kernel.add(f"u = {kernel.use('_in_neighbours')}[e]", f"_new = {self.sent_by('u', IN_EDGE)}")
-            kernel.add(f"_merged = {merge_name(m.merge)}(_total, _new)")
+            kernel.add(f"_merged = {merged_text(m, '_total', '_new')}")
             if self.is_checked:
                 check_sum(kernel, m, ("_total", "_new"), "_merged")
             kernel.add("_total = _merged")
@@ -228,7 +228,7 @@ class TurnWriter:
             better = (
                 f"_new {'<' if self.smaller_wins else '>'} "
                 if self.smaller_wins is not None
-                else f"{merge_name(m.merge)}(_new, _old) != "
+                else f"{merged_text(m, '_new', '_old')} != "
             )
             unless = f"if not ({better}_old): continue"
             kernel.add(f"_old = {array}[_w]", unless)
@@ -241,7 +241,7 @@ class TurnWriter:
         condition `unless` is checked again."""
         kernel, m = self.kernel, self.message
         name = ATOMIC.get(m.merge.atomic or "")
-        if name is None or m.dtype.kind == "b":  # in this case the team has one thread
+        if name is None or m.dtype.itemsize == 1:  # in this case the team has one thread
             self.merge_at(array, "_w", "_new")
             return
         with kernel.block("if _size > 1:"):
@@ -254,7 +254,7 @@ class TurnWriter:
     def merge_at(self, array: str, row: str, new: str) -> None:
         """Merge a message into an element of an array that no other thread writes."""
         place = f"{array}[{row}]"
-        self.kernel.add(f"_merged = {merge_name(self.message.merge)}({place}, {new})")
+        self.kernel.add(f"_merged = {merged_text(self.message, place, new)}")
         if self.is_checked:
             check_sum(self.kernel, self.message, (place, new), "_merged", row)
         self.kernel.add(f"{place} = _merged")

@@ -23,7 +23,7 @@ def can_send_changes(phase: PhaseAnalysis) -> bool:
 
 def has_atomic_merge(message: Message) -> bool:
     """Whether several threads may merge into an inbox at the same time, each by one atomic instruction."""
-    return message.merge.atomic in ("min", "max", "add") and message.dtype.kind != "b"
+    return message.merge.atomic in ("min", "max", "add") and message.dtype.itemsize > 1
 
 
 @dataclass(frozen=True)
