@@ -99,6 +99,8 @@ def main() -> None:
     options.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     options.add_argument("--workers", action="store_true", help="compare two workers with two threads, nothing else")
     given = options.parse_args()
+    if given.workers and (given.data or given.gapbs):
+        options.error("--workers compares nothing else: leave out --data and --gapbs")
     if given.workers:
         on_workers(given.trials)
         return

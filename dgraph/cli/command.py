@@ -22,6 +22,7 @@ from dgraph.keywords import ENGINE_VALUES
 from dgraph.phrases.suggestions import choices, suggestion
 
 EXAMPLE = "\b\nExample:"
+OPTION = r"""(?<![^\s(])(?P<name>[a-z_][a-z0-9_]*)=(?P<value>"[^"]*"|'[^']*'|[\w.-]*\w|(?=[\[{(]))?"""  # in errors
 FEW = 12  # the number of options up to which help lists them without headings
 ALGORITHM, OTHERS = "Algorithm", "Options"  # headings for the options of an operation, and for those not listed below
 HEADINGS = {
@@ -196,7 +197,7 @@ def in_option_words(message: str, options: Sequence[click.Parameter], *, reading
             return (option.opts if value == "True" else option.secondary_opts)[0]
         return option.opts[0] if option.is_flag or found["value"] is None else f"{option.opts[0]} {found['value']}"
 
-    return re.sub(r"""(?<![^\s(])(?P<name>[a-z_]+)=(?P<value>"[^"]*"|'[^']*'|[\w.-]*\w|(?=[\[{(]))?""", typed, message)
+    return re.sub(OPTION, typed, message)
 
 
 @contextmanager

@@ -29,9 +29,14 @@ def write_result(result: Any, output: str | None, client: Any) -> None:
     first rows. Rows are sorted by vertex in this process, and ordered by partition on a cluster."""
     if output is None:
         first = result.frame.head(SHOWN, npartitions=-1, compute=False).compute(scheduler=client)
-        say(as_table(first) if len(first) else "no vertices")
+        show_rows(first, "no vertices")
         return
     write_frames(result.pieces(), output)
+
+
+def show_rows(first: pd.DataFrame, nothing: str = "no rows") -> None:
+    """Show some rows."""
+    say(as_table(first) if len(first) else nothing)
 
 
 def write_frames(frames: Iterable[pd.DataFrame], path: str) -> None:
@@ -148,6 +153,19 @@ def _write(writer: Callable, first: pa.Table, others: Iterator[pa.Table], stream
                 sink.write_table(table.cast(first.schema))
     except pa.ArrowInvalid as error:
         raise OptionError(f"this format cannot hold a column: {error}; write .parquet or .arrow") from error
+
+
+def read_pairs(path: str, id_of: Callable[[str], Any], is_vertex: Callable[[Any], bool]) -> Any:
+    """The pairs of vertices in a file of any format of edges. The first row of text is a heading if it names no vertex;
+    `id_of` makes an id of text."""
+    import dgraph as dg
+    from dgraph.io.formats import format_of
+
+    if format_of(path, None) != "text":
+        return dg.read_edges(path, weight=None).edges.compute()
+    pairs = dg.read_edges(path, format=dg.Text(header=False), weight=None, id_type="string").edges.compute()
+    heading = len(pairs) > 0 and not any(is_vertex(one) for one in pairs.iloc[0, :2])
+    return pairs.iloc[int(heading) :, :2].map(id_of)
 
 
 def read_values(path: str, kind: str) -> Any:

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
@@ -17,7 +17,7 @@ from dgraph.keywords import HOW
 
 SEVERAL = ("sources",)  # parameters that take a list of vertices, even of one: a single value means a number of them
 NOT_HERE = {"betweenness": ("edges",)}  # parameters for a result of another kind, which no command writes
-TABLES = ("previous",)  # parameters that take a table with a row for each vertex: on a command line, a file
+TABLES = ("previous", "pairs")  # parameters that take a table: on a command line, a file
 PARAMETER_PREFIX = "of_"  # of click's names for the function's parameters, which may clash with options (`source`)
 
 
@@ -70,6 +70,13 @@ def _choices(kind: str) -> str:
     return f" One of {words[1]}." if words else ""
 
 
+def hints_of(function: Callable) -> dict[str, Any]:
+    """The types of a function's parameters. Its other types may be from modules that are not imported."""
+    plain = inspect.unwrap(function)
+    listed = {name: kind for name, kind in plain.__annotations__.items() if name not in ("graph", "return")}
+    return get_type_hints(SimpleNamespace(__annotations__=listed), plain.__globals__)
+
+
 def needed(function: Callable) -> list[str]:
     """The names of the parameters without a default, except `graph`."""
     every = inspect.signature(function).parameters.values()
@@ -87,7 +94,7 @@ def options_of(
     by default becomes an option that turns it off. `renamed` maps parameters to names of options, and `texts` maps them
     to help texts that replace the docstring's. The shell completes the words that a help text quotes.
     """
-    hints, renamed = get_type_hints(function), renamed or {}
+    hints, renamed = hints_of(function), renamed or {}
     every = inspect.signature(function).parameters
     names = [
         name
@@ -161,7 +168,7 @@ def arguments_from_options(
     `id_of` turns the text of a vertex into its id, and `read` a file into a table. Options that were not given are left
     out.
     """
-    hints, values = get_type_hints(function), {}
+    hints, values = hints_of(function), {}
     for name in inspect.signature(function).parameters:
         value = given.get(PARAMETER_PREFIX + name)
         if value is None or value == ():

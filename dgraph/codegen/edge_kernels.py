@@ -36,6 +36,7 @@ class EdgeKernelWriter:
 
     in_edges = edges_of("v")
     checks_sums = True
+    one_writes = True  # whether no other thread writes to an inbox at the same time
 
     def __init__(self, kernels: Any, phase: PhaseAnalysis):
         self.kernels, self.analysis, self.width = kernels, kernels.analysis, kernels.width
@@ -304,9 +305,9 @@ class EdgeKernelWriter:
 
     def deliver(self, kernel: KernelText, name_message: Callable[[], None], *, tells: bool = False) -> None:
         """Merge the message that `name_message` names into the inbox of v; `changed` tells whether it changed. A vector
-        from a vertex that `tells` something does so."""
+        from a vertex that `tells` something does so, which need not be looked at component by component."""
         synchronous = self.analysis.synchronous
-        tells = tells and self.phase.skips_silent and not self.phase.idempotent
+        tells = tells and self.one_writes and self.phase.skips_silent and not self.phase.idempotent
         if not synchronous:
             kernel.add(f"changed = {tells}")
         with kernel.components(self.width > 0):

@@ -83,6 +83,8 @@ def _optimisations(analysis: Analysis) -> list[str]:
     lines = []
     if any(phase.hoisted for phase in analysis.phases):
         lines.append("messages are computed once per vertex: only their value is gathered and sent")
+    if any(phase.skips_silent for phase in analysis.phases):
+        lines.append("pulls leave out neighbours whose vectors say nothing, and fetch those of later ones ahead")
     if not analysis.synchronous:
         lines.append("only vertices with a message fire; only changed messages are sent")
     if all(phase.idempotent for phase in analysis.phases) and not analysis.synchronous:

@@ -23,9 +23,9 @@ def diameter(graph: Graph, *, components: Literal["all", "largest"] = "all", max
     graph : Graph
         The graph.
     components : {"all", "largest"}, default "all"
-        With ``"largest"``, only the largest component counts (strongly connected, if the graph is directed).
+        Which components count: with ``"largest"``, only the largest (strongly connected, if the graph is directed).
     max_searches : int, optional
-        Give up after searches from this many vertices.
+        Stop after searches from this many vertices, with an error if the answer is not known by then.
 
     Returns
     -------
@@ -65,9 +65,9 @@ def radius(graph: Graph, *, components: Literal["all", "largest"] = "all", max_s
     graph : Graph
         The graph.
     components : {"all", "largest"}, default "all"
-        With ``"largest"``, only the largest component counts (strongly connected, if the graph is directed).
+        Which components count: with ``"largest"``, only the largest (strongly connected, if the graph is directed).
     max_searches : int, optional
-        Give up after searches from this many vertices.
+        Stop after searches from this many vertices, with an error if the answer is not known by then.
 
     Returns
     -------

@@ -91,7 +91,7 @@ class BallsBack(Balls):
 def neighborhood_function(
     graph: Graph, *, log2m: int = 8, direction: Literal["out", "in"] = "out", random_seed: int = 0
 ) -> NeighborhoodFunction:
-    """Estimate how many pairs of vertices are within each distance.
+    """Number of pairs of vertices within each distance, estimated.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def neighborhood_function(
     direction : {"out", "in"}, default "out"
         Along which edges of a directed graph distances are.
     random_seed : int, default 0
-        Seed of the hash of vertices.
+        Seed of the random number generator, which hashes the vertices.
 
     Returns
     -------

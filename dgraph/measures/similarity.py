@@ -62,7 +62,7 @@ def similarity(
     max_degree: int | None = None,
     at_least: float = 0.0,
 ) -> dd.DataFrame:
-    """Similarity of vertices by the neighbours that they share.
+    """Similarity of vertices by shared neighbours.
 
     Given pairs are compared, or each vertex with those most like it. A vertex is no neighbour of itself, and repeated
     edges count once.
@@ -84,9 +84,9 @@ def similarity(
     direction : {"out", "in"}, default "out"
         In a directed graph, whether neighbours are where edges lead, or where they come from.
     weighted : bool, default False
-        Count neighbours by weights, which must be finite and >= 0: those of repeated edges are added up. Shared
-        neighbours have the smaller of two weights, all neighbours of either the larger, and for the cosine their
-        product. Only for ``"jaccard"``, ``"overlap"`` and ``"cosine"``.
+        Use the graph's weights: neighbours count by them. They must be finite and >= 0, and those of repeated edges
+        are added up. Shared neighbours have the smaller of two weights, all neighbours of either the larger, and for
+        the cosine their product. Only for ``"jaccard"``, ``"overlap"`` and ``"cosine"``.
     max_degree : int, optional
         Ignore neighbours that more than this many vertices have: they take most of the time, and tell little. A
         warning says how many they are.
@@ -98,7 +98,6 @@ def similarity(
     dask.dataframe.DataFrame
         The columns ``first``, ``second`` and ``similarity``: for given pairs a row for each, in their order; otherwise
         those most similar to each vertex, the most similar first, without vertices that share no neighbour.
-        ``dg.Graph.from_edges(frame, source="first", destination="second", weight="similarity")`` makes a graph of it.
 
     Raises
     ------
@@ -126,6 +125,12 @@ def similarity(
       first second  similarity
     0     a      b    0.333333
     1     b      c    0.000000
+
+    A graph of neighbours:
+
+    >>> near = dg.similarity(G, top_k=1)
+    >>> dg.Graph.from_edges(near, source="first", destination="second", weight="similarity").num_edges
+    3
     """
     check_choice("measure", measure, tuple(MEASURES))
     check_choice("direction", direction, ("out", "in"))

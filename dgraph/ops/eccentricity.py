@@ -57,9 +57,9 @@ def eccentricity(
     graph : Graph
         The graph.
     components : {"all", "largest"}, default "all"
-        With ``"all"``, the eccentricity of a vertex that does not reach every other is infinite. With ``"largest"``,
-        only the largest component counts (strongly connected, if the graph is directed), and only its vertices are
-        listed.
+        Which components count. With ``"all"``, the eccentricity of a vertex that does not reach every other is
+        infinite. With ``"largest"``, only the largest component counts (strongly connected, if the graph is directed),
+        and only its vertices are listed.
     max_searches : int, optional
         Stop after searches from this many vertices, and list bounds, too.
     engine : {"auto", "local"}, default "auto"

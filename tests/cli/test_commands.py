@@ -16,6 +16,7 @@ import dgraph as dg
 from dgraph.bench.local_cluster import shield_workers_from_ctrl_c
 from dgraph.cli.app import dgraph
 from dgraph.cli.commands.generate import EXAMPLES
+from dgraph.cli.commands.run_measure import MEASURES
 
 
 def test_the_tour_of_the_readme_can_be_repeated(run):
@@ -28,7 +29,7 @@ def test_the_tour_of_the_readme_can_be_repeated(run):
 
 
 def test_every_operation_has_a_command():
-    names = {name.replace("_", "-") for name in (*dg.OPERATIONS, "factorize")}
+    names = {name.replace("_", "-") for name in (*dg.OPERATIONS, "factorize", *MEASURES)}
     assert set(dgraph.get_command(None, "run").list_commands(None)) == names
     assert all(hasattr(dg, name) for name in EXAMPLES)
 
@@ -344,7 +345,7 @@ def test_vectors_of_vertices_are_written_to_parquet(run, tmp_path):
 NOT_TYPED = {("betweenness", "edges"), ("factorize", "factors"), ("k_core", "remove")}
 
 
-@pytest.mark.parametrize("name", [*dg.OPERATIONS, "factorize"])
+@pytest.mark.parametrize("name", [*dg.OPERATIONS, "factorize", *MEASURES])
 def test_every_parameter_of_an_operation_is_an_option(name):
     function = getattr(dg, name)
     command = dgraph.get_command(None, "run").get_command(None, name.replace("_", "-"))

@@ -11,6 +11,8 @@ import pytest
 from alike import Alike
 from one_partition import OnePartition
 
+from dgraph.codegen.kernel_source import generate
+from dgraph.ops.brandes import PathsFromEach
 from dgraph.programs import reference
 
 PROGRAMS = [*programs.EXAMPLES, Alike(), *bytes_and_sums.EXAMPLES, *draws.EXAMPLES]
@@ -27,6 +29,12 @@ def graph(request):
     return {"edges": edges, "vertices": 40, "columns": columns, "directed": request.param, "random_seed": 11} | {
         "vertex_columns": {"restart": restart}
     }
+
+
+def test_cuda_adds_vectors_by_atomics():
+    """Where many threads write to one inbox."""
+    text = generate(PathsFromEach(sources=[0, 1]), "cuda").text
+    assert "atomic_add(inbox_message, (v, c), new_message)" in text.partition("def push(")[2].partition("def ")[0]
 
 
 @pytest.mark.parametrize(("program", "direction"), CASES, ids=[f"{type(p).__name__}-{way}" for p, way in CASES])

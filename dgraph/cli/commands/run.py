@@ -1,4 +1,4 @@
-"""`dgraph run OP EXAMPLE_GRAPHS -o OUT`: one command for each operation, with the options of its public function."""
+"""`dgraph run OP EDGES -o OUT`: one command for each operation, with the options of its public function."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 import click
 
 import dgraph as dg
 from dgraph.cli import signatures
 from dgraph.cli.command import Command, Group, print_outcome
+from dgraph.cli.commands.run_measure import MEASURES, OF_MEASURES, measure_command
 from dgraph.cli.graph_argument import GraphArguments, graph_options
 from dgraph.cli.options import OutputPath, as_json, choice_option, output_option
 from dgraph.cli.place import add_options
@@ -51,8 +52,8 @@ HELP = {  # replaces docstrings that describe values which cannot be typed, or t
     "predecessors": "Do not find predecessors, which saves time. With negative weights they are always found.",
     "sources": "A vertex to search from; by default, all vertices. Values are those of these vertices (closeness, "
     "harmonic), or estimates for all vertices (betweenness).",
-    "direction": 'Which edges of a directed graph to follow: "in" for scores of in-neighbours, or distances to a '
-    'vertex; "out" for the opposite.',
+    "direction": 'Which edges of a directed graph to follow: "out" to where they lead, "in" to where they come from.',
+    "k": "The order: the least number of neighbours in the core. By default, that of the innermost core.",
     "wf_improved": "Do not multiply by the share of the other vertices that reach the vertex.",
     "normalized": "Do not divide the scores by the square root of the sum of their squares.",
     "personalization": "Where the surfer jumps to, and with what weight; uniform by default.",
@@ -70,13 +71,15 @@ NAMES = (*dg.OPERATIONS, "factorize")  # operations on any graph, and the one on
 
 
 class Operations(Group):
-    """A command for each operation."""
+    """A command for each operation, and for what else describes a graph."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return [name.replace("_", "-") for name in NAMES]
+        return [name.replace("_", "-") for name in (*NAMES, *MEASURES)]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         name = name.replace("-", "_")
+        if name in MEASURES:
+            return measure_command(name, getattr(dg, name), RENAMED, {**HELP, **OF_MEASURES})
         return _command_for(name, getattr(dg, name)) if name in NAMES else None
 
 
@@ -151,7 +154,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
 
 def _how(operation: Callable) -> Iterator[Any]:
     """The options in HOW that an operation takes, with the engines and devices that it takes."""
-    hints = get_type_hints(operation)
+    hints = signatures.hints_of(operation)
     engines = _words(hints["engine"])
     yield choice_option("--engine", engines, "Engine")
     yield choice_option("--device", _words(hints["device"]), "Where kernels run")

@@ -71,7 +71,7 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
     """Writes push, pull and receive."""
 
     in_edges = "for e in range(uint64(indptr[v]) - edge_base, uint64(indptr[v + one]) - edge_base):"
-    checks_sums = False
+    checks_sums = one_writes = False
 
     def recount(self) -> None:
         """Write nothing: on a GPU all rows gather concurrently."""

@@ -1,0 +1,80 @@
+"""The commands whose results have no row for each vertex."""
+
+import json
+from io import StringIO
+
+import pandas as pd
+import pytest
+
+import dgraph as dg
+
+EDGES = "src,dst\n007,b\nb,c\nc,007\nc,d\n"
+
+
+@pytest.fixture
+def graph(run, tmp_path):
+    """The graph of a file, in the folder where commands run."""
+    (tmp_path / "g.csv").write_text(EDGES)
+    return dg.read_edges(tmp_path / "g.csv", directed=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("similarity", lambda graph: dg.similarity(graph)),
+        ("similarity --workers 2", lambda graph: dg.similarity(graph)),
+        ("similarity --top-k 1 --measure cosine", lambda graph: dg.similarity(graph, top_k=1, measure="cosine")),
+        ("k-truss --k 3", lambda graph: dg.k_truss(graph, k=3)),
+        ("truss-number", lambda graph: dg.truss_number(graph)),
+    ],
+)
+def test_frames_are_written_and_shown(run, graph, line, expected):
+    name, _, options = line.partition(" ")
+    done = run(f"run {name} g.csv --undirected {options} -o -")
+    assert done.exit_code == 0, done.output
+    frame = expected(graph).compute()
+    read = pd.read_csv(StringIO(done.stdout), dtype=dict.fromkeys(("first", "second", "src", "dst"), str))
+    order = list(frame.columns)
+    pd.testing.assert_frame_equal(
+        read.sort_values(order, ignore_index=True), frame.astype(read.dtypes).sort_values(order, ignore_index=True)
+    )
+    shown = run(f"run {name} g.csv --undirected {options.replace('--workers 2', '')}").stdout.splitlines()
+    more = [f"... {len(frame)} rows"] if len(frame) > 10 else []
+    assert shown[0].split() == list(frame.columns) and shown[1 + min(len(frame), 10) :] == more
+    told = run(f"run {name} g.csv --undirected {options.replace('--workers 2', '')} --json").stdout
+    assert json.loads(told)["rows"] == len(frame)
+
+
+def test_pairs_come_from_a_file(run, graph, tmp_path):
+    for text in ("x,y\n007,d\nb,c\n", "007\td\nb\tc\n"):  # with a heading and without
+        (tmp_path / "pairs.csv").write_text(text)
+        done = run("run similarity g.csv --undirected --pairs pairs.csv -o -")
+        assert done.stdout.replace('"', "") == "first,second,similarity\n007,d,0.5\nb,c,0.25\n", done.output
+    refused = run("run similarity g.csv --undirected --pairs pairs.csv -o pairs.csv")
+    assert refused.exit_code and "pairs.csv is the file of pairs" in refused.output
+    refused = run("run similarity g.csv --pairs -")
+    assert refused.exit_code and "--pairs - is not available" in refused.output
+    refused = run("run similarity g.csv --pairs nowhere.csv")
+    assert refused.exit_code and "nowhere.csv" in refused.output
+    refused = run("run similarity g.csv --undirected -o g.csv")
+    assert refused.exit_code and "g.csv is the file of edges" in refused.output
+    assert (tmp_path / "g.csv").read_text() == EDGES
+
+
+def test_numbers_are_printed(run, graph):
+    assert run("run diameter g.csv --undirected").stdout == "2\n"
+    assert run("run diameter g.csv").stdout == "inf\n"
+    assert run("run neighborhood-function g.csv --log2m 3").output.startswith("Error: --log2m 3 must be")
+    assert json.loads(run("run diameter g.csv --json").stdout)["diameter"] is None
+    assert json.loads(run("run radius g.csv --undirected --json").stdout)["radius"] == 1
+    assert run("run summary g.csv --undirected").stdout.splitlines() == repr(dg.summary(graph)).splitlines()
+    told = json.loads(run("run summary g.csv --undirected --json").stdout)
+    assert (told["transitivity"], told["degrees"]["degree"]["most"]) == (0.6, 3)
+    assert run("run diameter g.csv -o out.csv").exit_code == 2
+
+
+def test_the_neighbourhood_function_is_a_table_and_some_numbers(run, graph):
+    done = run("run neighborhood-function g.csv --undirected --seed 3 --json -o n.csv")
+    expected = dg.neighborhood_function(graph, random_seed=3)
+    assert json.loads(done.stdout)["mean_distance"] == expected.mean_distance
+    pd.testing.assert_frame_equal(pd.read_csv("n.csv"), expected.pairs)
