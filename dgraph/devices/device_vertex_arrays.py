@@ -220,7 +220,8 @@ class DeviceVertexArrays(VertexArrays):
         self._words("mark_set", mask, len(ids), ids=ids, marks=marks)
         return self.memory.get(marks[: len(ids)]).view(bool)
 
-    def differing_rows(self, arrays: Sequence[DeviceArray], where: slice, values: Sequence[Any]) -> np.ndarray:
+    def differing_rows(self, arrays: Sequence[DeviceArray], where: Where, values: Sequence[Any]) -> np.ndarray:
+        assert isinstance(where, slice)  # a partition on a device sends to each other one by itself
         marks = self._marks("marked", where.stop - where.start)
         for array, value in zip(arrays, values, strict=True):
             word = np.array(value, array.dtype).view(array.words.dtype)[()]

@@ -17,17 +17,20 @@ import math
 import re
 import struct
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dgraph.errors import RunError
 from dgraph.exchange.exchange import Exchange
+from dgraph.exchange.joint_mail import JointBuffer
 from dgraph.exchange.mail import Buffer, DeviceBuffer
+from dgraph.exchange.worker_post import JOINT, WorkerPost, rows_for
 from dgraph.partition.partition import Partition
-from dgraph.tables.vertex_arrays import IN_PROCESS, VertexArrays, Where
+from dgraph.tables.vertex_arrays import IN_PROCESS, VertexArrays, Where, length_of, listed
 
 REDUCE, BROADCAST, TARGET = 1, 2, 3  # tags: to masters, to proxies with out-edges, to proxies with in-edges
 BORDER_REPORT, BORDER_ANSWER = 4, 5  # to another partition, about vertices that need not have copies in both
@@ -52,8 +55,14 @@ class ProxyMail:
     """One partition's mail. The engine sets `step`: values are sent in that step, and values of the previous step are
     collected. Values for partitions in `direct` may stay on this partition's device."""
 
-    def __init__(self, exchange: Exchange, partition: Partition, direct: Container[int] = ()):
+    def __init__(
+        self, exchange: Exchange, partition: Partition, direct: Container[int] = (), shared: WorkerPost | None = None
+    ):
         self.exchange, self.partition, self.direct, self.step = exchange, partition, direct, 0
+        self.shared = shared  # by the partitions of this worker, if some worker has several
+        if shared is not None:
+            shared.partitions[partition.index] = partition
+        self._rows: dict[tuple[int, bool, str], Where] = {}
         self.arrays: VertexArrays = IN_PROCESS  # reads and copies values, wherever they are
         self.buffers = self.bytes = 0  # how much was sent so far
         self.waited = 0.0  # seconds spent waiting for mail
@@ -64,52 +73,54 @@ class ProxyMail:
 
     def proxies(self, side: str, peer: int) -> slice:
         """The local ids of this partition's proxies on a side, for vertices that `peer` owns."""
-        proxies = self.partition.proxies
-        if side == "in":
-            return proxies.reduce_slice(peer)
-        return proxies.broadcast_slice(peer) if side == "out" else slice(*map(int, proxies.groups[peer, [0, 3]]))
+        return self.partition.proxies.copies(side, peer)
 
     def masters(self, side: str, peer: int) -> np.ndarray:
         """The vertices owned here that have a proxy in partition `peer` on a side, in the order of `peer`."""
-        proxies = self.partition.proxies
-        if side == "in":
-            return proxies.masters_reduced_from(peer)
-        return proxies.masters_broadcast_to(peer) if side == "out" else proxies.masters.get(peer, _NO_VERTICES)
+        return self.partition.proxies.originals(side, peer)
 
     def has(self, side: str) -> bool:
         """Whether this partition has any proxy on this side."""
-        return any(s.stop > s.start for s in (self.proxies(side, peer) for peer in self.peers))
+        return self.partition.proxies.has(side)
 
     def reduce(self, side: str, arrays: Sequence[Any], changed: Any) -> None:
         """Send values of proxies to their masters. `changed` selects them: a mask of local ids; or a list with one
         value per array, so that rows that differ from it are sent, and possibly others; or None for all."""
-        for peer in self.peers:
-            mine = self.proxies(side, peer)
-            if mine.stop > mine.start:
+        for peer, mark, mine in self._receivers(side, from_masters=False):
+            if length_of(mine):
                 exact, mask = not isinstance(changed, Sequence), None
                 if not exact:
                     mask = self.arrays.differing_rows(arrays, mine, changed)
                 elif changed is not None:
                     mask = self.arrays.select_flags(changed, mine)
-                self._send(peer, REDUCE, self._encoded(peer, mask, arrays, mine, exact))
+                self._send(peer, REDUCE | mark, self._encoded(peer, mask, arrays, mine, exact))
 
     def broadcast(self, tag: int, side: str, arrays: Sequence[Any], changed: Any, *, exact: bool = True) -> None:
         """Send values of masters to their proxies. `changed` is a mask, or None for all; unless `exact`, unchanged rows
         may be sent too."""
-        for peer in self.peers:
-            mine = self.masters(side, peer)
-            if len(mine):
+        for peer, mark, mine in self._receivers(side, from_masters=True):
+            if length_of(mine):
                 mask = None if changed is None else self.arrays.select_flags(changed, mine)
-                self._send(peer, tag, self._encoded(peer, mask, arrays, mine, exact))
+                self._send(peer, tag | mark, self._encoded(peer, mask, arrays, mine, exact))
 
-    def collect(self, sides: Mapping[int, str]) -> Iterator[ReceivedValues]:
-        """Yield the values that arrived under some tags; `sides` maps each tag to the side that takes part."""
-        for tag, sender, positions, values in self.receive(sides):
+    def collect(self, sides: Mapping[int, str], *, joined: bool = False) -> Iterator[ReceivedValues]:
+        """Yield the values that arrived under some tags; `sides` maps each tag to the side that takes part. A vertex
+        occurs once, unless those of several senders may be `joined`; then they are in their order."""
+        arrived: Iterable[tuple[int, int, Positions, list[Any]]] = self.receive(sides)
+        if self.free_buffers is None:  # in one order, whether each partition has a worker of its own or not
+            arrived = sorted(arrived, key=lambda one: one[:2])
+        for tag, sender, positions, values in arrived:
             if tag == REDUCE:
                 yield ReceivedValues(tag, self.masters(sides[tag], sender)[positions], values)
             else:
-                mine = self.proxies(sides[tag], sender)
-                yield ReceivedValues(tag, np.arange(mine.start, mine.stop, dtype=np.uint32)[positions], values)
+                yield ReceivedValues(tag, listed(self.proxies(sides[tag], sender))[positions], values)
+        if self.shared is None or self.free_buffers is not None:
+            return
+        in_order = dict(sorted(sides.items()))
+        for tag, ids, values, ends in self.shared.take(self.partition.index, in_order, REDUCE):
+            for begin, end in [(0, len(ids))] if joined else pairwise([0, *ends]):
+                if end > begin:
+                    yield ReceivedValues(tag, ids[begin:end], [one[begin:end] for one in values])
 
     def send_to(self, peer: int, tag: int, arrays: Sequence[np.ndarray]) -> None:
         """Send arrays of equal length to another partition, or to this one, which receives them by `receive`."""
@@ -122,7 +133,7 @@ class ProxyMail:
             buffers = [(sender, buffer) for sender, buffer in self.free_buffers if tag_of(buffer) in tags]
         else:
             begun = time.perf_counter()
-            buffers = self.exchange.collect(self.step - 1, self.partition.index)
+            buffers = (self.shared or self.exchange).collect(self.step - 1, self.partition.index)
             self.waited += time.perf_counter() - begun
         for sender, buffer in buffers:
             if isinstance(buffer, DeviceBuffer):
@@ -132,6 +143,19 @@ class ProxyMail:
     def use_free_mail(self, buffers: Sequence[tuple[int, Buffer]]) -> None:
         """Switch to free mail: `collect` and `receive` take their values from these buffers, in any step."""
         self.free_buffers = list(buffers)
+
+    def _receivers(self, side: str, *, from_masters: bool) -> Iterator[tuple[int, int, Where]]:
+        """Where buffers go, what marks their tags, and the local ids whose values go there: to each partition or, if
+        some worker has several, to all of a worker's by way of its first."""
+        if self.shared is None or self.arrays is not IN_PROCESS or self.free_buffers is not None:
+            for peer in self.peers:
+                yield peer, 0, self.masters(side, peer) if from_masters else self.proxies(side, peer)
+            return
+        for group in self.shared.groups:
+            key = group[0], from_masters, side
+            if key not in self._rows:
+                self._rows[key] = rows_for(self.partition, group, side, from_masters=from_masters)
+            yield group[0], JOINT, self._rows[key]
 
     def _encoded(self, peer: int, mask: Any, arrays: Sequence[Any], mine: Any, exact: bool) -> Buffer | None:
         allocate = self.arrays.mail_buffer if peer in self.direct else None
@@ -160,7 +184,12 @@ def _tag(buffer: Buffer) -> np.ndarray:
     return (buffer.header if isinstance(buffer, DeviceBuffer) else buffer)[2:4].view(np.uint16)
 
 
-_NO_VERTICES = np.empty(0, np.uint32)
+def opened(buffer: Buffer) -> JointBuffer | None:
+    """What a buffer holds that is for all partitions of a worker; None for others."""
+    tag = tag_of(buffer)
+    if tag < JOINT or isinstance(buffer, DeviceBuffer):
+        return None
+    return JointBuffer(tag - JOINT, HEADER.unpack_from(buffer, 0)[4], *decode(buffer))
 
 
 # -- encoding ----------------------------------------------------------------------------------------------------------
@@ -274,7 +303,7 @@ def _length(layout: Sequence[int]) -> int:
 
 def _blocks(buffer: Any, layout: Sequence[int]) -> list[Any]:
     """The blocks of a buffer, without their padding."""
-    starts = np.cumsum([0, *map(_padded, layout)])
+    starts = accumulate(map(_padded, layout), initial=0)
     return [buffer[start : start + size] for start, size in zip(starts, layout, strict=False)]
 
 

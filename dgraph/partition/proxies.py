@@ -21,6 +21,7 @@ from dgraph.partition.ids.bitmaps import Ranks
 
 HAS_IN, HAS_OUT = 1, 2
 MOST_LOCAL_IDS = 2**32 - 1  # local ids have 32 bits, and the last one stands for no vertex
+_ENDS = {"in": (0, 2), "out": (1, 3), "any": (0, 3)}  # of the proxies on a side, among the bounds of a group
 _ORDER = np.array([3, 0, 2, 1], np.uint8)  # flags -> place in the group: in-edges only, both, out-edges only
 
 
@@ -38,21 +39,22 @@ class Proxies:
     masters: dict[int, np.ndarray] = field(default_factory=dict)
     kinds: dict[int, tuple[int, int]] = field(default_factory=dict)
 
-    def reduce_slice(self, owner: int) -> slice:
-        """Local ids of the proxies that gather messages for `owner`."""
-        return slice(int(self.groups[owner, 0]), int(self.groups[owner, 2]))
+    def copies(self, side: str, owner: int) -> slice:
+        """The local ids of the proxies of an owner's vertices on a side: with in-edges ("in"), out-edges, or all."""
+        first, last = _ENDS[side]
+        return slice(int(self.groups[owner, first]), int(self.groups[owner, last]))
 
-    def broadcast_slice(self, owner: int) -> slice:
-        """Local ids of the proxies that need the state of their master on `owner`."""
-        return slice(int(self.groups[owner, 1]), int(self.groups[owner, 3]))
+    def has(self, side: str) -> bool:
+        """Whether there is any proxy on a side."""
+        first, last = _ENDS[side]
+        return bool((self.groups[:, last] > self.groups[:, first]).any())
 
-    def masters_reduced_from(self, peer: int) -> np.ndarray:
-        """The owned vertices for which `peer` gathers messages, in the order of its `reduce_slice`."""
-        return self.masters[peer][: self.kinds[peer][1]] if peer in self.masters else _NO_VERTICES
-
-    def masters_broadcast_to(self, peer: int) -> np.ndarray:
-        """The owned vertices whose state `peer` needs, in the order of its `broadcast_slice`."""
-        return self.masters[peer][self.kinds[peer][0] :] if peer in self.masters else _NO_VERTICES
+    def originals(self, side: str, peer: int) -> np.ndarray:
+        """The owned vertices that have a proxy in another partition on a side, in the order of its `copies`."""
+        if peer not in self.masters:
+            return _NO_VERTICES
+        first_out, end_in = self.kinds[peer]
+        return self.masters[peer][{"in": slice(end_in), "out": slice(first_out, None), "any": slice(None)}[side]]
 
     @property
     def nbytes(self) -> int:

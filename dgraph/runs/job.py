@@ -23,7 +23,8 @@ from dgraph.engines.round_limits import Patience
 from dgraph.engines.rounds import Rounds, Superstep
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import StepReport
-from dgraph.exchange.proxy_post import ProxyMail
+from dgraph.exchange.proxy_post import ProxyMail, opened
+from dgraph.exchange.worker_post import MANY, WorkerPost
 from dgraph.partition.partition import Partition
 from dgraph.runs.plan import Plan
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex
@@ -59,8 +60,11 @@ class WorkerJob:
     def setup(self, end: Exchange, partitions: Mapping[int, Any]) -> WorkerRun:
         carried = {part: one for part, one in partitions.items() if isinstance(one, ResumePoint)}
         device = default_device() if self.plan.device == AUTO else self.plan.device
+        many = len(end.route.homes) >= MANY * len(set(end.route.homes))
+        alike = self.plan.device == CPU or not self.gpus  # what is on a device goes to each partition by itself
+        shared = WorkerPost(end, opened) if many and alike else None
         states = [
-            self._state(end, device, carried[part].share if part in carried else one)
+            self._state(end, device, shared, carried[part].share if part in carried else one)
             for part, one in partitions.items()
         ]
         alone, recipe = len(end.route.workers) == 1, self.recipes[device]
@@ -93,7 +97,7 @@ class WorkerJob:
             return resume_after_move(carried, self.round)
         return keeper.restore if keeper is not None and keeper.plan.round else None
 
-    def _state(self, end: Exchange, device: str, share: Any) -> PartitionState:
+    def _state(self, end: Exchange, device: str, shared: WorkerPost | None, share: Any) -> PartitionState:
         partition, columns = unpack(share)
         worker, threads = end.route.workers[end.worker], self.threads or threads_of_worker()
         recipe, switches = self.recipes[device], self.plan.round_options
@@ -108,7 +112,7 @@ class WorkerJob:
         direct = frozenset[int]()
         if device == CUDA and switches.changed_only:  # if not, the host must see which copies change
             direct = frozenset(part for part in range(partition.parts) if end.takes_gpu_arrays(part, self.gpus))
-        post = ProxyMail(end, partition, direct)
+        post = ProxyMail(end, partition, direct, shared)
         parts = edges, recipe, connection, post, switches, self.vertices, columns
         method = self.plan.local_method
         if method is not None:

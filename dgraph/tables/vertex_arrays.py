@@ -15,6 +15,15 @@ from dgraph.tables.vertex_lists import count_edges, ids_below, set_flags
 Where = np.ndarray | slice  # local ids
 
 
+def length_of(where: Where) -> int:
+    return where.stop - where.start if isinstance(where, slice) else len(where)
+
+
+def listed(where: Where) -> np.ndarray:
+    """The local ids, as a list."""
+    return np.arange(where.start, where.stop, dtype=np.uint32) if isinstance(where, slice) else where
+
+
 class VertexArrays:
     """Operations on NumPy arrays. A `queue` is an array whose first elements are a list; `ids` are lists of local
     ids."""
@@ -108,9 +117,9 @@ class VertexArrays:
         """The flags of some vertices, in this process's memory."""
         return mask[where]
 
-    def differing_rows(self, arrays: Sequence[Any], where: slice, values: Sequence[Any]) -> np.ndarray:
+    def differing_rows(self, arrays: Sequence[Any], where: Where, values: Sequence[Any]) -> np.ndarray:
         """A mask of the rows that differ from the given values, in this process's memory."""
-        return rows_that_differ([array[where] for array in arrays], values, where.stop - where.start)
+        return rows_that_differ([array[where] for array in arrays], values, length_of(where))
 
     def mail_buffer(self, size: int) -> Any:
         """A buffer for mail where kernels run; None to send it from main memory."""

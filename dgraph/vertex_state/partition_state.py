@@ -189,7 +189,7 @@ class PartitionState:
     def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Write what masters have sent to the proxies here. Proxies of senders become senders."""
         senders = [self.frontier.senders]
-        for _, ids, values in self.post.collect({BROADCAST: side}):
+        for _, ids, values in self.post.collect({BROADCAST: side}, joined=True):
             for name, value in zip(phase.broadcast, values, strict=False):
                 self.arrays.write(self.values[name], ids, value)
             senders.append(ids if self.round_options.changed_only else ids[values[-1]])
@@ -239,7 +239,7 @@ class PartitionState:
 
     def receive(self, phase: PhaseAnalysis, side: str) -> None:
         """Merge what proxies in other partitions have gathered into the inboxes of their masters here."""
-        self.merge(phase, self.post.collect({REDUCE: side}))
+        self.merge(phase, self.post.collect({REDUCE: side}, joined=self.arrays is IN_PROCESS))
 
     def merge(self, phase: PhaseAnalysis, mail: Iterable[ReceivedValues]) -> None:
         """Merge messages from other partitions into inboxes."""

@@ -60,7 +60,7 @@ class SynchronousState(PartitionState):
 
     def take(self, phase: PhaseAnalysis, side: str, target_side: str) -> None:
         """Write what masters have sent to the proxies here."""
-        for tag, ids, values in self.post.collect({BROADCAST: side, TARGET: target_side}):
+        for tag, ids, values in self.post.collect({BROADCAST: side, TARGET: target_side}, joined=True):
             names = phase.target_broadcast if tag == TARGET else phase.broadcast
             for name, value in zip(names, values, strict=True):
                 self.arrays.write(self.values[name], ids, value)

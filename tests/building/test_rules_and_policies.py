@@ -183,7 +183,7 @@ def test_the_outgoing_cut_of_an_undirected_graph_is_an_incoming_one(policy):
     for one, before in zip(found, own, strict=True):
         assert one.incoming is before.out, "nothing is copied"
         assert all(owner[v] == one.index for _, v, _ in numbered_arcs(one))
-        assert all(len(one.proxies.masters_reduced_from(peer)) == 0 for peer in range(3))
+        assert all(len(one.proxies.originals("in", peer)) == 0 for peer in range(3))
     arcs = [sum((numbered_arcs(one, "weight") for one in parts), Counter()) for parts in (own, found)]
     assert arcs[0] == arcs[1]
 

@@ -67,7 +67,7 @@ def test_partitions_are_the_saved_arrays(tmp_path):
             assert np.array_equal(mine.neighbours, other.neighbours)
             assert np.array_equal(mine.columns["cost"], other.columns["cost"])
         for peer in range(2):
-            assert np.array_equal(ours.proxies.masters_broadcast_to(peer), theirs.proxies.masters_broadcast_to(peer))
+            assert np.array_equal(ours.proxies.originals("out", peer), theirs.proxies.originals("out", peer))
 
 
 def test_the_columns_that_were_named_are_saved_in_every_order(tmp_path):

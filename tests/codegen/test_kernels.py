@@ -37,6 +37,12 @@ def test_cuda_adds_vectors_by_atomics():
     assert "atomic_add(inbox_message, (v, c), new_message)" in text.partition("def push(")[2].partition("def ")[0]
 
 
+def test_cuda_reads_an_inbox_once_to_see_whether_a_message_is_news():
+    """If it read twice, a flag that another thread sets between would count as news of this one, and be taken back."""
+    text = generate(draws.Cascade, "cuda").text.partition("def push(")[2].partition("def ")[0]
+    assert "held_message = inbox_message[v]" in text and "!= inbox_message" not in text
+
+
 @pytest.mark.parametrize(("program", "direction"), CASES, ids=[f"{type(p).__name__}-{way}" for p, way in CASES])
 def test_kernels_agree_with_the_reference(program, direction, graph):
     if isinstance(program, programs.Matching):

@@ -52,8 +52,8 @@ def test_proxies_are_grouped_by_owner_and_by_their_edges(drawn):
             ]
             begin = high - low + len(order)
             into, both, out = map(len, groups)
-            assert place.proxies.reduce_slice(peer) == slice(begin, begin + into + both)
-            assert place.proxies.broadcast_slice(peer) == slice(begin + into, begin + into + both + out)
+            assert place.proxies.copies("in", peer) == slice(begin, begin + into + both)
+            assert place.proxies.copies("out", peer) == slice(begin + into, begin + into + both + out)
             order += [v for group in groups for v in group]
         assert place.positions.tolist() == order
         assert place.size == high - low + len(order)
@@ -93,7 +93,7 @@ def test_values_travel_without_ids(drawn):
         for peer in found:
             there = peer.proxies
             for slots, masters in (
-                (one.proxies.reduce_slice(peer.index), there.masters_reduced_from(one.index)),
-                (one.proxies.broadcast_slice(peer.index), there.masters_broadcast_to(one.index)),
+                (one.proxies.copies("in", peer.index), there.originals("in", one.index)),
+                (one.proxies.copies("out", peer.index), there.originals("out", one.index)),
             ):
                 np.testing.assert_array_equal(one.numbers[slots], peer.numbers[masters])

@@ -94,10 +94,10 @@ def check_proxies(partitions, owner):
         has_in[one.out.neighbours] = True
         seen = np.zeros(one.num_local, int)
         for peer in partitions:
-            reduced, broadcast = one.proxies.reduce_slice(peer.index), one.proxies.broadcast_slice(peer.index)
+            reduced, broadcast = one.proxies.copies("in", peer.index), one.proxies.copies("out", peer.index)
             for chosen, kind, masters in (
-                (reduced, has_in, peer.proxies.masters_reduced_from(one.index)),
-                (broadcast, has_out, peer.proxies.masters_broadcast_to(one.index)),
+                (reduced, has_in, peer.proxies.originals("in", one.index)),
+                (broadcast, has_out, peer.proxies.originals("out", one.index)),
             ):
                 assert kind[chosen].all()
                 assert (owner[one.numbers[chosen]] == peer.index).all()
@@ -126,9 +126,9 @@ def check_places(policy, partitions, owner, in_degree, high):
         assert all(place(u, v) == one.index for u, v, _ in numbered_arcs(one))
         for peer in range(len(partitions)):
             if policy.rule == 0:
-                assert len(one.proxies.masters_broadcast_to(peer)) == 0
+                assert len(one.proxies.originals("out", peer)) == 0
             if policy.rule == 1:
-                assert len(one.proxies.masters_reduced_from(peer)) == 0
+                assert len(one.proxies.originals("in", peer)) == 0
 
 
 def check_graph(graph, edges, *, vertices=(), weight=None, high=100):

@@ -159,15 +159,21 @@ class CudaEdgeKernelWriter(EdgeKernelWriter):
         if atomic is None:  # then only one thread writes
             super().put(kernel, message, place)
         elif message.dtype.kind == "b":  # all threads write the same value
-            with kernel.block(f"if {merged_text(message, place, f'new_{name}')} != {place}:"):
-                kernel.add(f"{place} = new_{name}", "changed = True")
+            self.if_news(kernel, message, place)
+            kernel.add(f"    {place} = new_{name}", "    changed = True")
         elif self.phase.idempotent:
-            with kernel.block(f"if {merged_text(message, place, f'new_{name}')} != {place}:"):
-                kernel.add(f"old_{name} = atomic_{atomic}({array}, {index}, new_{name})")
-                kernel.add(f"changed = changed or {merged_text(message, f'old_{name}', f'new_{name}')} != old_{name}")
+            self.if_news(kernel, message, place)
+            kernel.add(f"    old_{name} = atomic_{atomic}({array}, {index}, new_{name})")
+            kernel.add(f"    changed = changed or {merged_text(message, f'old_{name}', f'new_{name}')} != old_{name}")
         else:
             with kernel.block(f"if new_{name} != {literal(message.identity)}:"):
                 kernel.add(f"atomic_{atomic}({array}, {index}, new_{name})", "changed = True")
+
+    def if_news(self, kernel: KernelText, message: Message, place: str) -> None:
+        """Test whether a message would change an inbox, which is read once: others may write to it meanwhile, and the
+        test must not take their message for this one's news."""
+        held = f"held_{message.name}"
+        kernel.add(f"{held} = {place}", f"if {merged_text(message, held, f'new_{message.name}')} != {held}:")
 
     def enqueue(self, kernel: KernelText) -> None:
         with kernel.block(f"if changed and atomic_set({kernel.use('arrived')}, v, 1) == 0:"):

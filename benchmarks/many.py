@@ -1,0 +1,205 @@
+"""Many workers, and many partitions of one worker: what it costs to be sixteen, and a hundred.
+
+    .venv/bin/python benchmarks/many.py workers [--workers 2 4 8 16 32] [--trials 3]
+    .venv/bin/python benchmarks/many.py partitions [--parts 8 32 64 128] [--here | --there] [--operations wcc ...]
+
+Worker processes of one thread, however many, share the cores of this machine. So besides the time, the CPU time of all
+processes counts: of the workers, and of this process, which is scheduler and client. Their graph has 50,000 vertices
+and 600,000 edges. With partitions, R-MAT in so many in this process and on two workers is compared with the better of
+one and two; once an operation takes longer than `LONGEST`, it is left out for more. All answers are verified.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+from typing import Any
+
+import numpy as np
+from harness import Claim, parser_of, rmat_edges
+
+import dgraph as dg
+from dgraph.bench.local_cluster import local_cluster
+from dgraph.testing.verify import Edges, verify
+
+VERTICES, EDGES, ROUNDS = 50_000, 600_000, 20
+LONGEST = 120.0  # seconds after which the larger numbers of partitions are left out
+MOST = {8: 2.0, 32: 2.5, 64: 3.0, 128: 4.0}  # relative to the better of one and two partitions
+TWICE = ("triangles", "core_number")  # which may take twice that
+MOST_SECONDS = {("gas", 16): 1.0, ("gas", 32): 2.5, ("build", 16): 2.5, ("build", 32): 6.0}
+ASYNCHRONOUS = 1.3  # the most that bulk_async may take, relative to gas
+
+
+@dataclass(frozen=True)
+class Case:
+    operation: str
+    options: dict[str, Any]
+    checks: dict[str, Any]  # options of the verifier
+
+    def run(self, graph: dg.Graph) -> Any:
+        result = getattr(dg, self.operation)(graph, **self.options)
+        result.report  # noqa: B018  (waits for the values)
+        return result
+
+
+def ranks(**options: Any) -> Case:
+    return Case("pagerank", options, {"max_iter": ROUNDS, "tol": 0.0} if "max_iter" in options else {"rtol": 1e-3})
+
+
+ON_WORKERS = {
+    "gas": ranks(engine="gas", max_iter=ROUNDS, tol=0.0),
+    "bsp": ranks(engine="bsp", max_iter=ROUNDS, tol=0.0),
+    "bulk_async": ranks(engine="bulk_async", tol=1e-6),
+    "wcc": Case("wcc", {}, {}),
+}
+IN_PARTS = {
+    "pagerank": ranks(max_iter=ROUNDS, tol=0.0),
+    "sssp": Case("sssp", {}, {}),  # from the vertex with the most edges
+    "wcc": Case("wcc", {}, {}),
+    "triangles": Case("triangles", {}, {}),
+    "core_number": Case("core_number", {}, {}),
+    "bulk_async": ranks(engine="bulk_async", tol=1e-6),
+}
+
+
+def main() -> None:
+    options = parser_of(__doc__, scale=18, trials=3)
+    options.add_argument("what", choices=("workers", "partitions"))
+    options.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8, 16, 32])
+    options.add_argument("--parts", type=int, nargs="+", default=list(MOST))
+    options.add_argument("--operations", nargs="+", choices=IN_PARTS, default=list(IN_PARTS))
+    where = options.add_mutually_exclusive_group()
+    where.add_argument("--here", action="store_true", help="only in this process")
+    where.add_argument("--there", action="store_true", help="only on two workers")
+    given = options.parse_args()
+    if given.what == "workers":
+        many_workers(given.workers, given.trials)
+        return
+    if not given.there:
+        many_partitions(given, None, "in this process")
+    if not given.here:
+        with local_cluster(2, 1) as client:
+            many_partitions(given, client, "on two workers")
+
+
+# -- workers -----------------------------------------------------------------------------------------------------------
+
+
+def many_workers(counts: list[int], trials: int) -> None:
+    source, destination = rmat_edges(16)
+    rng = np.random.default_rng(1)
+    chosen = rng.choice(len(source), EDGES, replace=False)
+    frame = {"src": source[chosen] % VERTICES, "dst": destination[chosen] % VERTICES}
+    for workers in counts:
+        with local_cluster(workers, 1) as client:
+            seconds: dict[str, list[float]] = {name: [] for name in ("build", *ON_WORKERS)}
+            cpu = {name: list[float]() for name in seconds}
+            for trial in range(-1, trials):  # the first compiles
+                make = partial(built, frame, client)
+                graph = timed_with_cpu("build", make, client, seconds, cpu, trial)
+                for name, case in ON_WORKERS.items():
+                    result = timed_with_cpu(name, partial(case.run, graph), client, seconds, cpu, trial)
+                    verify(case.operation, graph, result, **case.checks)
+        title = f"{VERTICES:,} vertices, {EDGES:,} edges, {workers} workers"
+        for name, found in seconds.items():
+            most = MOST_SECONDS.get((name, workers))
+            facts = {"cpu": [round(one, 3) for one in cpu[name]]}
+            if name == "bulk_async":
+                Claim("many", f"{name}, {title}", "gas", ASYNCHRONOUS, facts=facts).record(found, seconds["gas"])
+            else:
+                what = f"{TITLES.get(name, name)}, {title}"
+                Claim("many", what, "a second", most, facts=facts).record(found, [1.0] * trials)
+            print(f"  CPU seconds of all processes: {median(cpu[name]):.2f}", flush=True)
+
+
+TITLES = {"gas": f"gas, {ROUNDS} rounds of PageRank", "bsp": f"bsp, {ROUNDS} rounds of PageRank"}
+
+
+def built(frame: dict[str, np.ndarray], client: Any) -> dg.Graph:
+    graph = dg.Graph.from_edges(frame, vertices=VERTICES, client=client)
+    graph.partitioned(("out", "incoming"))
+    return graph
+
+
+def timed_with_cpu(
+    name: str,
+    run: Callable[[], Any],
+    client: Any,
+    seconds: dict[str, list[float]],
+    cpu: dict[str, list[float]],
+    trial: int,
+) -> Any:
+    """What a call returns; its seconds, and those of all processes' CPU time, are added to the lists unless it is a
+    trial before the first."""
+    before, begun = cpu_seconds(client), time.perf_counter()
+    result = run()
+    elapsed, used = time.perf_counter() - begun, cpu_seconds(client) - before
+    if trial >= 0:
+        seconds[name].append(elapsed)
+        cpu[name].append(used)
+    return result
+
+
+def cpu_seconds(client: Any) -> float:
+    return time.process_time() + sum(client.run(time.process_time).values())
+
+
+# -- partitions --------------------------------------------------------------------------------------------------------
+
+
+def many_partitions(given: argparse.Namespace, client: Any, where: str) -> None:
+    source, destination = rmat_edges(given.scale)
+    frame, edges = {"src": source, "dst": destination}, Edges(source, destination, 1 << given.scale, directed=True)
+    few = {parts: in_parts(frame, given, client, parts) for parts in (1, 2)}
+    from_busiest = {"source": int(np.bincount(source).argmax())}
+    cases = {**IN_PARTS, "sssp": Case("sssp", from_busiest, from_busiest)}
+    late: set[str] = set()
+    best: dict[str, list[float]] = {}
+    for name in given.operations:
+        times = [trials_of(cases[name], graph, edges, given.trials) for graph in few.values()]
+        best[name] = min((one for one in times if one), key=median)
+    del few
+    for parts in given.parts:
+        graph = in_parts(frame, given, client, parts)
+        for name in given.operations:
+            what = f"{name}, R-MAT scale {given.scale}, {parts} partitions {where}"
+            most = MOST.get(parts, max(MOST.values())) * (1 + (name in TWICE))
+            claim = Claim("many", what, "the better of one and two", most)
+            if name in late:
+                claim.failed(f"not run: fewer partitions took more than {LONGEST:g} s", median(best[name]))
+                continue
+            begun = time.perf_counter()
+            found = trials_of(cases[name], graph, edges, given.trials)
+            if time.perf_counter() - begun > LONGEST:
+                late.add(name)
+            claim.record(found, best[name])
+
+
+def in_parts(frame: dict[str, np.ndarray], given: argparse.Namespace, client: Any, parts: int) -> dg.Graph:
+    return dg.Graph.from_edges(frame, vertices=1 << given.scale, client=client, parts=parts)
+
+
+def trials_of(case: Case, graph: dg.Graph, edges: Edges, trials: int) -> list[float]:
+    """The seconds of the trials after the first, or of that one if it takes long."""
+    seconds = []
+    for trial in range(-1, trials):
+        begun = time.perf_counter()
+        result = case.run(graph)
+        elapsed = time.perf_counter() - begun
+        if trial <= 0:
+            verify(case.operation, edges, result, **case.checks)
+        if trial >= 0 or elapsed > LONGEST / trials:
+            seconds.append(elapsed)
+        if elapsed > LONGEST / trials:
+            break
+    return seconds
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()
