@@ -68,7 +68,7 @@ def test_both_kinds_take_blocks(name, mode, order, expected):
         shares = report[[f"{what} in process", f"{what} StandIn"]].sum()
         assert shares.sum() == report[what].sum()
         assert mode == "async" or shares.min() > 0
-    assert (mode == "barrier") <= report["staleness"].max() <= 2 * GRAPH.num_vertices // 16
+    assert report["staleness"].max() <= 2 * GRAPH.num_vertices // 16  # 0 if one kind was always done before the other
     assert set(report["block_size"]) == {16}
 
 
