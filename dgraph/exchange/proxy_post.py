@@ -59,7 +59,7 @@ class ProxyMail:
         self, exchange: Exchange, partition: Partition, direct: Container[int] = (), shared: WorkerPost | None = None
     ):
         self.exchange, self.partition, self.direct, self.step = exchange, partition, direct, 0
-        self.shared = shared  # by the partitions of this worker, if some worker has several
+        self.shared = shared  # by the partitions of this worker, if workers have many
         if shared is not None:
             shared.partitions[partition.index] = partition
         self._rows: dict[tuple[int, bool, str], Where] = {}
@@ -146,7 +146,7 @@ class ProxyMail:
 
     def _receivers(self, side: str, *, from_masters: bool) -> Iterator[tuple[int, int, Where]]:
         """Where buffers go, what marks their tags, and the local ids whose values go there: to each partition or, if
-        some worker has several, to all of a worker's by way of its first."""
+        workers have many, to all of a worker's by way of its first."""
         if self.shared is None or self.arrays is not IN_PROCESS or self.free_buffers is not None:
             for peer in self.peers:
                 yield peer, 0, self.masters(side, peer) if from_masters else self.proxies(side, peer)
