@@ -35,10 +35,12 @@ def known_options(
     *more: Callable[..., Any],
     by_engine: Mapping[str, Callable[..., Any]] = {},
     old: Callable[[Collection[str], dict[str, Any]], None] | None = None,
+    runs: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function that also takes the options of the functions `more`, so that it rejects unknown options and
     suggests the nearest known name. If the user chooses an engine listed in `by_engine`, that function is called
-    instead. `old` rejects options that are now written differently."""
+    instead. `old` rejects options that are now written differently. A function that `runs` gets its graph in as many
+    partitions as are worthwhile."""
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
         own = list(inspect.signature(function).parameters.values())
@@ -69,7 +71,12 @@ def known_options(
                     raise OptionError(_unknown(title, known, name, value))
             engine = options.get("engine")
             chosen = by_engine.get(engine, function) if isinstance(engine, str) else function
-            graph = positional[0] if positional else options.get("graph")
+            graph: Any = positional[0] if positional else options.get("graph")
+            if runs and graph is not None and graph.in_runs is not graph:
+                if positional:
+                    positional = (graph.in_runs, *positional[1:])  # type: ignore[assignment]
+                else:
+                    options["graph"] = graph.in_runs
             limit = getattr(graph, "memory", None) if of_graph else None
             with nullcontext() if limit is None else within(limit):
                 return chosen(*positional, **options)

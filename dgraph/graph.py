@@ -127,7 +127,8 @@ class Graph(PartitionedGraph):
             Which partition owns a vertex and holds an edge: ``"outgoing"``, ``"incoming"``, ``"cartesian"``,
             ``"hybrid"``, ``"metis"``, ``"auto"``, or a function of (ids, parts) or (source, destination, parts).
         parts : int, optional
-            Number of partitions. By default one per worker, or several if a worker is short of memory.
+            Number of partitions. By default one per worker, or several if a worker is short of memory. If you ask for
+            eight or more, and four or more per worker, operations join them to one per worker where memory allows.
         capacities : mapping, sequence or "measure", optional
             Relative speeds of the workers, or ``"measure"``. By default they count as equal, unless the workers differ:
             then they are measured.

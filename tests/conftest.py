@@ -11,6 +11,7 @@ from clusters import worker_processes
 from hypothesis import HealthCheck, settings
 
 from dgraph.native import team
+from dgraph.partition import policies
 
 pytest_plugins = ["gpu_stand_ins"]  # fixtures of GPUs and packages that are not here
 
@@ -55,6 +56,12 @@ def dask_is_left_alone():
     if after != before:
         dask.config.set(scheduler=before)
         pytest.fail(f"Dask's setting `scheduler` was {before!r} and is now {after!r}: who entered a client and stayed?")
+
+
+@pytest.fixture
+def apart(monkeypatch):
+    """Operations leave even very many partitions as they are."""
+    monkeypatch.setattr(policies, "VERY_MANY", 1 << 16)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ from dgraph.partition.ids.chunk import Chunk
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
-from dgraph.partition.policies import Policy, choose_policy
+from dgraph.partition.policies import PartitionOptions, Policy, choose_policy
 from dgraph.partition.proxies import check_local_ids
 from dgraph.phrases.phrases import format_count
 
@@ -136,6 +136,14 @@ class InputEdges:
             return 1
         streams = self.can_stream((), choose_policy(policy, 2), 2)
         return self.workers.parts_for(self.num_arcs, BYTES_TO_STREAM if streams else BYTES_TO_SORT * MEMORY_SHARE)
+
+    def has_room_for(self, asked: PartitionOptions) -> bool:
+        """Whether there is memory to build one partition for each worker. A GPU may have room for a part of it only."""
+        if self.workers.with_cuda():
+            return False
+        if self.workers.client is None:
+            return has_room(BYTES_TO_SORT * self.num_arcs)
+        return self.parts_for(asked.policy) <= (asked.parts or 1)
 
     @cached_property
     def num_loops(self) -> int:

@@ -9,9 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Self
 
 from dgraph.building import assembly, graph_frames
 from dgraph.building.input_edges import InputEdges
@@ -28,7 +26,6 @@ from dgraph.partition import policies
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.placement import Placement
 from dgraph.programs.analysis import WEIGHT, Analysis
-from dgraph.programs.program import Parameter, VertexProgram
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -47,6 +44,8 @@ class PartitionedGraph(NotPicklable):
         self.built: Partitions | None = None
         self._placement: Placement | None = None
         self._as_saved = as_saved
+        self._joined: list[Self] = []  # the same edges in fewer partitions; earlier ones are kept for their results
+        self.joins = 0  # the partitions of the graph that this one stands for while operations run
 
     # -- properties ---------------------------------------------------------------------------------------------------
 
@@ -153,17 +152,27 @@ class PartitionedGraph(NotPicklable):
         return self.asked.parts or self.input_edges.parts_for(self.asked.policy)
 
     @property
-    def foreseen_parts(self) -> int:
-        """An estimate of `num_parts` before anything is read.
-
-        There are more partitions if the workers are short of memory.
+    def in_runs(self) -> Self:
+        """The graph that operations run on: this one, or its edges in fewer partitions if it has very many.
 
         Examples
         --------
-        >>> dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=2).foreseen_parts
-        2
+        >>> dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=64).in_runs.num_parts
+        1
         """
-        return self.asked.parts or len(self.workers.addresses) or 1
+        if (self.asked.parts or 1) < policies.VERY_MANY:
+            return self
+        asked = policies.in_fewer_parts(self.asked, workers := self.workers.number)
+        suits = bool(self._joined) and policies.still_suits(self._joined[-1].num_parts, workers)
+        if asked is None or not (suits or self.input_edges.has_room_for(asked)):
+            return self
+        if not suits:
+            for earlier in self._joined:
+                earlier.built = None
+            self._joined.append(graph := type(self).__new__(type(self)))
+            PartitionedGraph.__init__(graph, self.input_edges, asked)
+            graph.joins = self.num_parts
+        return self._joined[-1]
 
     @property
     def placement(self) -> Placement:
@@ -220,9 +229,7 @@ class PartitionedGraph(NotPicklable):
 
     @property
     def edges(self) -> dd.DataFrame:
-        """The edges as a lazy Dask frame with the user's ids and columns.
-
-        It has one partition per partition of the graph.
+        """The edges as a lazy Dask frame with the user's ids and columns, with a partition for each of the graph.
 
         Examples
         --------
@@ -283,38 +290,6 @@ class PartitionedGraph(NotPicklable):
                 raise ColumnError(f"{analysis.title} reads the edge column {name!r}; the edges have {has}")
             columns[column.name] = name, column.dtype.name
         return columns
-
-    def parameters_of(self, program: VertexProgram) -> dict[str, Any]:
-        """The values of a program's parameters, with vertices as numbers.
-
-        Parameters
-        ----------
-        program : VertexProgram
-            The program.
-
-        Returns
-        -------
-        dict
-            Values by the name of the parameter.
-
-        Raises
-        ------
-        IdError
-            If a parameter names a vertex that is not in the graph.
-
-        Examples
-        --------
-        >>> from dgraph.ops.bfs import BreadthFirst
-        >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
-        >>> G.parameters_of(BreadthFirst(source="c", bits=2))["source"]
-        2
-        """
-        values = dict(program.values)
-        for name, parameter in program.fields.items():
-            if isinstance(parameter, Parameter) and parameter.is_vertex:
-                find, value = self.numbering.find, values[name]
-                values[name] = find(value) if parameter.shape is None else np.array([*map(find, value)], np.int64)
-        return values
 
     def _client(self) -> Any:
         return self.client

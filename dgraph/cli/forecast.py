@@ -31,7 +31,7 @@ from dgraph.phrases.phrases import format_count
 
 EDGES = 1 << 22  # the number of edges in the sample that is run
 SMALLER_BY = 4  # a second sample has this many times fewer edges, which shows the fixed costs
-MOST_PARTS = 4  # maximum number of partitions of a sample, unless there are more cores
+MOST_PARTS = 4  # maximum number of partitions of a sample; very many would be joined
 LARGEST_GROWTH = 0.5  # maximum power of the edges with which the seconds per edge grow
 MOST_GATHERED = 1 << 26  # maximum number of edges to gather over
 FEWEST_RUNS, SHORTEST_MEASUREMENT = 5, 0.5  # minimum number of runs of each sample, and seconds for all runs
@@ -154,7 +154,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
     """Run the operation on samples of two sizes: as one partition for one worker, as several for more workers."""
     drawn = sample(graph)
     weighted = FOOTPRINTS[op].weighted and graph.weight is not None
-    step, parts = -(-max(len(drawn.chunk.sources), 1) // edges), min(workers, max(MOST_PARTS, cores_here()))
+    step, parts = -(-max(len(drawn.chunk.sources), 1) // edges), min(workers, MOST_PARTS)
 
     def sampled(step: int) -> Graph:
         columns: dict[str, Any] = drawn.folded(step)

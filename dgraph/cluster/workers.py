@@ -84,6 +84,11 @@ class Workers(NotPicklable):
             raise OptionError("the cluster has no workers; start some, or pass client=None to run in this process")
         return addresses
 
+    @property
+    def number(self) -> int:
+        """The number of workers, which may be slightly outdated; 1 in this process."""
+        return len(self._infos(fresh=False)) or 1
+
     def parts_for(self, arcs: int, each: int) -> int:
         """The number of partitions for `arcs` arcs: one per worker, or several if one would fill a worker's memory.
         `each` is how much memory should be there for an arc while a worker builds a single partition."""

@@ -24,7 +24,7 @@ WEIGHTS = ("sum", "count")
 LARGEST = 2**53  # sums of whole weights are exact up to here
 
 
-@known_options()
+@known_options(runs=True)
 def coarsen(graph: Graph, labels: Any, *, weights: str = "sum") -> Graph:
     """The graph of communities: one vertex for each, and one edge for all edges from one community to another.
 

@@ -76,7 +76,7 @@ class PartitionQuality:
         return "\n".join([*lines, *(f"  {name:<20}{value:.4f}" for name, value in measures.items())])
 
 
-@known_options()
+@known_options(runs=True)
 def modularity(graph: Graph, labels: Any, *, resolution: float = 1.0, weighted: bool = False) -> float:
     """Modularity: the share of the edges inside communities, minus what chance would put there.
 
@@ -120,7 +120,7 @@ def modularity(graph: Graph, labels: Any, *, resolution: float = 1.0, weighted: 
     return _modularity(sums, resolution)
 
 
-@known_options()
+@known_options(runs=True)
 def partition_quality(
     graph: Graph, labels: Any, *, resolution: float = 1.0, weighted: bool = False
 ) -> PartitionQuality:

@@ -32,7 +32,7 @@ LOOKS = 8  # counting visits neighbours of neighbours, so it takes about this ma
 LEAST = 2  # the truss number of an edge without triangles, and of a self loop
 
 
-@known_options()
+@known_options(runs=True)
 def k_truss(graph: Graph, k: int) -> dd.DataFrame:
     """The k-truss: the largest subgraph in which every edge is in at least k - 2 triangles.
 
@@ -75,7 +75,7 @@ def k_truss(graph: Graph, k: int) -> dd.DataFrame:
     return _edges(graph, min(check_integer("k", k, LEAST), graph.num_vertices + LEAST))  # none is as large
 
 
-@known_options()
+@known_options(runs=True)
 def truss_number(graph: Graph) -> dd.DataFrame:
     """Truss number of each edge: the largest k whose k-truss has the edge.
 

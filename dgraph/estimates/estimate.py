@@ -77,7 +77,7 @@ def estimate(
     """Estimate an operation for every policy: see `Graph.estimate`."""
     check_choice("op", op, sorted(FOOTPRINTS), operations=True)
     if workers is None:
-        workers = graph.foreseen_parts
+        workers = graph.asked.parts or graph.workers.number
     workers = check_integer("workers", workers, 1, MOST_PARTS)
     limit = graph.memory if memory is None else check_bytes("memory", memory, 1)
     sampled, need = sample(graph, check_flag("quick", quick)), FOOTPRINTS[op]

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,7 +29,9 @@ from dgraph.checkpoint import memory_store
 from dgraph.checkpoint.piece import PieceLabel
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
-from dgraph.exchange.free_mail import FREE
+from dgraph.exchange.free_mail import CONFIRMED, FREE
+from dgraph.exchange.lane_frames import frame_of, pickled
+from dgraph.exchange.lanes import Lanes, Way
 from dgraph.exchange.mail import Fragment, Packet, Route, Token
 from dgraph.exchange.run_registry import PLUGIN_NAME
 from dgraph.native.hosts import all_cores, own_cores, pin_to_cores
@@ -61,13 +64,44 @@ class DaskExchange(Exchange):
         super().__init__(route, worker, patience)
         self.plugin, self.sums, self.cores = plugin, 0, own_cores(route.workers, worker)
         self.direct = all(address.partition("://")[0] in DIRECT_PROTOCOLS for address in route.workers)
+        self._token: tuple[Token | None, bytes] = (None, b"")  # the last one, and the same pickled
         self._gates = [asyncio.Semaphore(PACKETS_IN_FLIGHT) for _ in route.workers]
         self._carrying: set[asyncio.Task[None]] = set()
 
     def post(self, peer: int, message: Packet) -> None:
+        if self._by_lane(peer, message):
+            return
         size = sum(fragment.data.nbytes for fragment in message.fragments)
         self.plugin.window.acquire(size, self._window_full)
         self.plugin.worker.loop.add_callback(self._start, peer, message, size)
+
+    def _by_lane(self, peer: int, message: Packet) -> bool:
+        """Send a small packet on the lane to a peer, if there is one."""
+        lanes = self.plugin.lanes
+        if lanes is None:
+            return False
+        token = b""
+        if message.token is not None:
+            if message.token is not self._token[0]:  # which goes to all peers
+                self._token = message.token, pickled(message.token)
+            token = self._token[1]
+        frame = frame_of(message, token)
+        return frame is not None and lanes.send(self.route.workers[peer], frame)
+
+    def take(self, message: Packet) -> None:
+        """Take in a packet that came on a lane, on the event loop."""
+        if message.step == CONFIRMED:
+            self.free.confirm(message.worker, message.number)
+        elif message.step == FREE:
+            self.free.inbox.deliver(message, partial(self._confirm, message.worker, message.number))
+        else:
+            self.mailbox.deliver(message)
+
+    def _confirm(self, peer: int, number: int) -> None:
+        """Tell a peer that there is room for its packet of free mail."""
+        message = Packet(self.route.run, CONFIRMED, self.worker, number, [])
+        if not self._by_lane(peer, message):
+            self.plugin.worker.loop.add_callback(self._start, peer, message, 0)
 
     def last_posted_step(self, peer: int) -> int:
         with suppress(OSError):  # if the peer is gone, the scheduler will report it
@@ -238,12 +272,14 @@ class ExchangeOnWorker(WorkerPlugin):
 
     def setup(self, worker: Any) -> None:
         self.worker, self.window, self.heap = worker, SendWindow(WINDOW_BYTES), Heap()
+        self.lanes = self._lanes()
         self._idle_timer: asyncio.TimerHandle | None = None
         self.ends: dict[str, DaskExchange] = {}
         worker.handlers.update(
             {"dgraph_open": self.open, "dgraph_mail": self.mail, "dgraph_ask": self.last_posted_step}
         )
         worker.handlers.update({"dgraph_lodge": self.store_piece, "dgraph_fetch": self.fetch_piece})
+        worker.handlers["dgraph_way"] = self.way
         worker.stream_handlers.update({"dgraph-fail": self.fail, "dgraph-close": self.close})
         worker.stream_handlers["dgraph-forget"] = memory_store.forget_client
 
@@ -251,7 +287,28 @@ class ExchangeOnWorker(WorkerPlugin):
         for run in list(self.ends):
             self.fail(run, "the worker is shutting down; run again")
             self.close(run)
+        if self.lanes is not None:
+            self.lanes.close()
         close_agent(worker.address)
+
+    def _lanes(self) -> Lanes | None:
+        """Lanes to other workers, where Dask's connections are plain TCP."""
+        protocol, _, place = self.worker.address.partition("://")
+        if protocol != "tcp":
+            return None
+        return Lanes(place.rpartition(":")[0].strip("[]"), self.worker.loop.asyncio_loop, self.arrived, self._ask_way)
+
+    async def _ask_way(self, address: str) -> Any:
+        return await self.worker.rpc(address).dgraph_way()
+
+    async def way(self) -> Way | None:
+        """The way to this worker's lanes, for a peer."""
+        return None if self.lanes is None else await self.lanes.way()
+
+    def arrived(self, message: Packet) -> None:
+        """Accept a packet from a lane; mail of a run that is over is dropped."""
+        if message.run in self.ends:
+            self.ends[message.run].take(message)
 
     def open(self, run: str, workers: list[str], homes: list[int], patience: float) -> bool:
         """Join a run. All workers join before any of them takes a step, so mail never arrives too early."""
@@ -268,7 +325,7 @@ class ExchangeOnWorker(WorkerPlugin):
             return False
         message = unpack(**arguments)
         if message.step != FREE:
-            end.mailbox.deliver(message)
+            end.take(message)
             return True
         has_room, this_thread = asyncio.Event(), threading.get_ident()
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dgraph.exchange.exchange import Exchange
 
 FREE = 1 << 61  # the step number of free mail: later than all others
+CONFIRMED = FREE + 1  # that of a packet that says which packet of free mail its sender has accepted
 INBOX_BYTES = 32 << 20  # bytes not yet taken above which a receiver confirms no more packets
 PACKETS_AHEAD = 2  # packets in flight to each peer: with more, values would be sent one by one instead of merged
 OUTGOING_BYTES = 32 << 20  # bytes in flight from one worker above which it sends no more

@@ -35,15 +35,14 @@ class Route:
 StepReport = dict[str, Any]  # what a worker tells all others after a step
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A worker's message to all others at the end of a step: how many packets it sent, and `values`."""
 
     run: str
     step: int
     worker: int
     messages: tuple[int, ...]  # how many packets of this step went to each worker
-    values: StepReport = field(default_factory=dict)  # counts and reductions that all workers use in the next step
+    values: StepReport = {}  # noqa: RUF012  (counts and reductions that all workers use in the next step; never changed)
     seconds: float = 0.0  # how long the step took
 
 
@@ -149,6 +148,7 @@ class Mailbox:
         self._steps: defaultdict[int, Arrivals] = defaultdict(Arrivals)
         self._oldest = -(1 << 62)  # mail of steps before this one has been used, so it can only be a duplicate
         self._deliveries = 0
+        self._tokens_needed = 0  # how many tokens of a step the thread needs that waits for its mail
 
     def deliver(self, message: Packet) -> None:
         """Accept a packet, unless it is a duplicate."""
@@ -164,7 +164,8 @@ class Mailbox:
             if message.token is not None:
                 self._accept(message.token)
             self._deliveries += 1
-            self._changed.notify_all()
+            if len(arrivals.tokens) >= self._tokens_needed:
+                self._changed.notify_all()
 
     def put(self, step: int, fragments: list[Fragment]) -> None:
         """Accept fragments from this worker itself."""
@@ -184,6 +185,7 @@ class Mailbox:
         That set is not empty only if nothing at all arrived for `patience` seconds.
         """
         with self._changed:
+            self._tokens_needed = len(tokens_from)
             while True:
                 if self.failure is not None:
                     raise RunError(self.failure)

@@ -12,7 +12,7 @@ from dgraph.ops.eccentricity import ALL, LARGEST, Extent, extent, limit_of
 from dgraph.solvers.paths.eccentricities import DIAMETER, RADIUS
 
 
-@known_options()
+@known_options(runs=True)
 def diameter(graph: Graph, *, components: Literal["all", "largest"] = "all", max_searches: int | None = None) -> float:
     """The diameter: the largest distance between two vertices, which is infinite if one does not reach the other.
 
@@ -54,7 +54,7 @@ def diameter(graph: Graph, *, components: Literal["all", "largest"] = "all", max
     return _value(graph, "diameter", components, max_searches)
 
 
-@known_options()
+@known_options(runs=True)
 def radius(graph: Graph, *, components: Literal["all", "largest"] = "all", max_searches: int | None = None) -> float:
     """The radius: the smallest eccentricity, which is infinite if no vertex reaches all others.
 

@@ -87,7 +87,7 @@ class BallsBack(Balls):
     along = "out"
 
 
-@known_options()
+@known_options(runs=True)
 def neighborhood_function(
     graph: Graph, *, log2m: int = 8, direction: Literal["out", "in"] = "out", random_seed: int = 0
 ) -> NeighborhoodFunction:

@@ -50,7 +50,7 @@ Name = Literal[
 ]
 
 
-@known_options()
+@known_options(runs=True)
 def similarity(
     graph: Graph,
     pairs: Any = None,

@@ -123,7 +123,7 @@ class HeardDegrees(VertexProgram):
         return round >= 1
 
 
-@known_options()
+@known_options(runs=True)
 def summary(graph: Graph) -> Summary:
     """Summarize a graph: its density, components, degrees, and how mutual and clustered its edges are.
 

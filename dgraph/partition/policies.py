@@ -11,7 +11,7 @@ Outgoing and incoming edge cuts, Cartesian vertex cut: Gluon (Dathathri et al., 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -24,6 +24,7 @@ from dgraph.phrases.phrases import format_option
 
 RULES = OUTGOING, INCOMING, CARTESIAN, HYBRID = range(4)  # the `rule` of kernels.place
 FEW_PARTS = 8  # with more partitions, a grid beats an edge cut because it has fewer peers (Gluon, section 5)
+VERY_MANY, VERY_MANY_EACH = 8, 4  # so many partitions, and of a worker, are joined while operations run
 HIGH_DEGREE = 100  # PowerLyra's threshold: in-edges of a vertex with more of them are placed with their sources
 
 
@@ -168,6 +169,24 @@ def choose_policy(policy: Any, parts: int) -> Policy:
         return POLICIES[policy]
     choices = f"{', '.join(POLICY_NAMES)}, auto, or pass a function"
     raise OptionError(f"{format_option('policy', policy)} is not known; choose one of {choices}")
+
+
+def in_fewer_parts(asked: PartitionOptions, workers: int) -> PartitionOptions | None:
+    """How a graph is divided while operations run on so many workers: one partition for each, if the user asked for
+    very many. None if not, or if METIS, a function or a list of capacities says what each partition has."""
+    if asked.parts is None or asked.parts < max(VERY_MANY, VERY_MANY_EACH * workers):
+        return None
+    if workers == 1:
+        return PartitionOptions(parts=1)
+    policy = choose_policy(asked.policy, asked.parts)
+    if not policy.by_rule or not isinstance(asked.capacities, str | Mapping | None):
+        return None
+    return asked._replace(parts=workers, policy="auto" if policy.rule == CARTESIAN else asked.policy)
+
+
+def still_suits(parts: int, workers: int) -> bool:
+    """Whether partitions made for other workers suit so many; only many workers more or fewer are worth new ones."""
+    return workers / 2 < parts <= VERY_MANY_EACH * workers
 
 
 def unless_auto(chosen: str, parts: int) -> str:

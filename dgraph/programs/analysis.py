@@ -365,6 +365,16 @@ def _readable(program: VertexProgram, phase: type[Phase] | None, admitted: froze
     return [n for n in dict.fromkeys(names) if _kind(program, n, phase)[0] in admitted | {"parameter", "run"}]
 
 
+def parameter_values(program: VertexProgram, find: Callable[[Any], int]) -> dict[str, Any]:
+    """The values of a program's parameters by name. `find` gives the number of a vertex."""
+    values = dict(program.values)
+    for name, parameter in program.fields.items():
+        if isinstance(parameter, Parameter) and parameter.is_vertex:
+            value = values[name]
+            values[name] = find(value) if parameter.shape is None else np.array([*map(find, value)], np.int64)
+    return values
+
+
 def component_of(name: str, c: int | None) -> str:
     """The name in kernels of one component of a global value. No field can have this name."""
     return name if c is None else f"{c}_{name}"

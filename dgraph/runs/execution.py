@@ -32,7 +32,7 @@ from dgraph.runs.solver_run import solve
 from dgraph.runs.vertex_columns import ColumnValues
 
 
-@known_options(old=old_keywords)
+@known_options(old=old_keywords, runs=True)
 def run(
     graph: PartitionedGraph,
     program: VertexProgram,

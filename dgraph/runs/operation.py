@@ -50,7 +50,7 @@ def operation(function: Callable[P, RunResult]) -> Callable[P, RunResult]:
     """Decorate an operation, so that it rejects unknown options. With `engine="cugraph"`, cuGraph computes the
     result."""
     by_engine = {CUGRAPH: partial(_through_cugraph, function)} if function.__name__ in OPERATIONS else {}
-    return known_options(by_engine=by_engine, old=old_keywords)(function)
+    return known_options(by_engine=by_engine, old=old_keywords, runs=True)(function)
 
 
 def _through_cugraph(function: Callable[..., RunResult], *positional: Any, **options: Any) -> RunResult:

@@ -86,6 +86,8 @@ class RunResult(NotPicklable):
         self._work: Callable[[PartitionedGraph], RunResult] | None = None  # recomputes the values, if that is possible
         self._rows = sorted((row for one in summaries for row in one.rows), key=itemgetter("superstep", "partition"))
         self._options = dict(options)
+        if graph.joins:
+            self._options["partitions joined"] = f"{graph.joins} to {graph.num_parts}"
         self.options: Any = None
         ends = [one.found_end_in for one in summaries if one.found_end_in is not None]
         if ends and self._rows:  # the last worker to have work was the first to learn that nothing followed

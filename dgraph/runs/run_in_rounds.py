@@ -25,7 +25,7 @@ from dgraph.exchange.mail import Token
 from dgraph.native import threads
 from dgraph.partition.policies import PartitionOptions
 from dgraph.phrases.phrases import warn
-from dgraph.programs.analysis import Analysis, analyse
+from dgraph.programs.analysis import Analysis, analyse, parameter_values
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.job import WorkerJob, move_partition
 from dgraph.runs.plan import WITHOUT_COMMON_ROUNDS, Plan, could_use_solver, solver_orders
@@ -160,7 +160,10 @@ def naming_vertices(graph: PartitionedGraph) -> Iterator[None]:
 
 def _recipes(graph: PartitionedGraph, program: VertexProgram, plan: Plan) -> dict[str, Recipe]:
     """The program's kernels for each device, with the values of its parameters (vertices as numbers)."""
-    values, operator = graph.parameters_of(program), plan.blocks.operator if plan.blocks else None
+    values, operator = (
+        parameter_values(program, lambda vertex: graph.numbering.find(vertex)),
+        plan.blocks.operator if plan.blocks else None,
+    )
     recipes = {
         device: recipe_of(program, device, operator, plan.settings.other_devices) for device in plan.kernel_devices
     }

@@ -14,7 +14,7 @@ from dgraph.devices.probe import CPU
 from dgraph.native.interruptible_calls import SHORT_CALL_LOOKS, call_interruptibly
 from dgraph.native.team import worthwhile_threads
 from dgraph.partition.partition import Partition
-from dgraph.programs.analysis import analyse
+from dgraph.programs.analysis import analyse, parameter_values
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.plan import solver_orders
 from dgraph.runs.result import RunResult
@@ -38,7 +38,7 @@ def solve(
     (only,) = held
     if columns or analysis.attributes:
         (only,) = attach_columns(graph, analysis, held, columns or {}, homes)
-    values = {**graph.parameters_of(program), "random_seed": random_seed}
+    values = {**parameter_values(program, lambda vertex: graph.numbering.find(vertex)), "random_seed": random_seed}
     threads, vertex_columns = workers.kernel_threads(1), analysis.vertex_results
     job = LocalJob(program.solver, values, graph.directed, edge_columns, threads, vertex_columns)
     if workers.client is None:

@@ -4,10 +4,12 @@ right answer or an error, never a wrong answer, and never a wait without end."""
 import asyncio
 
 import pytest
-from mixing import check, mixing, start
+from mixing import check, mixing, start, wait_until
 
 from dgraph.errors import RunError
 from dgraph.exchange.dask import DaskExchange
+from dgraph.exchange.lanes import Lanes
+from dgraph.exchange.run_registry import PLUGIN_NAME
 from dgraph.supersteps.run_steps import run_steps
 
 PARTS, LAST = 4, 3
@@ -62,12 +64,49 @@ class Broken:
         return await self.receiver.dgraph_mail(**message)
 
 
+class LaneFault:
+    """In the place of `Lanes.send`: counts the packets of this worker, and does something else with one."""
+
+    sound = staticmethod(Lanes.send)
+
+    def __init__(self, fault: str, k: int):
+        self.fault, self.k, self.count, self.held = fault, k, 0, []
+
+    def send(self, lanes: Lanes, address: str, frame: bytes) -> bool:
+        here, self.count = self.count == self.k, self.count + 1
+        if here and self.fault == "break":
+            lanes._out[address].line.close()
+        if here and self.fault == "reorder":
+            self.held.append((address, frame))
+            return True
+        if here and self.fault == "lose":
+            return True
+        sent = LaneFault.sound(lanes, address, frame)
+        if here and self.fault == "repeat":
+            assert LaneFault.sound(lanes, address, frame)
+        while self.held:
+            assert LaneFault.sound(lanes, *self.held.pop())
+        return sent
+
+
+def put_on_lanes(client, worker: int, fault: str, k: int) -> None:
+    """Have a worker mistreat its k-th packet on a lane."""
+
+    def change(dask_worker):
+        found = LaneFault(fault, k)
+        dask_worker.dgraph_fault = found
+        Lanes.send = lambda lanes, address, frame: found.send(lanes, address, frame)
+
+    client.run(change, workers=[sorted(client.nthreads())[worker]])
+
+
 def put(client, worker: int, fault: str, k: int) -> None:
     """Have a worker of the cluster, by its place in a run, mistreat its k-th message."""
 
     def change(dask_worker):
         found = Fault(fault, k)
         dask_worker.dgraph_fault = found
+        dask_worker.plugins[PLUGIN_NAME].lanes = None
         DaskExchange._deliver = lambda end, peer, message: found.deliver(end, peer, message)
 
     client.run(change, workers=[sorted(client.nthreads())[worker]])
@@ -77,9 +116,15 @@ def put(client, worker: int, fault: str, k: int) -> None:
 def faulty(client):
     """The client; afterwards its workers are sound."""
 
-    def restore(dask_worker):
-        DaskExchange._deliver = Fault.sound
+    def keep(dask_worker):
+        dask_worker.dgraph_lanes = dask_worker.plugins[PLUGIN_NAME].lanes
 
+    def restore(dask_worker):
+        DaskExchange._deliver, Lanes.send = Fault.sound, LaneFault.sound
+        dask_worker.plugins[PLUGIN_NAME].lanes = dask_worker.dgraph_lanes
+
+    run_steps(mixing(LAST), start(PARTS), client=client)  # which installs the plugin
+    client.run(keep)
     yield client
     client.run(restore)
 
@@ -118,3 +163,36 @@ def test_every_lost_message_is_an_error_or_harmless(faulty, fault, fuse, monkeyp
         elif fault != "reorder":  # the last message has no other behind it
             assert set(outcomes) == {"right"}
     check([future.result() for future in run().results], PARTS, LAST)
+
+
+@pytest.mark.parametrize("fault", ["lose", "repeat", "reorder", "break"])
+def test_packets_on_lanes_may_be_lost_or_late(faulty, fault, monkeypatch):
+    def run(patience=30.0):
+        monkeypatch.setattr("dgraph.supersteps.run_steps.PATIENCE", patience)
+        return run_steps(mixing(LAST), start(PARTS), client=faulty, fuse=True)
+
+    for k in range(LAST):
+        for worker in (0, 1):
+            run()  # after which lanes open that were not, or broke
+            wait_until(lambda: all(lanes_open(faulty)))
+            put_on_lanes(faulty, worker, fault, k)
+            put_on_lanes(faulty, 1 - worker, "none", -1)
+            try:
+                outcome = run(PATIENCE.get(fault, 30.0))
+            except RunError as error:
+                assert "lost" in str(error) and fault in ("lose", "reorder")
+            else:
+                check([future.result() for future in outcome.results], PARTS, LAST)
+                assert fault != "lose"
+                assert all(count >= LAST for count in counts(faulty))
+            put_on_lanes(faulty, worker, "none", -1)
+
+
+def lanes_open(client) -> list[bool]:
+    """Whether each worker has an open lane to the other."""
+
+    def look(dask_worker):
+        lanes = dask_worker.plugins[PLUGIN_NAME].lanes._out.values()
+        return any(lane is not None and not lane.broken for lane in lanes)
+
+    return list(client.run(look).values())

@@ -127,7 +127,7 @@ class Weighed(dg.VertexProgram):
 
 @pytest.mark.parametrize("engine", ["gas", "bsp", dg.BlockDescent(mode="barrier", operator="push")], ids=str)
 @pytest.mark.parametrize("policy", ["incoming", "cartesian", "hybrid"])
-def test_programs_that_read_degrees_agree(policy, engine):
+def test_programs_that_read_degrees_agree(policy, engine, apart):
     frame = dg.rmat(scale=6, edge_factor=5, seed=3, weights=(1, 3)).edges.compute()
     columns = {"source": "source", "destination": "destination", "weight": "weight"}
     one, many = (dg.Graph.from_edges(frame, **columns, policy=policy, parts=parts) for parts in (1, 4 * cores() + 1))
@@ -135,7 +135,7 @@ def test_programs_that_read_degrees_agree(policy, engine):
     np.testing.assert_allclose(dg.run(many, Weighed(), engine=engine).by_number("gain"), expected, atol=1e-6)
 
 
-def test_supersteps_of_many_partitions_take_few_buffers():
+def test_supersteps_of_many_partitions_take_few_buffers(apart):
     graph = dg.rmat(scale=10, edge_factor=4, seed=1, parts=24)
     one = dg.rmat(scale=10, edge_factor=4, seed=1)
     result = dg.pagerank(graph, max_iter=3, tol=0, engine="bsp")

@@ -118,7 +118,7 @@ def test_columns_may_have_any_names():
     assert graph.partitioned(columns=["é w"])[0].out.columns["é w"].tolist() == [1.0, 2.0]
 
 
-def test_metis_says_nothing_of_small_graphs(capfd):
+def test_metis_says_nothing_of_small_graphs(capfd, apart):
     for size in range(1, 9):
         frame = pd.DataFrame({"src": np.arange(100) % size, "dst": np.arange(100) // size % size})
         assert dg.Graph.from_edges(frame, policy="metis", parts=8).num_parts == 8

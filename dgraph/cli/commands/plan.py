@@ -65,7 +65,7 @@ def command(
     cluster = Cluster.described(on_workers or 1, **given)
     needed = None if split is None else dg.daemons_for(split, largest=cluster.capacity)
     with edges.graph() as graph:
-        cluster = replace(cluster, workers=on_workers or graph.foreseen_parts)
+        cluster = replace(cluster, workers=on_workers or graph.asked.parts or graph.workers.number)
         result = forecast(graph, name, cluster, lambda sample: run_on_sample(sample, name))
     if as_json:
         policies = json.loads(result.frame.to_json(orient="index"))
