@@ -2,11 +2,13 @@
 
     .venv/bin/python benchmarks/many.py workers [--workers 2 4 8 16 32] [--trials 3]
     .venv/bin/python benchmarks/many.py partitions [--parts 8 32 64 128] [--here | --there] [--operations wcc ...]
+        [--apart]
 
 Worker processes of one thread, however many, share the cores of this machine. So besides the time, the CPU time of all
 processes counts: of the workers, and of this process, which is scheduler and client. Their graph has 50,000 vertices
 and 600,000 edges. With partitions, R-MAT in so many in this process and on two workers is compared with the better of
-one and two; once an operation takes longer than `LONGEST`, it is left out for more. All answers are verified.
+one and two; once an operation takes longer than `LONGEST`, it is left out for more. Operations join them, unless they
+are kept `--apart`. All answers are verified.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from harness import Claim, parser_of, rmat_edges
 
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
+from dgraph.partition import policies
 from dgraph.testing.verify import Edges, verify
 
 VERTICES, EDGES, ROUNDS = 50_000, 600_000, 20
@@ -73,6 +76,7 @@ def main() -> None:
     options.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8, 16, 32])
     options.add_argument("--parts", type=int, nargs="+", default=list(MOST))
     options.add_argument("--operations", nargs="+", choices=IN_PARTS, default=list(IN_PARTS))
+    options.add_argument("--apart", action="store_true", help="leave partitions as they are")
     where = options.add_mutually_exclusive_group()
     where.add_argument("--here", action="store_true", help="only in this process")
     where.add_argument("--there", action="store_true", help="only on two workers")
@@ -80,6 +84,8 @@ def main() -> None:
     if given.what == "workers":
         many_workers(given.workers, given.trials)
         return
+    if given.apart:
+        policies.VERY_MANY = 1 << 16
     if not given.there:
         many_partitions(given, None, "in this process")
     if not given.here:
@@ -167,7 +173,7 @@ def many_partitions(given: argparse.Namespace, client: Any, where: str) -> None:
     for parts in given.parts:
         graph = in_parts(frame, given, client, parts)
         for name in given.operations:
-            what = f"{name}, R-MAT scale {given.scale}, {parts} partitions {where}"
+            what = f"{name}, R-MAT scale {given.scale}, {parts} partitions{' apart' * given.apart} {where}"
             most = MOST.get(parts, max(MOST.values())) * (1 + (name in TWICE))
             claim = Claim("many", what, "the better of one and two", most)
             if name in late:

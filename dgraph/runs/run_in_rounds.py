@@ -160,10 +160,8 @@ def naming_vertices(graph: PartitionedGraph) -> Iterator[None]:
 
 def _recipes(graph: PartitionedGraph, program: VertexProgram, plan: Plan) -> dict[str, Recipe]:
     """The program's kernels for each device, with the values of its parameters (vertices as numbers)."""
-    values, operator = (
-        parameter_values(program, lambda vertex: graph.numbering.find(vertex)),
-        plan.blocks.operator if plan.blocks else None,
-    )
+    operator = plan.blocks.operator if plan.blocks else None
+    values = parameter_values(program, lambda vertex: graph.numbering.find(vertex))
     recipes = {
         device: recipe_of(program, device, operator, plan.settings.other_devices) for device in plan.kernel_devices
     }
