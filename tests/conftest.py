@@ -64,6 +64,13 @@ def apart(monkeypatch):
     monkeypatch.setattr(policies, "VERY_MANY", 1 << 16)
 
 
+@pytest.fixture(autouse=True)
+def apart_in_some_rooms(request):
+    """Engines and operations are tested on partitions as they are."""
+    if request.path.parent.name in ("engines", "ops"):
+        request.getfixturevalue("apart")
+
+
 @pytest.fixture
 def several_threads(monkeypatch):
     """Solvers start a thread for each core even for a small graph, so that tests see what threads do to each other.
