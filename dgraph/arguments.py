@@ -72,11 +72,12 @@ def known_options(
             engine = options.get("engine")
             chosen = by_engine.get(engine, function) if isinstance(engine, str) else function
             graph: Any = positional[0] if positional else options.get("graph")
-            if runs and graph is not None and graph.in_runs is not graph:
+            if runs and graph is not None and options.get("daemons") is None:  # which may be named worker by worker
+                graph = graph.in_runs
                 if positional:
-                    positional = (graph.in_runs, *positional[1:])  # type: ignore[assignment]
+                    positional = (graph, *positional[1:])  # type: ignore[assignment]
                 else:
-                    options["graph"] = graph.in_runs
+                    options["graph"] = graph
             limit = getattr(graph, "memory", None) if of_graph else None
             with nullcontext() if limit is None else within(limit):
                 return chosen(*positional, **options)

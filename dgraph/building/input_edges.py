@@ -40,7 +40,7 @@ from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
 from dgraph.partition.policies import PartitionOptions, Policy, choose_policy
-from dgraph.partition.proxies import check_local_ids
+from dgraph.partition.proxies import MOST_LOCAL_IDS, check_local_ids
 from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
@@ -138,12 +138,15 @@ class InputEdges:
         return self.workers.parts_for(self.num_arcs, BYTES_TO_STREAM if streams else BYTES_TO_SORT * MEMORY_SHARE)
 
     def has_room_for(self, asked: PartitionOptions) -> bool:
-        """Whether there is memory to build one partition for each worker. A GPU may have room for a part of it only."""
-        if self.workers.with_cuda():
+        """Whether there is memory to build one partition for each worker, and local ids and places for what it holds.
+        A GPU may have room for a part of it only."""
+        parts = asked.parts or 1
+        if self.workers.with_cuda() or self.num_vertices > MOST_LOCAL_IDS or self.num_arcs // parts > MOST_LOCAL_IDS:
             return False
         if self.workers.client is None:
-            return has_room(BYTES_TO_SORT * self.num_arcs)
-        return self.parts_for(asked.policy) <= (asked.parts or 1)
+            with within(self.workers.limit):
+                return has_room(BYTES_TO_SORT * self.num_arcs)
+        return self.parts_for(asked.policy) <= parts
 
     @cached_property
     def num_loops(self) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dgraph.building import assembly, graph_frames
 from dgraph.building.input_edges import InputEdges
+from dgraph.building.joined_graphs import JoinedGraphs
 from dgraph.building.partition_set import Partitions
 from dgraph.cluster.pickling_refusal import NotPicklable
 from dgraph.cluster.retry import retry
@@ -44,8 +45,7 @@ class PartitionedGraph(NotPicklable):
         self.built: Partitions | None = None
         self._placement: Placement | None = None
         self._as_saved = as_saved
-        self._joined: list[Self] = []  # the same edges in fewer partitions; earlier ones are kept for their results
-        self.joins = 0  # the partitions of the graph that this one stands for while operations run
+        self.joins, self.joined = 0, JoinedGraphs()  # how many partitions this graph has joined; what joins its own
 
     # -- properties ---------------------------------------------------------------------------------------------------
 
@@ -160,19 +160,8 @@ class PartitionedGraph(NotPicklable):
         >>> dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=64).in_runs.num_parts
         1
         """
-        if (self.asked.parts or 1) < policies.VERY_MANY:
-            return self
-        asked = policies.in_fewer_parts(self.asked, workers := self.workers.number)
-        suits = bool(self._joined) and policies.still_suits(self._joined[-1].num_parts, workers)
-        if asked is None or not (suits or self.input_edges.has_room_for(asked)):
-            return self
-        if not suits:
-            for earlier in self._joined:
-                earlier.built = None
-            self._joined.append(graph := type(self).__new__(type(self)))
-            PartitionedGraph.__init__(graph, self.input_edges, asked)
-            graph.joins = self.num_parts
-        return self._joined[-1]
+        very_many = (self.asked.parts or 1) >= policies.VERY_MANY and not self.joins
+        return self.joined.of(self) if very_many else self
 
     @property
     def placement(self) -> Placement:
@@ -366,6 +355,7 @@ class PartitionedGraph(NotPicklable):
         """
         self.input_edges.forget_lost()
         self.workers.forget()
+        self.joined.forget_lost()
         if self.built is not None and not self.built.all_present:
             self.built = None
 

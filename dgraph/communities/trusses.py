@@ -10,6 +10,7 @@ import pandas as pd
 
 from dgraph.arguments import check_integer, known_options
 from dgraph.building import graph_frames
+from dgraph.building.joined_graphs import as_asked
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import ColumnError
 from dgraph.graph import Graph
@@ -125,7 +126,7 @@ def _edges(graph: Graph, k: int | None) -> dd.DataFrame:
     held = graph.partitioned(("out",)).held
     pieces = workers.each(_pairs, [(one, graph.directed) for one in held])
     (found,) = workers.wait(workers.each(_trusses, [(pieces, size, k, workers.threads)]))
-    (tasks, meta), ids = graph_frames.edge_tables(graph), workers.share(graph.numbering)
+    (tasks, meta), ids = graph_frames.edge_tables(as_asked(graph)), workers.share(graph.numbering)
     ends = graph.input_edges.edges.source, graph.input_edges.edges.destination
     tables = [workers.call(_chosen, one, ends, ids, found, k) for one in tasks]
     return graph_frames.lazy_frame(workers, tables, meta if k is not None else meta.assign(**{COLUMN: np.int64(0)}))

@@ -30,7 +30,7 @@ from dgraph.checkpoint.piece import PieceLabel
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.free_mail import CONFIRMED, FREE
-from dgraph.exchange.lane_frames import frame_of, pickled
+from dgraph.exchange.lane_frames import frame_of, packet_of, pickled
 from dgraph.exchange.lanes import Lanes, Way
 from dgraph.exchange.mail import Fragment, Packet, Route, Token
 from dgraph.exchange.run_registry import PLUGIN_NAME
@@ -296,7 +296,8 @@ class ExchangeOnWorker(WorkerPlugin):
         protocol, _, place = self.worker.address.partition("://")
         if protocol != "tcp":
             return None
-        return Lanes(place.rpartition(":")[0].strip("[]"), self.worker.loop.asyncio_loop, self.arrived, self._ask_way)
+        host, loop = place.rpartition(":")[0].strip("[]"), self.worker.loop.asyncio_loop
+        return Lanes(host, loop, self.arrived, self._ask_way, self._lost)
 
     async def _ask_way(self, address: str) -> Any:
         return await self.worker.rpc(address).dgraph_way()
@@ -305,10 +306,23 @@ class ExchangeOnWorker(WorkerPlugin):
         """The way to this worker's lanes, for a peer."""
         return None if self.lanes is None else await self.lanes.way()
 
-    def arrived(self, message: Packet) -> None:
+    def arrived(self, frame: bytearray) -> None:
         """Accept a packet from a lane; mail of a run that is over is dropped."""
-        if message.run in self.ends:
-            self.ends[message.run].take(message)
+        concerned = list(self.ends.values())
+        try:
+            message = packet_of(frame)
+            concerned = [end for end in concerned if end.route.run == message.run]
+            for end in concerned:
+                end.take(message)
+        except Exception as error:
+            for end in concerned:
+                end.fail(error)
+
+    def _lost(self, address: str) -> None:
+        """Fail the runs whose mail may have been lost on a lane to a worker."""
+        for end in list(self.ends.values()):
+            if address in end.route.workers:
+                end.fail(unreachable(address))
 
     def open(self, run: str, workers: list[str], homes: list[int], patience: float) -> bool:
         """Join a run. All workers join before any of them takes a step, so mail never arrives too early."""

@@ -44,7 +44,7 @@ def pickled(token: Token | None) -> bytes:
     return b"" if token is None else pickle.dumps((token.messages, token.values, token.seconds))
 
 
-def packet_of(frame: bytes) -> Packet:
+def packet_of(frame: bytearray) -> Packet:
     """The packet of a frame, without its size. Its data is aligned, and not copied."""
     try:
         step, number, sender, count, of_token, of_run = HEAD.unpack_from(frame)
@@ -61,7 +61,7 @@ def packet_of(frame: bytes) -> Packet:
         if place + of_token != len(frame):
             raise ValueError(f"{len(frame)} bytes instead of {place + of_token}")
         token = Token(run, step, sender, *pickle.loads(frame[place:])) if of_token else None
-    except (ValueError, struct.error) as cause:
+    except Exception as cause:  # unpickling may raise any
         raise RunError(f"a packet is malformed ({cause}); run again") from cause
     return Packet(run, step, sender, number, fragments, token)
 

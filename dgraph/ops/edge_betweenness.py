@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dgraph.building import graph_frames
+from dgraph.building.joined_graphs import as_asked
 from dgraph.errors import ColumnError, RunError
 from dgraph.frames.any_frame import numeric_column
 from dgraph.graph import Graph
@@ -72,7 +73,7 @@ def edge_frame(graph: Graph, numbers: np.ndarray, weight: str | None, factor: fl
     if COLUMN in graph.edge_columns:
         raise ColumnError(f"the edges already have a column {COLUMN!r}: rename it")
     workers, ids = graph.workers, graph.workers.share(graph.numbering)
-    (tasks, meta), ends = graph_frames.edge_tables(graph), graph.input_edges.edges
+    (tasks, meta), ends = graph_frames.edge_tables(as_asked(graph)), graph.input_edges.edges
     names = ends.source, ends.destination, weight
     listed = workers.wait(workers.hold([workers.call(_ends, one, names, ids) for one in tasks]))
     if graph.num_parts == 1:

@@ -117,6 +117,7 @@ def simple_graph(graph: Graph) -> Graph:
         return graph
     if graph not in _simple:
         _simple[graph] = Graph.of(graph.input_edges.anew(rules), graph.asked._replace(parts=graph.num_parts))
+        _simple[graph].joins = graph.joins
     return _simple[graph]
 
 

@@ -185,8 +185,9 @@ def in_fewer_parts(asked: PartitionOptions, workers: int) -> PartitionOptions | 
 
 
 def still_suits(parts: int, workers: int) -> bool:
-    """Whether partitions made for other workers suit so many; only many workers more or fewer are worth new ones."""
-    return workers / 2 < parts <= VERY_MANY_EACH * workers
+    """Whether partitions made for other workers suit so many. New ones are worth their time if many workers are idle,
+    or if some have more than others."""
+    return workers / 2 < parts <= VERY_MANY_EACH * workers and (parts <= workers or parts % workers == 0)
 
 
 def unless_auto(chosen: str, parts: int) -> str:

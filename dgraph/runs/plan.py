@@ -209,7 +209,7 @@ def _engine(graph: PartitionedGraph, program: VertexProgram, options: RunOptions
         why = (
             "the program has no solver"
             if program.solver is None
-            else f"the graph has {format_count(graph.num_parts, 'partition')}"
+            else f"the graph has {format_count(graph.joins or graph.num_parts, 'partition')}"
         )
         raise OptionError(f'engine="local" is not available here: {why}; choose one of auto, {", ".join(ENGINES)}')
     return engine if engine != AUTO else LOCAL if solved else "gas"

@@ -142,9 +142,10 @@ class RunResult(NotPicklable):
     def frame(self) -> dd.DataFrame:
         """A lazy Dask frame with one row per vertex: ``vertex``, then the values.
 
-        Its partitions are those of the graph. On a cluster, two workers hold each partition, so one may leave while
-        Dask computes. If the graph's client is not the current client, call ``frame.compute(scheduler=client)`` or
-        ``client.compute(frame)``; without a current client, Dask computes the frame in this process.
+        Its partitions are those that the operation ran on. On a cluster, two workers hold each partition, so one may
+        leave while Dask computes. If the graph's client is not the current client, call
+        ``frame.compute(scheduler=client)`` or ``client.compute(frame)``; without a current client, Dask computes the
+        frame in this process.
 
         Returns
         -------
@@ -391,7 +392,15 @@ class RunResult(NotPicklable):
         def work() -> WorkerResults:
             held = [one._available() for one in (self, *others)]
             homes = {part: i for i, part in enumerate(held[0].homes)}
-            arguments = [(change, part, *(one.of(part) for one in held)) for part in homes]
+            sent = {  # what is on other partitions of the graph
+                i: {name: one.by_number(name) for name in one._empty.columns}
+                for i, one in enumerate(others, 1)
+                if held[i].homes.keys() != homes.keys()
+            }
+            arguments = [
+                (change, part, *(sent[i] if i in sent else one.of(part) for i, one in enumerate(held)))
+                for part in homes
+            ]
             return WorkerResults(workers.each(_changed, arguments), homes)
 
         changed._held = retry(workers.client, work, workers.forget)
@@ -432,8 +441,16 @@ class RunResult(NotPicklable):
         return f"<result of {rounds}: {names} of {format_count(self._numbering.size, 'vertex')}>"
 
 
-def _changed(change: Callable[..., Any], part: int, result: WorkerResult, *others: WorkerResult) -> WorkerResult:
-    changed = VertexValues(*change(*result.parts[part], *(other.parts[part].columns for other in others)))
+def _changed(change: Callable[..., Any], part: int, result: WorkerResult, *others: Any) -> WorkerResult:
+    numbers, columns = result.parts[part]
+    beside = []
+    for other in others:
+        if isinstance(other, WorkerResult):
+            assert np.array_equal(other.parts[part].numbers, numbers), "results on the same graph have the same parts"
+            beside.append(other.parts[part].columns)
+        else:
+            beside.append({name: values[numbers] for name, values in other.items()})
+    changed = VertexValues(*change(numbers, columns, *beside))
     return WorkerResult({part: changed}, result.missing, [], result.rounds, result.totals)
 
 

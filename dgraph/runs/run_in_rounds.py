@@ -335,4 +335,5 @@ def as_one_partition(graph: PartitionedGraph) -> PartitionedGraph:
         return graph
     if graph not in _one_partition_graphs:
         _one_partition_graphs[graph] = PartitionedGraph(graph.input_edges.anew(), PartitionOptions(parts=1))
+        _one_partition_graphs[graph].joins = graph.joins
     return _one_partition_graphs[graph]

@@ -1,11 +1,14 @@
 """Operations on very many partitions run on one for each worker."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import dgraph as dg
 from dgraph.building import input_edges
 from dgraph.cluster.workers import Workers
+from dgraph.errors import OptionError
 from dgraph.partition.policies import PartitionOptions, in_fewer_parts, still_suits
 
 JOINED = "partitions joined"
@@ -102,8 +105,8 @@ def test_one_partition_for_each_worker():
         assert in_fewer_parts(PartitionOptions(parts=8, **own), 1) == PartitionOptions(parts=1)
 
 
-def test_many_workers_more_or_fewer_are_worth_new_partitions(monkeypatch):
-    assert [parts for parts in range(1, 20) if still_suits(parts, 4)] == list(range(3, 17))
+def test_workers_that_come_and_go(monkeypatch):
+    assert [parts for parts in range(1, 20) if still_suits(parts, 4)] == [3, 4, 8, 12, 16]
     workers = 1
     monkeypatch.setattr(Workers, "number", property(lambda self: workers))
     graph = dg.rmat(scale=5, seed=1, parts=40)
@@ -114,8 +117,54 @@ def test_many_workers_more_or_fewer_are_worth_new_partitions(monkeypatch):
     assert first.column("component").by_number().size == 32  # of a graph that is still known
     workers = 4
     assert graph.in_runs.num_parts == 3
-    workers = 20
+    three, workers = graph.in_runs, 20
+    assert three.partitions and graph.in_runs is graph and three.built is None
+    assert three.in_runs is three
+
+
+def test_threads_that_ask_at_the_same_time_get_the_same_graph():
+    for _ in range(20):
+        graph = dg.rmat(scale=3, seed=1, parts=16)
+        with ThreadPoolExecutor(4) as pool:
+            assert len(set(pool.map(lambda graph: graph.in_runs, [graph] * 8))) == 1
+
+
+def test_frames_of_edges_list_them_as_the_graph_does():
+    graph = dg.rmat(scale=7, edge_factor=3, seed=1, directed=False, parts=16, policy="cartesian")
+    ends = graph.edges.compute()[["source", "destination"]].to_numpy()
+    for frame in (dg.truss_number(graph), dg.betweenness(graph, edges=True)):
+        np.testing.assert_array_equal(frame.compute()[["source", "destination"]].to_numpy(), ends)
+
+
+def test_results_of_other_partitions_are_combined():
+    graph = dg.rmat(scale=6, seed=1, parts=9)
+    joined = dg.pagerank(graph)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("dgraph.partition.policies.VERY_MANY", 100)
+        apart = dg.pagerank(graph, max_iter=1, tol=0)
+    for one, other in ((joined, apart), (apart, joined)):
+        both = one.map(lambda numbers, mine, theirs: (numbers, {"sum": mine["pagerank"] + theirs["pagerank"]}), other)
+        expected = one.by_number("pagerank") + other.by_number("pagerank")
+        np.testing.assert_array_equal(both.by_number("sum"), expected)
+
+
+def test_what_names_partitions_is_left_alone():
+    graph = dg.rmat(scale=6, seed=1, parts=8)
+    found = dg.pagerank(graph, daemons=dg.Daemons({1: "in process"}))
+    assert JOINED not in found.report.options
+    with pytest.raises(OptionError, match="the program has no solver"):
+        dg.eigenvector(graph, engine="local")
+    assert dg.core_number(graph, engine="gas").report.options[JOINED] == "8 to 1"
+
+
+def test_limits_of_a_partition_and_of_memory_hold(monkeypatch):
+    graph = dg.rmat(scale=6, seed=1, parts=8)
+    monkeypatch.setattr(input_edges, "MOST_LOCAL_IDS", 40)
     assert graph.in_runs is graph
+    monkeypatch.undo()
+    limited = dg.rmat(scale=6, seed=1, parts=8, memory="2 GiB")
+    monkeypatch.setattr(input_edges, "BYTES_TO_SORT", 3 << 20)  # of 1,024 edges, less than the machine has
+    assert limited.in_runs is limited
 
 
 def test_on_workers(client):

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from mixing import wait_until
 
 from dgraph.errors import RunError
 from dgraph.exchange.free_mail import FREE
@@ -36,9 +37,9 @@ def test_frames_hold_packets(sizes, token, run):
     packet = Packet(run, FREE, 1, 1 << 40, [fragment(i, size) for i, size in enumerate(sizes)], token)
     frame = frame_of(packet, pickled(token))
     assert SIZE.unpack_from(frame)[0] == len(frame) - SIZE.size
-    found = packet_of(frame[SIZE.size :])
+    found = packet_of(bytearray(frame[SIZE.size :]))
     assert same(packet, found)
-    assert all(one.data.ctypes.data % 8 == 0 for one in found.fragments if one.data.size)
+    assert all(one.data.ctypes.data % 8 == 0 and one.data.flags.writeable for one in found.fragments if one.data.size)
 
 
 def test_large_packets_and_those_on_devices_take_another_way():
@@ -49,9 +50,17 @@ def test_large_packets_and_those_on_devices_take_another_way():
 
 def test_damaged_frames_are_errors():
     frame = frame_of(Packet(RUN, 1, 0, 0, [fragment(0, 20)]), b"")[SIZE.size :]
-    for damaged in (frame[:-1], frame[:40], frame[:3], frame + b"1", frame[:20] + b"\xff\xff" + frame[22:]):
+    unreadable = frame_of(Packet(RUN, 1, 0, 0, [], Token(RUN, 1, 0, ())), b"no pickle")[SIZE.size :]
+    for damaged in (
+        unreadable,
+        frame[:-1],
+        frame[:40],
+        frame[:3],
+        frame + b"1",
+        frame[:20] + b"\xff\xff" + frame[22:],
+    ):
         with pytest.raises(RunError, match="malformed"):
-            packet_of(damaged)
+            packet_of(bytearray(damaged))
 
 
 class Loop:
@@ -62,11 +71,12 @@ class Loop:
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()
         self.arrived = threading.Semaphore(0)
-        self.lanes = Lanes(HOST, self.loop, self.take, self.ask)
+        self.lost = []
+        self.lanes = Lanes(HOST, self.loop, self.take, self.ask, self.lost.append)
         return self
 
-    def take(self, packet):
-        self.packets.append(packet)
+    def take(self, frame):
+        self.packets.append(packet_of(frame))
         self.arrived.release()
 
     async def ask(self, address):
@@ -135,13 +145,64 @@ def test_what_the_system_does_not_take_is_sent_later(two):
     assert all(map(same, packets, there.packets))
 
 
-def test_a_broken_lane_is_opened_again(two):
+@pytest.mark.parametrize("end", ["here", "there"])
+def test_a_broken_lane_is_told_of_and_opened_again(two, end):
     here, there = two
-    frame = opened(here)
-    here.lanes._out["there"].line.close()
     opened(here)
+
+    async def hang_up():
+        for line in there.lanes._in:
+            line.abort()
+
+    if end == "here":
+        here.lanes._out["there"].line.shutdown(socket.SHUT_RDWR)
+    else:
+        there.call(hang_up())
+    wait_until(lambda: here.lost == ["there"])
+    assert not here.lanes._out
+    frame = opened(here)
     assert here.lanes.send("there", frame)
     assert there.arrived.acquire(timeout=10)
+    assert here.lost == ["there"]
+
+
+def test_a_damaged_frame_does_not_end_the_lane(two):
+    """Whoever takes frames tells the run that it concerns; here, nobody does."""
+    here, there = two
+    frame = opened(here)
+    take, there.lanes.arrived = there.lanes.arrived, lambda frame: None
+    assert here.lanes.send("there", SIZE.pack(3) + b"123") and here.lanes.send("there", frame)
+    there.lanes.arrived = take
+
+
+def test_who_only_connects_is_no_lane(monkeypatch):
+    """A proxy may take connections, and pass nothing on."""
+    monkeypatch.setattr("dgraph.exchange.lanes.OPENING_SECONDS", 0.1)
+    with Loop() as here, socket.create_server((HOST, 0)) as proxy:
+        here.ways["there"] = HOST, proxy.getsockname()[1], "", bytes(32)
+        opened(here)
+        assert not here.lanes._out and not here.lost
+        assert not here.lanes.send("there", b"1234") and not here.lanes._openings, "not again so soon"
+
+
+def test_a_door_waits_for_the_secret_only_so_long(two, monkeypatch):
+    monkeypatch.setattr("dgraph.exchange.lanes.OPENING_SECONDS", 0.05)
+    _, port, *_ = two[0].ways["there"]
+    with socket.create_connection((HOST, port)) as line:
+        assert line.recv(1) == b""
+
+
+def test_closed_lanes_stay_closed(two):
+    here, there = two
+    opened(here)
+
+    async def close():
+        there.lanes.close()
+
+    there.call(close())
+    wait_until(lambda: not here.lanes._out)
+    assert there.call(there.lanes.way()) is None
+    assert not there.lanes.send("here", b"") and not there.lanes._openings
 
 
 def test_only_who_knows_the_secret_is_heard(two):
@@ -165,4 +226,4 @@ def test_where_no_lane_can_be_opened_nothing_is_sent(two):
         assert not here.lanes.send(address, b"")
         here.idle()
         assert not here.lanes.send(address, b"")
-        assert here.lanes._out[address] is None
+        assert address not in here.lanes._out
