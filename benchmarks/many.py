@@ -1,12 +1,14 @@
 """Many workers, and many partitions of one worker: what it costs to be sixteen, and a hundred.
 
     .venv/bin/python benchmarks/many.py workers [--workers 2 4 8 16 32] [--trials 3]
+    .venv/bin/python benchmarks/many.py supersteps [--workers 2 4 8 16 32] [--trials 3]
     .venv/bin/python benchmarks/many.py partitions [--parts 8 32 64 128] [--here | --there] [--operations wcc ...]
         [--apart]
 
 Worker processes of one thread, however many, share the cores of this machine. So besides the time, the CPU time of all
 processes counts: of the workers, and of this process, which is scheduler and client. Their graph has 50,000 vertices
-and 600,000 edges. With partitions, R-MAT in so many in this process and on two workers is compared with the better of
+and 600,000 edges. Supersteps are empty, or send small mail from all to all, and CPU time is that of the workers. With
+partitions, R-MAT in so many in this process and on two workers is compared with the better of
 one and two; once an operation takes longer than `LONGEST`, it is left out for more. Operations join them, unless they
 are kept `--apart`. All answers are verified.
 """
@@ -19,15 +21,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import log2
 from statistics import median
 from typing import Any
 
 import numpy as np
 from harness import Claim, parser_of, rmat_edges
+from superstep import steps
 
 import dgraph as dg
 from dgraph.bench.local_cluster import local_cluster
 from dgraph.partition import policies
+from dgraph.supersteps.run_steps import run_steps
 from dgraph.testing.verify import Edges, verify
 
 VERTICES, EDGES, ROUNDS = 50_000, 600_000, 20
@@ -35,6 +40,9 @@ LONGEST = 120.0  # seconds after which the larger numbers of partitions are left
 MOST = {8: 2.0, 32: 2.5, 64: 3.0, 128: 4.0}  # relative to the better of one and two partitions
 TWICE = ("triangles", "core_number")  # which may take twice that
 MOST_SECONDS = {("gas", 16): 1.0, ("gas", 32): 2.5, ("build", 16): 2.5, ("build", 32): 6.0}
+EMPTY, DOUBLED = 1.0, 0.4  # milliseconds of a worker for an empty superstep, and more for each doubling of workers
+A_PEER = {16: 0.25, 32: 0.15}  # milliseconds of a worker for mail of each of its peers and to it
+STEPS, SMALL = 200, 100  # supersteps that are timed, and the bytes from each worker to each other
 ASYNCHRONOUS = 1.3  # the most that bulk_async may take, relative to gas
 
 
@@ -72,7 +80,7 @@ IN_PARTS = {
 
 def main() -> None:
     options = parser_of(__doc__, scale=18, trials=3)
-    options.add_argument("what", choices=("workers", "partitions"))
+    options.add_argument("what", choices=("workers", "supersteps", "partitions"))
     options.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8, 16, 32])
     options.add_argument("--parts", type=int, nargs="+", default=list(MOST))
     options.add_argument("--operations", nargs="+", choices=IN_PARTS, default=list(IN_PARTS))
@@ -83,6 +91,9 @@ def main() -> None:
     given = options.parse_args()
     if given.what == "workers":
         many_workers(given.workers, given.trials)
+        return
+    if given.what == "supersteps":
+        many_supersteps(given.workers, given.trials)
         return
     if given.apart:
         policies.VERY_MANY = 1 << 16
@@ -153,6 +164,30 @@ def timed_with_cpu(
 
 def cpu_seconds(client: Any) -> float:
     return time.process_time() + sum(client.run(time.process_time).values())
+
+
+def many_supersteps(counts: list[int], trials: int) -> None:
+    for workers in counts:
+        with local_cluster(workers, 1) as client:
+            milliseconds: dict[int, list[float]] = {0: [], SMALL: []}
+            for trial in range(-2, trials):  # the first open connections
+                for size, found in milliseconds.items():
+                    before = sum(client.run(time.process_time).values())
+                    run_steps(steps(size, STEPS), [None] * workers, client=client)
+                    used = sum(client.run(time.process_time).values()) - before
+                    if trial >= 0:
+                        found.append(used * 1e3 / STEPS / workers)
+        empty, small = milliseconds.values()
+        most = EMPTY + DOUBLED * log2(workers)
+        Claim("many", f"CPU of a worker for an empty superstep, {workers} workers", "a limit", 1.0, unit="ms").record(
+            empty, [most] * trials
+        )
+        more = [(with_mail - without) / (workers - 1) for with_mail, without in zip(small, empty, strict=True)]
+        limit = A_PEER.get(workers)
+        what = f"CPU of a worker for {SMALL} bytes to and from each peer, {workers} workers"
+        Claim("many", what, "a limit", None if limit is None else 1.0, unit="ms a peer").record(
+            more, [limit or max(A_PEER.values())] * trials
+        )
 
 
 # -- partitions --------------------------------------------------------------------------------------------------------

@@ -93,6 +93,8 @@ DEFERRED = {
     ("dgraph.testing", "dgraph.testing.clusters"),
     # what edges beyond memory need
     ("dgraph.building.input_edges", "dgraph.building.spread_stream"),
+    # what many workers need
+    ("dgraph.building.assembly", "dgraph.building.delivery"),
     # the laws of programs that have not been tried
     ("dgraph.programs.sends", "dgraph.programs.law_trials"),
     ("dgraph.runs.law_checks", "dgraph.programs.fixed_point"),

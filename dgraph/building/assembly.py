@@ -30,6 +30,7 @@ from dgraph.partition.proxies import ProxyList, check_local_ids
 if TYPE_CHECKING:
     from dgraph.building.input_edges import EdgeRules
 
+FEW_WORKERS = 8  # up to so many, tasks are quicker, and what was lost with one can be computed again alone
 ROW_RANGES = 8  # ranges of rows in which the only partition is sorted
 SAMPLE = 1 << 12  # edges sampled to choose these ranges
 
@@ -111,6 +112,12 @@ def build_partitions(
         ]
         return with_requests(workers, [workers.call(task) for task in assembling])
     shared, numbering, each = workers.share(where), workers.share(ids), workers.threads_each(parts)
+    if workers.number > FEW_WORKERS:
+        from dgraph.building import delivery
+
+        if delivery.suits(workers, chunks, mirror):
+            plan = delivery.BuildingPlan(order, listings, skip_loops, sort, each)
+            return delivery.built_by_supersteps(workers, chunks, shared, numbering, parts, plan)
     moved = (
         chunks if where.positions is None else [workers.call(Placement.to_positions, shared, chunk) for chunk in chunks]
     )

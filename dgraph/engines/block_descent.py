@@ -51,12 +51,10 @@ class FreeDescentRounds(FreeRounds):
         descent = self._of(state)
         descent.epoch(1)
         descent.tell(self.senders, self.targets)
-        self.mail.post()
         return 1
 
     def pass_on(self, state: PartitionState) -> None:
         self._of(state).tell(self.senders, self.targets, everything=True)
-        self.mail.post()
 
     def fire(self, state: PartitionState) -> None:
         """Prepare for a checkpoint. No vertex fires; `DescentState.halt` lists the vertices with a waiting message."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from dgraph.checkpoint.keeper import CheckpointKeeper
 from dgraph.engines.rounds import Rounds
+from dgraph.exchange.free_mail import PACKETS_AHEAD
 from dgraph.exchange.mail import Buffer
 from dgraph.exchange.termination import Note, Notes, Status, Termination
 from dgraph.programs.analysis import PhaseAnalysis
@@ -115,14 +116,17 @@ class Standstill:
         for state in free.states:
             free.merge(state, free.came.pop(state.partition.index, {}))
             free.pass_on(state)
+        mail.post()
         counts = [float(sum(mail.sent.values())), float(received), float(not mail.inbox.empty)]
         sent, taken_in, more = free.exchange.sum(counts)
         if sent == taken_in and not more:
             return False
+        mail.acknowledge()
         mail.wait(news, SUM_INTERVAL)
         return True
 
 
+SLOW_SHARE = 4  # a worker does not wait for one in so many of those that have work to do
 LONGEST_SLEEP = 0.05  # seconds after which an idle worker wakes up by itself to check whether the run has failed
 UNLIMITED = 1 << 62  # as a number of steps: run to the local fixed point
 
@@ -148,16 +152,20 @@ class FreeRounds:
     steps that a partition takes before it sends to others. With None, it runs to its local fixed point, or takes one
     step if messages do not merge like minima."""
 
+    promises = True  # whether others are told that there is work to do here
+
     def __init__(self, rounds: Rounds, local_rounds: int | None = None):
         self.rounds, self.phase = rounds, rounds.phase
         self.states: Sequence[Any] = rounds.states
         self.senders, self.targets = rounds.sides(self.phase)
         self.exchange = rounds.states[0].post.exchange
         self.mail = self.exchange.free
+        self.mail.prompt = False
         self.limit = local_rounds or (UNLIMITED if self.phase.idempotent else 1)
         self.steps: defaultdict[int, int] = defaultdict(int)  # how many steps each partition has taken
         self.sweeps = all(map(can_sweep, self.states))
         self.end = Termination(self.exchange.worker, len(self.exchange.route.workers))
+        self.in_turn = False  # whether partitions work now, one after the other
         self.came: dict[int, dict[int, list[Buffer]]] = defaultdict(lambda: defaultdict(list))
         self.first = rounds.round  # local rounds are counted from here, which is 0 unless resuming from a checkpoint
         self.worked = now = time.perf_counter()  # when this worker last did any work
@@ -205,17 +213,25 @@ class FreeRounds:
     def local_round(self) -> bool:
         """Give each partition with something to do one local round, on the mail that has arrived by its turn. Returns
         whether to call again immediately."""
-        found = False
+        found = worked = False
         for state in self.states:
             self.receive()
             begun, came = time.perf_counter(), self.came.pop(state.partition.index, {})
             self.merge(state, came)
             goes_on = self.goes_on(state)
+            if goes_on and not worked:
+                self.in_turn = True
+                self.mail.inbox.heard.clear()
             steps = self.advance(state) if goes_on else 0
-            if came or goes_on:
+            if goes_on:
                 self.report(state, begun, steps)
-                found = True
-        self.mail.post()
+            found |= bool(came) or goes_on
+            worked |= goes_on
+        self.in_turn = False
+        more = self.promises and not self.idle
+        self.mail.post(more=more if worked or (self.mail.promised and not more) else None)
+        if worked:
+            self.mail.acknowledge(PACKETS_AHEAD)
         return found or any(self.came.values())
 
     def merge(self, state: PartitionState, came: dict[int, list[Buffer]]) -> None:
@@ -232,7 +248,14 @@ class FreeRounds:
 
     def goes_on(self, state: PartitionState) -> bool:
         """Whether the partition works now rather than waiting for mail first."""
-        return bool(self.waiting(state)) and not self.mail.crowded
+        return bool(self.waiting(state)) and not self.mail.crowded and self.has_heard_enough
+
+    @property
+    def has_heard_enough(self) -> bool:
+        """Whether, since this worker last worked, it has heard from most of those that have work to do. Each of these
+        sends to all that wait for it whenever it has worked, so the one that worked longest ago never waits."""
+        inbox = self.mail.inbox
+        return self.in_turn or len(inbox.working - inbox.heard) <= max(1, len(inbox.working) // SLOW_SHARE)
 
     def hear(self, state: PartitionState) -> None:
         """Merge the mail that `ProxyMail.use_free_mail` was given."""
@@ -275,7 +298,6 @@ class FreeRounds:
         """Send what proxies have gathered to their masters."""
         state.reduce(self.phase, self.targets)
         state.drop_proxies()
-        self.mail.post()
 
     def fire(self, state: PartitionState) -> None:
         """Prepare for a checkpoint: fire the vertices with news, but do not send yet."""
@@ -289,6 +311,7 @@ class FreeRounds:
             if len(state.frontier.senders):
                 self.send(state)
             self.pass_on(state)
+        self.mail.post()
 
     @property
     def taken(self) -> int:
@@ -308,8 +331,11 @@ class FreeRounds:
             self.tell(self.end.rest())
         if self.end.over and not self.ended:
             self.ended = time.perf_counter()
+        self.mail.acknowledge()
         if not self.over:
             self.mail.wait(news, self.pause)
+            if self.mail.inbox.events == news:  # those that have work to do are slow
+                self.mail.inbox.heard |= self.mail.inbox.working
 
     @property
     def idle(self) -> bool:
@@ -347,6 +373,8 @@ class FreeRounds:
 
     def close(self) -> None:
         """Pass the rows to the log, with the idle time after the last local round and the time to detect the end."""
+        self.mail.prompt = True
+        self.mail.acknowledge()
         now = time.perf_counter()
         for state in self.states:
             rows = self.rows[state.partition.index]

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,10 +28,11 @@ from dgraph.checkpoint import memory_store
 from dgraph.checkpoint.piece import PieceLabel
 from dgraph.errors import LostError, RunError
 from dgraph.exchange.exchange import PATIENCE, Exchange
-from dgraph.exchange.free_mail import CONFIRMED, FREE
+from dgraph.exchange.free_mail import ACCEPTED, FREE
+from dgraph.exchange.grid import FEW_WORKERS, WorkerGrid
 from dgraph.exchange.lane_frames import frame_of, packet_of, pickled
 from dgraph.exchange.lanes import Lanes, Way
-from dgraph.exchange.mail import Fragment, Packet, Route, Token
+from dgraph.exchange.mail import PASSED_ON, Fragment, Packet, Route, Token
 from dgraph.exchange.run_registry import PLUGIN_NAME
 from dgraph.native.hosts import all_cores, own_cores, pin_to_cores
 
@@ -64,7 +64,7 @@ class DaskExchange(Exchange):
         super().__init__(route, worker, patience)
         self.plugin, self.sums, self.cores = plugin, 0, own_cores(route.workers, worker)
         self.direct = all(address.partition("://")[0] in DIRECT_PROTOCOLS for address in route.workers)
-        self._token: tuple[Token | None, bytes] = (None, b"")  # the last one, and the same pickled
+        self._tokens: tuple[Any, bytes] = ((), b"")  # the last that were sent, and the same pickled
         self._gates = [asyncio.Semaphore(PACKETS_IN_FLIGHT) for _ in route.workers]
         self._carrying: set[asyncio.Task[None]] = set()
 
@@ -80,26 +80,32 @@ class DaskExchange(Exchange):
         lanes = self.plugin.lanes
         if lanes is None:
             return False
-        token = b""
-        if message.token is not None:
-            if message.token is not self._token[0]:  # which goes to all peers
-                self._token = message.token, pickled(message.token)
-            token = self._token[1]
-        frame = frame_of(message, token)
+        tokens = message.row if message.token is None else message.token
+        kept = self._tokens
+        if tokens is not kept[0]:  # several peers get the same
+            self._tokens = kept = tokens, pickled(message)
+        frame = frame_of(message, kept[1])
         return frame is not None and lanes.send(self.route.workers[peer], frame)
 
     def take(self, message: Packet) -> None:
         """Take in a packet that came on a lane, on the event loop."""
-        if message.step == CONFIRMED:
-            self.free.confirm(message.worker, message.number)
-        elif message.step == FREE:
-            self.free.inbox.deliver(message, partial(self._confirm, message.worker, message.number))
-        else:
+        if message.step < FREE:
             self.mailbox.deliver(message)
+            return
+        self.free.take(message)
 
-    def _confirm(self, peer: int, number: int) -> None:
-        """Tell a peer that there is room for its packet of free mail."""
-        message = Packet(self.route.run, CONFIRMED, self.worker, number, [])
+    def acknowledge(self, peer: int, accepted: int) -> None:
+        self._send_on(peer, Packet(self.route.run, ACCEPTED, self.worker, 0, [], accepted=accepted))
+
+    def grid_of(self, worker: int, workers: int) -> WorkerGrid | None:
+        return WorkerGrid(worker, workers) if workers > FEW_WORKERS else None
+
+    def pass_on(self, step: int, row: tuple[Token, ...], riding: dict[int, list[Fragment]]) -> None:
+        for peer in self.grid.served if self.grid is not None else ():
+            self._send_on(peer, Packet(self.route.run, step, self.worker, PASSED_ON, riding.get(peer, []), row=row))
+
+    def _send_on(self, peer: int, message: Packet) -> None:
+        """Send a packet from any thread, the event loop's included, whatever else is in flight."""
         if not self._by_lane(peer, message):
             self.plugin.worker.loop.add_callback(self._start, peer, message, 0)
 
@@ -232,12 +238,12 @@ def pack(message: Packet) -> dict[str, Any]:
         "manifest": [number for f in [*host, *device] for number in (*f[:5], f.data.nbytes)],
         "frames": Serialized(*serialize([memoryview(frame) for frame in frames])) if frames else [],
         "on_device": Serialized(*serialize(raw, DEVICE_SERIALISERS, "raise", iterate_collection=True)) if raw else [],
-        "token": None if message.token is None else dumps(message.token),
+        "tokens": dumps(message[5:]),
     }
 
 
 def unpack(
-    run: str, step: int, sender: int, number: int, manifest: list, frames: list, on_device: list, token: bytes | None
+    run: str, step: int, sender: int, number: int, manifest: list, frames: list, on_device: list, tokens: bytes
 ) -> Packet:
     """The packet that `pack` was given. Frames are not copied."""
     try:
@@ -259,7 +265,7 @@ def unpack(
             fragments.append(Fragment(source, receiver, buffer, total, start, data))
     except (ValueError, TypeError, OverflowError, StopIteration) as cause:
         raise RunError(f"message {number} from worker {sender} is malformed ({cause!r}); run again") from cause
-    return Packet(run, step, sender, number, fragments, None if token is None else loads(token))
+    return Packet(run, step, sender, number, fragments, *loads(tokens))
 
 
 # -- the worker --------------------------------------------------------------------------------------------------------
@@ -349,7 +355,10 @@ class ExchangeOnWorker(WorkerPlugin):
             else:
                 self.worker.loop.add_callback(has_room.set)
 
+        end.free.confirm_all(message.worker, message.accepted)
         end.free.inbox.deliver(message, confirm)
+        if end.free.prompt:
+            end.free.acknowledge()
         while not has_room.is_set() and self.ends.get(message.run) is end:
             with suppress(TimeoutError):
                 await asyncio.wait_for(has_room.wait(), 1)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from dgraph.checkpoint.piece import PieceLabel
 from dgraph.errors import RunError
 from dgraph.exchange.free_mail import FreeMail
+from dgraph.exchange.grid import RIDING_BYTES, WorkerGrid
 from dgraph.exchange.mail import (
     FRAGMENT_BYTES,
     START_STEP,
@@ -29,6 +32,7 @@ from dgraph.exchange.mail import (
     as_bytes,
     cut,
     join,
+    nobody,
 )
 
 PATIENCE = 30.0  # seconds without any mail after which a message that its sender has posted counts as lost
@@ -54,7 +58,10 @@ class Exchange(ABC):
     def __init__(self, route: Route, worker: int, patience: float = PATIENCE):
         self.route, self.worker, self.patience = route, worker, patience
         self.partitions = route.partitions_of(worker)
-        self.mailbox = Mailbox(worker)
+        self.grid = self.grid_of(worker, len(route.workers))
+        self.mailbox = Mailbox(worker, route.homes, self.grid)
+        if self.grid is not None:
+            self.mailbox.pass_on = self.pass_on
         self.cause: BaseException | None = None  # the error that stopped the run, if it was raised here
         self.steps_and_state: Any = None  # set by the first step, for the following ones
         self.result: Any = None  # what the last step returned
@@ -107,6 +114,7 @@ class Exchange(ABC):
         """End the run here. The state refers back to this object, so release it now rather than wait for Python's
         garbage collector."""
         self.steps_and_state = self.result = None
+        self.mailbox.pass_on = nobody
 
     @property
     def free(self) -> FreeMail:
@@ -144,20 +152,44 @@ class Exchange(ABC):
         with self._lock:
             outbox = self._outbox(step)
             del self._outboxes[step]
-            peers = [p for p in range(len(outbox.messages)) if p != self.worker and (share or outbox.waiting[p])]
+            everybody = range(len(outbox.messages))
+            told: Sequence[int] = everybody if share else ()  # who gets the token from here
+            if share and self.grid is not None:
+                told = self.grid.row
+                self._let_ride(outbox, self.grid)
+            peers = [p for p in everybody if p != self.worker and (p in told or outbox.waiting[p])]
             for peer in peers:
                 outbox.messages[peer] += 1
             token = Token(self.route.run, step, self.worker, tuple(outbox.messages), values, seconds)
+            numbers = {p: token.messages[p] - 1 for p in peers}
             rest = [
-                Packet(token.run, step, self.worker, token.messages[p] - 1, outbox.waiting[p], token if share else None)
-                for p in peers
+                Packet(token.run, step, self.worker, n, outbox.waiting[p], token if p in told else None)
+                for p, n in numbers.items()
             ]
         for peer, message in zip(peers, rest, strict=True):
             self.post(peer, message)
         if share:
-            self.mailbox.announce(token)
+            self.mailbox.announce(token, outbox.waiting[self.worker])
         self.last_token = token
         return token
+
+    def _let_ride(self, outbox: Outbox, grid: WorkerGrid) -> None:
+        """Give small mail for workers of other rows to the peers of this row, or to this worker, that pass it on."""
+        for peer, fragments in list(outbox.waiting.items()):
+            light = outbox.bytes[peer] <= RIDING_BYTES and all(isinstance(one.data, np.ndarray) for one in fragments)
+            if peer not in grid.row and light:
+                outbox.waiting[grid.relay(peer)] += outbox.waiting.pop(peer)
+
+    def acknowledge(self, peer: int, accepted: int) -> None:  # noqa: B027  (others confirm each packet at once)
+        """Tell a peer how many packets of free mail from it were accepted here, if nothing else is sent to it."""
+
+    def grid_of(self, worker: int, workers: int) -> WorkerGrid | None:
+        """The worker's place in a grid, where mail takes two hops."""
+        return None
+
+    def pass_on(self, step: int, row: tuple[Token, ...], riding: dict[int, list[Fragment]]) -> None:
+        """Send what this row has for workers of other rows. Any thread may call this, and it may not wait."""
+        raise NotImplementedError("a transport with a grid")
 
     # -- receiving -----------------------------------------------------------------------------------------------------
 
@@ -189,7 +221,10 @@ class Exchange(ABC):
                     f"messages of superstep {step} from {senders} to {self.route.workers[self.worker]} were lost "
                     f"(nothing arrived for {self.patience:g} s); run again"
                 )
-            suspects = {peer for peer in missing if self.last_posted_step(peer) >= step}
+            ways = {peer: {peer} if self.grid is None else {*self.grid.senders(peer)} for peer in missing}
+            asked = {one for way in ways.values() for one in way}
+            posted = {one for one in asked if self.last_posted_step(one) >= step}
+            suspects = {peer for peer, way in ways.items() if way <= posted}
 
     @contextmanager
     def one_task_at_a_time(self, secedes: bool) -> Iterator[None]:

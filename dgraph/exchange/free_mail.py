@@ -1,102 +1,26 @@
 """Free mail, which belongs to no step: asynchronous engines send it at any time and take whatever has arrived.
 
-A packet counts as received when its receiver has room for it; the receiver then confirms it to the sender. A sender
-therefore knows what is in flight, and a slow receiver slows down its senders, which hold back later values and keep
-merging them.
+A packet counts as received when its receiver has room for it; the receiver then confirms it to the sender, at once or
+with the next packet that it sends there. A sender therefore knows what is in flight, and a slow receiver slows down its
+senders, which hold back later values and keep merging them.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dgraph.exchange.mail import FRAGMENT_BYTES, Buffer, Fragment, Packet, Token, as_bytes, cut, join
+from dgraph.exchange.free_inbox import FreeInbox
+from dgraph.exchange.mail import FRAGMENT_BYTES, Fragment, Packet, Token, as_bytes, cut
 
 if TYPE_CHECKING:
     from dgraph.exchange.exchange import Exchange
 
 FREE = 1 << 61  # the step number of free mail: later than all others
-CONFIRMED = FREE + 1  # that of a packet that says which packet of free mail its sender has accepted
-INBOX_BYTES = 32 << 20  # bytes not yet taken above which a receiver confirms no more packets
+ACCEPTED = FREE + 1  # that of packets that only say how much free mail their sender has accepted
 PACKETS_AHEAD = 2  # packets in flight to each peer: with more, values would be sent one by one instead of merged
 OUTGOING_BYTES = 32 << 20  # bytes in flight from one worker above which it sends no more
-
-Buffers = list[tuple[int, int, Buffer]]  # sending partition, receiving partition, bytes
-
-
-class FreeInbox:
-    """The free mail that has arrived at one worker. The transport delivers from its own thread."""
-
-    def __init__(self) -> None:
-        self.changed = threading.Condition()
-        self.events = 0  # how often anything arrived here, or was confirmed by a peer
-        self.received: Counter[int] = Counter()  # packets numbered without a gap, by sending worker
-        self._numbers: defaultdict[int, set[int]] = defaultdict(set)  # numbers of packets that overtook a missing one
-        self._parts: defaultdict[tuple[int, int, int], list[Fragment]] = defaultdict(list)
-        self._buffers: Buffers = []
-        self._notes: list[Any] = []
-        self._bytes = 0
-        self._unconfirmed: list[Callable[[], None]] = []
-
-    def deliver(self, message: Packet, confirm: Callable[[], None]) -> None:
-        """Accept a packet, unless it is a duplicate, and call `confirm` when there is room for it. Never call it while
-        holding the lock: `confirm` takes the sender's lock, and the sender may be delivering to this worker."""
-        with self.changed:
-            known = message.number < self.received[message.worker] or message.number in self._numbers[message.worker]
-            if not known:
-                self._count(message)
-                self.put(message.fragments)
-                if message.token is not None:
-                    self._notes += message.token.values["notes"]
-                self.wake()
-            if not known and self._bytes > INBOX_BYTES:
-                self._unconfirmed.append(confirm)
-                return
-        confirm()
-
-    def put(self, fragments: list[Fragment]) -> None:
-        """Keep fragments, and join those of each buffer once they are complete."""
-        with self.changed:
-            for one in fragments:
-                place = one.sender, one.receiver, one.number
-                parts = self._parts[place]
-                parts.append(one)
-                if sum(part.data.nbytes for part in parts) == one.size:
-                    ((_, data),) = join(self._parts.pop(place))
-                    self._buffers.append((one.sender, one.receiver, data))
-                self._bytes += one.data.nbytes
-
-    def take(self) -> tuple[Buffers, list[Any]]:
-        """All complete buffers, and all notes. Mail that arrived before a note is taken before it or together with
-        it."""
-        with self.changed:
-            buffers, notes, confirms = self._buffers, self._notes, self._unconfirmed
-            self._buffers, self._notes, self._unconfirmed = [], [], []
-            self._bytes = sum(part.data.nbytes for parts in self._parts.values() for part in parts)
-        for confirm in confirms:
-            confirm()
-        return buffers, notes
-
-    @property
-    def empty(self) -> bool:
-        return not self._buffers and not self._notes
-
-    def wake(self) -> None:
-        """Count an event and wake the engine that waits for one, even if it has only just decided to wait."""
-        with self.changed:
-            self.events += 1
-            self.changed.notify_all()
-
-    def _count(self, message: Packet) -> None:
-        """Remember the packet's number. Consecutive numbers are remembered by their count only."""
-        numbers = self._numbers[message.worker]
-        numbers.add(message.number)
-        while self.received[message.worker] in numbers:
-            numbers.remove(self.received[message.worker])
-            self.received[message.worker] += 1
 
 
 class FreeMail:
@@ -109,8 +33,11 @@ class FreeMail:
         self._buffers: Counter[tuple[int, int]] = Counter()
         self._waiting: defaultdict[int, list[Fragment]] = defaultdict(list)
         self._under_way: dict[tuple[int, int], Packet] = {}  # by receiving worker and number
-        self._bytes = 0  # bytes in flight
+        self._bytes, self._full = 0, 0  # bytes in flight, and the packets that are more than notes
+        self._expecting: set[int] = set()  # workers that were told of more
+        self._confirmed: Counter[int] = Counter()  # packets confirmed without a gap, by receiving worker
         self._repeated = time.monotonic()
+        self.prompt = True  # whether what is accepted is acknowledged at once, because no engine is there that would
 
     def send(self, sender: int, receiver: int, buffer: Any) -> None:
         """Send a buffer with the next `post`."""
@@ -122,22 +49,31 @@ class FreeMail:
         else:
             self._waiting[peer] += fragments
 
-    def post(self) -> None:
-        """Post everything that was sent, in as few packets per peer as possible."""
-        for peer, fragments in self._waiting.items():
+    def post(self, more: bool | None = None) -> None:
+        """Post everything that was sent, in as few packets per peer as possible. After it has worked, a worker says
+        whether there is `more` to come; workers that were told so before hear of it even if nothing was sent to
+        them."""
+        told = set() if more is None else self._expecting - self._waiting.keys()
+        for peer in [*self._waiting, *told]:
             message: list[Fragment] = []
-            for fragment in fragments:
+            for fragment in self._waiting.pop(peer, ()):
                 if message and _size(message) + fragment.data.nbytes > FRAGMENT_BYTES:
-                    self._post(peer, message)
+                    self._post(peer, message, more=True)
                     message = []
                 message.append(fragment)
-            self._post(peer, message)
-        self._waiting.clear()
+            self._post(peer, message, more=peer in self._expecting if more is None else more)
+            if more is not None:
+                (self._expecting.add if more else self._expecting.discard)(peer)
 
     def note(self, peer: int, *notes: Any) -> None:
         """Send notes, which are small values for another worker's engine, in one packet. A worker can be at rest while
         notes are in flight."""
         self._post(peer, [], Token(self.exchange.route.run, FREE, self.exchange.worker, (), {"notes": notes}))
+
+    @property
+    def promised(self) -> bool:
+        """Whether some workers were told that more will come."""
+        return bool(self._expecting)
 
     @property
     def under_way(self) -> int:
@@ -147,21 +83,22 @@ class FreeMail:
     @property
     def at_rest(self) -> bool:
         """Whether everything that was sent has been received, apart from notes."""
-        with self.inbox.changed:
-            return not any(message.fragments for message in self._under_way.values())
+        return not self._full_packets
 
     @property
     def crowded(self) -> bool:
         """Whether so much is in flight that further values should wait here, where they merge."""
-        return (
-            len(self._under_way) > PACKETS_AHEAD * (len(self.exchange.route.workers) - 1)
-            or self._bytes > OUTGOING_BYTES
-        )
+        most = PACKETS_AHEAD * (len(self.exchange.route.workers) - 1)
+        return self._bytes > OUTGOING_BYTES or self._full_packets > most
 
     @property
     def busy(self) -> bool:
         """Whether as many packets are in flight as there are peers, which is a stricter limit than `crowded`."""
-        return len(self._under_way) >= max(1, len(self.exchange.route.workers) - 1)
+        return self._full_packets >= max(1, len(self.exchange.route.workers) - 1)
+
+    @property
+    def _full_packets(self) -> int:
+        return self._full
 
     def wait(self, events: int, seconds: float) -> None:
         """Wait at most `seconds` for an event after the first `events`: mail arrives, or a peer confirms a packet.
@@ -180,17 +117,51 @@ class FreeMail:
     def confirm(self, peer: int, number: int) -> None:
         """Called by the transport when a peer has accepted a packet."""
         with self.inbox.changed:
-            message = self._under_way.pop((peer, number), None)
-            self._bytes -= 0 if message is None else _size(message.fragments)
+            self._landed(peer, number)
             self.inbox.wake()
 
-    def _post(self, peer: int, fragments: list[Fragment], token: Token | None = None) -> None:
-        exchange = self.exchange
-        message = Packet(exchange.route.run, FREE, exchange.worker, self.sent[peer], fragments, token)
-        self.sent[peer] += 1
+    def _landed(self, peer: int, number: int) -> None:
+        if (message := self._under_way.pop((peer, number), None)) is not None:
+            self._bytes -= _size(message.fragments)
+            self._full -= bool(message.fragments)
+
+    def take(self, message: Packet) -> None:
+        """Accept a packet of a transport that does not confirm each."""
+        self.confirm_all(message.worker, message.accepted)
+        if message.step == FREE:
+            self.inbox.deliver(message)
+            if self.prompt:
+                self.acknowledge()
+
+    def confirm_all(self, peer: int, accepted: int) -> None:
+        """Called by the transport when a peer says that it has accepted so many packets."""
         with self.inbox.changed:
+            if accepted <= self._confirmed[peer]:
+                return
+            for number in range(self._confirmed[peer], accepted):
+                self._landed(peer, number)
+            self._confirmed[peer] = accepted
+            self.inbox.wake()
+
+    def acknowledge(self, least: int = 1) -> None:
+        """Tell each worker how much was accepted, if that is at least so many packets more than it knows. Packets tell,
+        too, so this is for a worker that will send nothing for a while, or nothing to some."""
+        inbox = self.inbox
+        for peer, accepted in list(inbox.accepted.items()):
+            if accepted >= inbox.said[peer] + least:
+                inbox.said[peer] = accepted
+                self.exchange.acknowledge(peer, accepted)
+
+    def _post(self, peer: int, fragments: list[Fragment], token: Token | None = None, *, more: bool = False) -> None:
+        exchange, inbox = self.exchange, self.inbox
+        inbox.said[peer] = accepted = inbox.accepted[peer]
+        number, route = self.sent[peer], exchange.route
+        message = Packet(route.run, FREE, exchange.worker, number, fragments, token, (), more, accepted)
+        self.sent[peer] += 1
+        with inbox.changed:
             self._under_way[peer, message.number] = message
             self._bytes += _size(fragments)
+            self._full += bool(fragments)
         exchange.post(peer, message)
 
 

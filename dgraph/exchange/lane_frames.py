@@ -8,16 +8,16 @@ import struct
 import numpy as np
 
 from dgraph.errors import RunError
-from dgraph.exchange.mail import Fragment, Packet, Token
+from dgraph.exchange.mail import PASSED_ON, Fragment, Packet, Token
 
 MOST_BYTES = 256 << 10  # bytes of a packet above which a call costs little more
 SIZE = struct.Struct("<I")  # the bytes of a frame that follow
-HEAD = struct.Struct("<qqiiii")  # step, number, sender, and how many fragments, bytes of the token and bytes of the run
+HEAD = struct.Struct("<qqiiiiqq")  # step, number, sender; fragments, bytes of tokens and of the run; more, accepted
 ENTRY = 6  # numbers that describe a fragment
 
 
-def frame_of(message: Packet, token: bytes) -> bytes | None:
-    """A packet of data in main memory as the bytes on a lane, with what `pickled` made of its token; None if it is too
+def frame_of(message: Packet, tokens: bytes) -> bytes | None:
+    """A packet of data in main memory as the bytes on a lane, with what `pickled` made of its tokens; None if it is too
     large."""
     fragments = message.fragments
     size = 0
@@ -29,25 +29,27 @@ def frame_of(message: Packet, token: bytes) -> bytes | None:
         return None
     run = message.run.encode()
     entries = [number for one in fragments for number in (*one[:5], one.data.nbytes)]
+    lengths = len(fragments), len(tokens), len(run)
     pieces = [
-        HEAD.pack(message.step, message.number, message.worker, len(fragments), len(token), len(run)),
+        HEAD.pack(message.step, message.number, message.worker, *lengths, message.more, message.accepted),
         _padded(run),
         struct.pack(f"<{len(entries)}q", *entries),
         *(_padded(one.data.tobytes()) for one in fragments),
-        token,
+        tokens,
     ]
     return b"".join([SIZE.pack(sum(map(len, pieces))), *pieces])
 
 
-def pickled(token: Token | None) -> bytes:
-    """What a packet does not say already of its token."""
-    return b"" if token is None else pickle.dumps((token.messages, token.values, token.seconds))
+def pickled(message: Packet) -> bytes:
+    """What a packet does not say already of its token, or of those of a row."""
+    tokens = message.row if message.token is None else (message.token,)
+    return pickle.dumps([one[2:] for one in tokens]) if tokens else b""
 
 
 def packet_of(frame: bytearray) -> Packet:
     """The packet of a frame, without its size. Its data is aligned, and not copied."""
     try:
-        step, number, sender, count, of_token, of_run = HEAD.unpack_from(frame)
+        step, number, sender, count, of_tokens, of_run, more, accepted = HEAD.unpack_from(frame)
         run = frame[HEAD.size : HEAD.size + of_run].decode()
         place = HEAD.size + _up(of_run)
         entries = struct.unpack_from(f"<{ENTRY * count}q", frame, place)
@@ -58,12 +60,14 @@ def packet_of(frame: bytearray) -> Packet:
             data = np.frombuffer(frame, np.uint8, size, place)
             fragments.append(Fragment(sender_part, receiver, buffer, total, start, data))
             place += _up(size)
-        if place + of_token != len(frame):
-            raise ValueError(f"{len(frame)} bytes instead of {place + of_token}")
-        token = Token(run, step, sender, *pickle.loads(frame[place:])) if of_token else None
+        if place + of_tokens != len(frame):
+            raise ValueError(f"{len(frame)} bytes instead of {place + of_tokens}")
+        tokens = [Token(run, step, *one) for one in pickle.loads(frame[place:])] if of_tokens else []
     except Exception as cause:  # unpickling may raise any
         raise RunError(f"a packet is malformed ({cause}); run again") from cause
-    return Packet(run, step, sender, number, fragments, token)
+    if number == PASSED_ON:
+        return Packet(run, step, sender, number, fragments, row=tuple(tokens))
+    return Packet(run, step, sender, number, fragments, tokens[0] if tokens else None, (), bool(more), accepted)
 
 
 def _up(size: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -15,8 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dgraph.errors import RunError
+from dgraph.exchange.grid import WorkerGrid
 
 FRAGMENT_BYTES = 4 << 20  # bytes: enough for full bandwidth; Dask serialises 10 MiB or more in a pool of one thread
+PASSED_ON = -1  # the number of packets that hold what other workers have sent; nobody counts them
 START_STEP = -1  # the step that creates the states, which has no mail, and whose tokens carry no values
 
 
@@ -66,6 +69,9 @@ class Packet(NamedTuple):
     number: int
     fragments: list[Fragment]
     token: Token | None = None
+    row: tuple[Token, ...] = ()  # in a packet that is `PASSED_ON`, the tokens of a row of the grid
+    more: bool = False  # of free mail: whether the sender has work to do, so that more mail will come
+    accepted: int = 0  # of free mail: how many packets from the receiver the sender has accepted, without a gap
 
 
 class DeviceBuffer(NamedTuple):
@@ -129,10 +135,17 @@ class Arrivals:
     announced: dict[int, int] = field(default_factory=dict)  # how many packets to expect
     fragments: defaultdict[int, list[Fragment]] = field(default_factory=lambda: defaultdict(list))
     tokens: dict[int, Token] = field(default_factory=dict)
+    passed_on: set[int] = field(default_factory=set)  # the workers of other rows that have passed on mail of theirs
+    riding: defaultdict[int, list[Fragment]] = field(default_factory=lambda: defaultdict(list))  # to be passed on
+    served: bool = False  # whether it has been
 
     def missing(self) -> set[int]:
         """Workers that have announced more packets than have arrived."""
         return {worker for worker, count in self.announced.items() if len(self.numbers[worker]) < count}
+
+
+def nobody(step: int, row: tuple[Token, ...], riding: dict[int, list[Fragment]]) -> None:
+    """There are no other rows."""
 
 
 class Mailbox:
@@ -141,9 +154,11 @@ class Mailbox:
     It is unbounded on purpose: a receiver that refused mail of the current step could block the sender it waits for.
     """
 
-    def __init__(self, worker: int) -> None:
+    def __init__(self, worker: int, homes: Sequence[int] = (), grid: WorkerGrid | None = None) -> None:
         self.failure: str | None = None
-        self._worker = worker
+        # called with a step, the tokens of the row, and the mail for each worker, when the row is complete
+        self.pass_on: Callable[[int, tuple[Token, ...], dict[int, list[Fragment]]], None] = nobody
+        self._worker, self._homes, self._grid = worker, homes, grid
         self._changed = threading.Condition()
         self._steps: defaultdict[int, Arrivals] = defaultdict(Arrivals)
         self._oldest = -(1 << 62)  # mail of steps before this one has been used, so it can only be a duplicate
@@ -156,16 +171,18 @@ class Mailbox:
             if message.step < self._oldest:
                 return
             arrivals = self._steps[message.step]
-            if message.number in arrivals.numbers[message.worker]:
+            known = arrivals.passed_on if message.number == PASSED_ON else arrivals.numbers[message.worker]
+            number = message.worker if message.number == PASSED_ON else message.number
+            if number in known:
                 return
-            arrivals.numbers[message.worker].add(message.number)
-            for fragment in message.fragments:
-                arrivals.fragments[fragment.receiver].append(fragment)
-            if message.token is not None:
-                self._accept(message.token)
+            known.add(number)
+            self._sort(arrivals, message.fragments)
+            for token in message.row if message.token is None else (message.token,):
+                self._accept(token)
             self._deliveries += 1
             if len(arrivals.tokens) >= self._tokens_needed:
                 self._changed.notify_all()
+        self._serve(message.step)
 
     def put(self, step: int, fragments: list[Fragment]) -> None:
         """Accept fragments from this worker itself."""
@@ -173,11 +190,35 @@ class Mailbox:
             for fragment in fragments:
                 self._steps[step].fragments[fragment.receiver].append(fragment)
 
-    def announce(self, token: Token) -> None:
-        """Accept a token, which says how many packets its worker sent here."""
+    def announce(self, token: Token, riding: Sequence[Fragment] = ()) -> None:
+        """Accept a token, which says how many packets its worker sent here. With the worker's own token come the
+        fragments that it is to pass on itself."""
         with self._changed:
             if token.step >= self._oldest:
                 self._accept(token)
+                self._sort(self._steps[token.step], riding)
+        self._serve(token.step)
+
+    def _sort(self, arrivals: Arrivals, fragments: Sequence[Fragment]) -> None:
+        for fragment in fragments:
+            home = self._worker if self._grid is None else self._homes[fragment.receiver]
+            if home == self._worker:
+                arrivals.fragments[fragment.receiver].append(fragment)
+            else:
+                arrivals.riding[home].append(fragment)
+
+    def _serve(self, step: int) -> None:
+        """Pass on what workers of other rows are to get from this row, once it is all here."""
+        if self._grid is None or step == START_STEP:
+            return
+        with self._changed:
+            if step < self._oldest or (arrivals := self._steps[step]).served:
+                return
+            if not all(worker in arrivals.tokens for worker in self._grid.row):
+                return
+            arrivals.served = True
+            tokens, riding = tuple(arrivals.tokens[worker] for worker in self._grid.row), dict(arrivals.riding)
+        self.pass_on(step, tokens, riding)
 
     def wait(self, step: int, tokens_from: set[int], patience: float) -> set[int]:
         """Wait for announced packets and for the tokens of some workers; returns the workers whose mail is missing.

@@ -23,7 +23,7 @@ from dgraph.errors import OptionError
 from dgraph.phrases.phrases import format_option
 
 RULES = OUTGOING, INCOMING, CARTESIAN, HYBRID = range(4)  # the `rule` of kernels.place
-FEW_PARTS = 8  # with more partitions, a grid beats an edge cut because it has fewer peers (Gluon, section 5)
+FEW_PARTS = 64  # with more partitions, a grid beats an edge cut because it has fewer proxies (Gluon, section 5)
 VERY_MANY, VERY_MANY_EACH = 8, 4  # so many partitions, and of a worker, are joined while operations run
 HIGH_DEGREE = 100  # PowerLyra's threshold: in-edges of a vertex with more of them are placed with their sources
 

@@ -254,5 +254,5 @@ def test_every_rule_works_with_any_owners(rule, owners):
 
 def test_auto_is_an_edge_cut_for_few_parts_and_a_vertex_cut_for_many():
     frame = awkward_frame()
-    assert dg.Graph.from_edges(frame, parts=8).policy == "outgoing"
-    assert dg.Graph.from_edges(frame, parts=9).policy == "cartesian"
+    assert dg.Graph.from_edges(frame, parts=64).policy == "outgoing"
+    assert dg.Graph.from_edges(frame, parts=65).policy == "cartesian"

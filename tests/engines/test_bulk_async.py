@@ -16,8 +16,9 @@ import dgraph as dg
 from dgraph.engines.free_rounds import Clock
 from dgraph.errors import OptionError
 from dgraph.exchange import free_mail as free_module
-from dgraph.exchange.free_mail import FREE
+from dgraph.exchange.free_mail import ACCEPTED, FREE
 from dgraph.exchange.local import LocalExchange
+from dgraph.exchange.mail import Packet
 from dgraph.partition.policies import POLICY_NAMES
 from dgraph.programs.analysis import analyse, engines_for
 from dgraph.supersteps import run_steps
@@ -129,12 +130,32 @@ class Unreliable(LocalExchange):
             deliver(to, late)
 
 
+class Acknowledging(Unreliable):
+    """Says with its packets what it has accepted, instead of confirming each, as lanes do."""
+
+    def post(self, peer, message):
+        if message.step < FREE or Unreliable.draw.random() > 0.3:
+            self._hand_over(peer, message)
+        if message.step >= FREE and Unreliable.draw.random() > 0.9:
+            self._hand_over(peer, message)
+
+    def _hand_over(self, peer, message):
+        if message.step < FREE:
+            self.peers[peer].mailbox.deliver(message)
+        else:
+            self.peers[peer].free.take(message)
+
+    def acknowledge(self, peer, accepted):
+        self.post(peer, Packet(self.route.run, ACCEPTED, self.worker, 0, [], accepted=accepted))
+
+
+@pytest.mark.parametrize("transport", [Unreliable, Acknowledging])
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", ["ShortestPaths", "KCore", "Katz"])
-def test_mail_that_is_lost_late_or_duplicated_changes_no_answer(name, seed, monkeypatch):
+def test_mail_that_is_lost_late_or_duplicated_changes_no_answer(name, seed, transport, monkeypatch):
     """It is sent again until it is confirmed, and counts once: the same answer, and no run goes on for ever."""
     Unreliable.draw, Unreliable.held = random.Random(seed), []
-    monkeypatch.setattr(run_steps, "LocalExchange", Unreliable)
+    monkeypatch.setattr(run_steps, "LocalExchange", transport)
     monkeypatch.setattr(run_steps, "PATIENCE", 0.02)
     monkeypatch.setattr("dgraph.engines.free_rounds.LONGEST_SLEEP", 0.005)
     monkeypatch.setattr(Unreliable, "patience", property(lambda self: 0.02, lambda self, value: None), raising=False)
@@ -145,7 +166,7 @@ def test_mail_that_is_lost_late_or_duplicated_changes_no_answer(name, seed, monk
 
 def test_a_slow_receiver_slows_its_senders(monkeypatch):
     """With room for hardly anything, mail waits with its senders and is merged there."""
-    monkeypatch.setattr(free_module, "INBOX_BYTES", 16)
+    monkeypatch.setattr("dgraph.exchange.free_inbox.INBOX_BYTES", 16)
     monkeypatch.setattr(free_module, "OUTGOING_BYTES", 64)
     for name in ("Components", "Katz"):
         graph = graph_for(name, parts=3, policy="cartesian")

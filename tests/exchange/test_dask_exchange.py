@@ -144,7 +144,7 @@ def test_a_client_that_leaves_ends_its_run(cluster, client):
 def test_mail_of_a_dead_run_is_thrown_away(client):
     run = run_steps(mixing(1), start(2), client=client).route.run
     wait_until(lambda: not ends_on_workers(client))
-    message = {"run": run, "step": 0, "sender": 0, "number": 0, "manifest": [], "frames": [], "token": None}
+    message = {"run": run, "step": 0, "sender": 0, "number": 0, "manifest": [], "frames": [], "tokens": b""}
 
     async def deliver(dask_worker):
         return await dask_worker.plugins[PLUGIN_NAME].mail(**message)

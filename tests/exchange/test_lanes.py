@@ -13,7 +13,7 @@ from dgraph.errors import RunError
 from dgraph.exchange.free_mail import FREE
 from dgraph.exchange.lane_frames import MOST_BYTES, SIZE, frame_of, packet_of, pickled
 from dgraph.exchange.lanes import Lanes
-from dgraph.exchange.mail import Fragment, Packet, Token
+from dgraph.exchange.mail import PASSED_ON, Fragment, Packet, Token
 
 RUN = "0123456789abcdef0123456789abcdef"
 HOST = "127.0.0.1"
@@ -35,11 +35,17 @@ def same(one: Packet, other: Packet) -> bool:
 def test_frames_hold_packets(sizes, token, run):
     token = Token(run, FREE, 1, *token) if token else None
     packet = Packet(run, FREE, 1, 1 << 40, [fragment(i, size) for i, size in enumerate(sizes)], token)
-    frame = frame_of(packet, pickled(token))
+    frame = frame_of(packet, pickled(packet))
     assert SIZE.unpack_from(frame)[0] == len(frame) - SIZE.size
     found = packet_of(bytearray(frame[SIZE.size :]))
     assert same(packet, found)
     assert all(one.data.ctypes.data % 8 == 0 and one.data.flags.writeable for one in found.fragments if one.data.size)
+
+
+def test_frames_hold_the_tokens_of_a_row():
+    row = tuple(Token(RUN, 3, worker, (0, 1, 2), {"edges": worker}, 0.5) for worker in (4, 5, 6))
+    packet = Packet(RUN, 3, 5, PASSED_ON, [fragment(0, 9)], row=row)
+    assert same(packet, packet_of(bytearray(frame_of(packet, pickled(packet))[SIZE.size :])))
 
 
 def test_large_packets_and_those_on_devices_take_another_way():

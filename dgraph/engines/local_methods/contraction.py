@@ -32,6 +32,8 @@ class FreeContractionRounds(FreeLocalRounds):
     """Bulk-asynchronous rounds of a `ContractState`. The state knows when it has its result, so a worker leaves without
     a vote, unless another worker may still ask for a checkpoint."""
 
+    promises = False  # nobody waits for more than the state does
+
     @property
     def over(self) -> bool:
         if self.standstill is None and all(state.settled for state in self.states):

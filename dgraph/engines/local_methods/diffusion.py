@@ -52,7 +52,6 @@ class FreeDiffusionRounds(FreeLocalRounds):
             self.settle(state)
         if not self.mail.busy:
             state.tell(self.senders, self.targets)
-            self.mail.post()
         return int(sweeps)
 
     def close(self) -> None:

@@ -71,7 +71,7 @@ class FreeLocalRounds(FreeRounds):
 
     def pays(self, state: Any) -> bool:
         """Whether to settle now rather than wait a little for mail that may save work."""
-        return state.pays or time.perf_counter() >= self.due[state.partition.index]
+        return state.pays or (self.has_heard_enough and time.perf_counter() >= self.due[state.partition.index])
 
     @property
     def pause(self) -> float:
@@ -87,7 +87,6 @@ class FreeLocalRounds(FreeRounds):
     def advance(self, state: Any) -> int:
         self.settle(state)
         state.tell(self.senders, self.targets)
-        self.mail.post()
         return 1
 
     def settle(self, state: Any) -> None:
@@ -101,7 +100,7 @@ class FreeLocalRounds(FreeRounds):
         self.due[state.partition.index] = ended if self.rounds.alone else ended + wait
 
     def pass_on(self, state: Any) -> None:
-        self.mail.post()
+        """Do nothing, because what proxies have gathered is sent when the partition has settled."""
 
     def fire(self, state: Any) -> None:
         """Do nothing for a checkpoint, because the inboxes contain everything."""
