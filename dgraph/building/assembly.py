@@ -93,9 +93,11 @@ def build_partitions(
     order: str,
     mirror: bool,
     skip_loops: bool,
+    num_arcs: int,
     sort: SortFunction = build,
 ) -> list[Any]:
-    """All partitions, held on the workers, each with the address tables that its peers requested. (Arguments go into a
+    """All partitions of about so many arcs, held on the workers, each with the address tables that its peers requested.
+    (Arguments go into a
     `partial`, because Dask takes long to search the arguments of a task for other tasks.)"""
     parts, here = where.parts, workers.client is None
     if parts == 1 and where.numbers is None:
@@ -115,8 +117,8 @@ def build_partitions(
     if workers.number > FEW_WORKERS:
         from dgraph.building import delivery
 
-        if delivery.suits(workers, chunks, mirror):
-            plan = delivery.BuildingPlan(order, listings, skip_loops, sort, each)
+        if delivery.suits(workers, num_arcs, parts):
+            plan = delivery.BuildingPlan(order, listings, skip_loops, sort, workers.threads)
             return delivery.built_by_supersteps(workers, chunks, shared, numbering, parts, plan)
     moved = (
         chunks if where.positions is None else [workers.call(Placement.to_positions, shared, chunk) for chunk in chunks]

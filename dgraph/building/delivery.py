@@ -12,8 +12,10 @@ from functools import partial
 from pickle import dumps, loads
 from typing import Any
 
+from dgraph.cluster.scheduler import install
 from dgraph.cluster.tasks import pick
 from dgraph.cluster.workers import Workers
+from dgraph.errors import RunError
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.mail import StepReport
 from dgraph.partition import placement
@@ -26,7 +28,7 @@ from dgraph.partition.proxies import ProxyList
 from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.steps import Steps
 
-BYTES = 64  # of an edge while partitions are built
+BYTES = 128  # of an edge while partitions are built, with a few columns
 MEMORY_SHARE = 4  # of the workers' memory; where edges need more than this part of it, Dask should move some to disk
 
 
@@ -49,23 +51,30 @@ class ChunkShare:
         self.numbers, self.where, self.ids, self.chunks = tuple(numbers), where, ids, chunks
 
 
-def suits(workers: Workers, chunks: Sequence[Any], mirror: bool) -> bool:
-    """Whether partitions of these chunks are built by supersteps."""
-    edges = sum(workers.get([workers.call(len, chunk) for chunk in chunks])) * (1 + mirror)
-    limit = workers.memory
-    return limit is None or edges * BYTES * MEMORY_SHARE <= limit * workers.number
+def suits(workers: Workers, arcs: int, parts: int) -> bool:
+    """Whether so many partitions of so many arcs are built by supersteps: each worker has some, they have room, and
+    mail goes from worker to worker."""
+    number, limit = workers.number, workers.memory
+    if parts < number or (limit is not None and arcs * BYTES * MEMORY_SHARE > limit * number):
+        return False
+    try:
+        install(workers.client)
+    except RunError:  # plugins cannot be installed
+        return False
+    return True
 
 
 def built_by_supersteps(
     workers: Workers, chunks: Sequence[Any], where: Any, ids: Any, parts: int, plan: BuildingPlan
 ) -> list[Any]:
     """All partitions, held on the workers. `where` and `ids` are shared with the workers."""
-    homes = [str(workers.host(part, parts)) for part in range(parts)]
+    addresses = workers.addresses
+    homes = [addresses[part * len(addresses) // parts] for part in range(parts)]
     mine = [range(len(chunks) * part // parts, len(chunks) * (part + 1) // parts) for part in range(parts)]
     arguments = [(tuple(some), where, ids, [chunks[number] for number in some]) for some in mine]
     shares = workers.wait(workers.each(ChunkShare, arguments, homes))
     steps = Steps(partial(PartitionBuilder, plan=plan), PartitionBuilder.step, PartitionBuilder.finish)
-    outcome = run_steps(steps, shares, client=workers.client, homes=homes)
+    outcome = run_steps(steps, shares, client=workers.client, homes=homes, exchange="workers", fuse=False)
     assert outcome is not None, "nothing stops it"
     tasks = []
     for part, home in enumerate(homes):

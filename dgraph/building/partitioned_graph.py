@@ -415,9 +415,8 @@ class PartitionedGraph(NotPicklable):
         with edges.stopwatch("place"):
             where, arcs = self._place(ends), edges.rules.arc_options
         with edges.stopwatch("partition"):
-            held = assembly.build_partitions(
-                self.workers, chunks, edges.numbering, where, order=order, sort=sort, **arcs
-            )
+            how: dict[str, Any] = {"order": order, "sort": sort, "num_arcs": edges.num_arcs, **arcs}
+            held = assembly.build_partitions(self.workers, chunks, edges.numbering, where, **how)
             del chunks, ends  # so that each is freed as soon as it is split
             return self.workers.wait(held)
 

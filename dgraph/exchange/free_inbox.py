@@ -47,14 +47,14 @@ class FreeInbox:
                     self._notes += message.token.values["notes"]
             else:
                 self.said[message.worker] = 0  # or the sender would not have sent it again
-            has_room = known or self._bytes <= INBOX_BYTES
-            if not known and has_room:
+            has_room = self._bytes <= INBOX_BYTES
+            if has_room:
                 self.accepted[message.worker] = self.received[message.worker]
-            if not has_room:
+            elif not known:
                 self._unconfirmed.append((message.worker, confirm))
             if not known:
                 self.wake()
-        if has_room and confirm is not None:
+        if (has_room or known) and confirm is not None:
             confirm()
 
     def put(self, fragments: list[Fragment]) -> None:
@@ -76,8 +76,9 @@ class FreeInbox:
             buffers, notes, confirms = self._buffers, self._notes, self._unconfirmed
             self._buffers, self._notes, self._unconfirmed = [], [], []
             self._bytes = sum(part.data.nbytes for parts in self._parts.values() for part in parts)
-        for worker, confirm in confirms:
-            self.accepted[worker] = self.received[worker]
+            for worker, _ in confirms:
+                self.accepted[worker] = self.received[worker]
+        for _, confirm in confirms:
             if confirm is not None:
                 confirm()
         return buffers, notes

@@ -88,7 +88,8 @@ def _build(
     bounds = np.minimum(-(-where.bounds // FOLD_BLOCK) * FOLD_BLOCK, where.bounds[-1]) if in_order else where.bounds
     where = replace(where, twice=twice, bounds=bounds)
     sort = graph.input_edges.sort
-    held = assembly.build_partitions(workers, chunks, graph.numbering, where, order=orders[0], sort=sort, **arcs)
+    how: dict[str, Any] = {"order": orders[0], "sort": sort, "num_arcs": graph.input_edges.num_arcs, **arcs}
+    held = assembly.build_partitions(workers, chunks, graph.numbering, where, **how)
     if len(orders) > 1:
         pairs = [(workers.host(part, parts), one) for part, one in enumerate(held)]
         held = workers.hold(

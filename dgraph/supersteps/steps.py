@@ -11,7 +11,9 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dgraph.exchange.exchange import Exchange
@@ -23,6 +25,7 @@ MOST_FUSED_STEPS, MOST_FUSED_SECONDS = (
     100,
     0.2,
 )  # the most steps and seconds in a fused task; ending one takes 0.01 seconds
+QUEUED = Path("/proc/thread-self/schedstat")  # nanoseconds that a thread has run, and has waited for a core
 SUMMARY = "summary"  # a key of the values of the last token
 
 
@@ -94,11 +97,20 @@ def take_steps(end: Exchange, count: int, secedes: bool = False) -> Token:
 
 def take_step(end: Exchange, number: int, tokens: list[Token]) -> None:
     steps, state = end.steps_and_state
-    begun = time.thread_time()  # not how long others had the cores
+    begun, queued = time.perf_counter(), seconds_queued()
     values = steps.step(state, number, [token.values for token in tokens])
     if done := bool(values.get("done")):
         end.result = steps.finish(state)
         if steps.summary is not None:
             values = {**values, SUMMARY: steps.summary(end.result)}
     # after the last step, all workers know that the run is over, so none waits for this token
-    end.flush(number, values, time.thread_time() - begun, share=not done)
+    took = time.perf_counter() - begun - (seconds_queued() - queued)
+    end.flush(number, values, took, share=not done)
+
+
+def seconds_queued() -> float:
+    """How long this thread could have run while others had the cores; 0 where the system does not tell. Among many
+    workers on few cores, short steps would look long otherwise."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(QUEUED.read_text().split()[1]) / 1e9
+    return 0.0

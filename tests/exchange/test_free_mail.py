@@ -185,6 +185,21 @@ def test_what_came_too_early_is_not_acknowledged(ends, acknowledging):
     assert acknowledging.told[1] == [2] and here.at_rest
 
 
+def test_what_comes_again_without_room_is_not_acknowledged(ends, acknowledging, monkeypatch):
+    monkeypatch.setattr("dgraph.exchange.free_inbox.INBOX_BYTES", 10)
+    here, there = ends[0].free, ends[1].free
+    here.send(0, 1, bytes(16))
+    here.post()
+    (packet,) = acknowledging.posted[0]
+    for _ in range(2):
+        there.take(packet)
+        there.acknowledge()
+    assert not acknowledging.told[1]
+    there.inbox.take()
+    there.acknowledge()
+    assert acknowledging.told[1] == [1]
+
+
 def test_without_room_nothing_is_acknowledged(ends, acknowledging, monkeypatch):
     monkeypatch.setattr("dgraph.exchange.free_inbox.INBOX_BYTES", 10)
     here, there = ends[0].free, ends[1].free

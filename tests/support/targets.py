@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from pickle import dumps
 
 import numpy as np
 import pyarrow as pa
@@ -160,7 +161,7 @@ def take_message(data: bytes) -> None:
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return
     frames = [np.zeros(size, np.uint8) for size in sizes]
-    join(unpack("run", 3, 0, 0, manifest, frames, [], None).fragments)
+    join(unpack("run", 3, 0, 0, manifest, frames, [], dumps((None, (), False, 0))).fragments)
 
 
 def read_piece(data: bytes) -> None:
