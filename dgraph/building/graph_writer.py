@@ -107,7 +107,7 @@ def _partitions(graph: PartitionedGraph, orders: list[str], chosen: EdgeColumns)
         return graph.partitioned(orders, chosen.numbers).held
     edges = graph.input_edges
     chunks = edges.by_number(chosen.numbers, origin=True)
-    how: dict[str, Any] = {"order": "out", "sort": edges.sort, **edges.rules.arc_options}
+    how: dict[str, Any] = {"order": "out", "sort": edges.sort, "num_arcs": edges.num_arcs, **edges.rules.arc_options}
     held = graph.workers.wait(assembly.build_partitions(graph.workers, chunks, graph.numbering, graph.placement, **how))
     if "incoming" not in orders:
         return held
