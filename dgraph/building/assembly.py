@@ -97,8 +97,7 @@ def build_partitions(
     sort: SortFunction = build,
 ) -> list[Any]:
     """All partitions of about so many arcs, held on the workers, each with the address tables that its peers requested.
-    (Arguments go into a
-    `partial`, because Dask takes long to search the arguments of a task for other tasks.)"""
+    (Arguments go into a `partial`, because Dask takes long to search the arguments of a task for other tasks.)"""
     parts, here = where.parts, workers.client is None
     if parts == 1 and where.numbers is None:
         how: dict[str, Any] = {"order": order, "mirror": mirror, "skip_loops": skip_loops, "sort": sort}

@@ -1,7 +1,7 @@
 """Partitions built by supersteps: among many workers a task for each pair of them would take longer than its work.
 
-In the first step each worker splits the chunks that it holds and sends each edge to its partition. In the second,
-partitions are assembled, and tell the owners of their proxies which vertices they copy; in the third they hear it.
+In the first step each worker splits its share of the chunks and sends each edge to its partition. In the second,
+partitions are assembled, and tell the owners of their proxies which vertices they copy; in the third these hear it.
 """
 
 from __future__ import annotations
@@ -76,11 +76,7 @@ def built_by_supersteps(
     steps = Steps(partial(PartitionBuilder, plan=plan), PartitionBuilder.step, PartitionBuilder.finish)
     outcome = run_steps(steps, shares, client=workers.client, homes=homes, exchange="workers", fuse=False)
     assert outcome is not None, "nothing stops it"
-    tasks = []
-    for part, home in enumerate(homes):
-        worker = outcome.route.homes[part]
-        place = outcome.route.partitions_of(worker).index(part)
-        tasks.append(workers.call(pick, outcome.results[worker], place, on=home))
+    tasks = [workers.call(pick, *outcome.place_of(part), on=home) for part, home in enumerate(homes)]
     return workers.wait(workers.hold(tasks))
 
 

@@ -120,12 +120,7 @@ class SpreadStream:
             after_chunk=after_chunk,
         )
         assert outcome is not None, "nothing stops it"
-        tasks = []
-        for part, home in enumerate(homes):
-            worker = outcome.route.homes[part]
-            place = outcome.route.partitions_of(worker).index(part)
-            tasks.append(workers.call(pick, outcome.results[worker], place, on=home))
-        return tasks
+        return [workers.call(pick, *outcome.place_of(part), on=home) for part, home in enumerate(homes)]
 
     def _readers(self, columns: Sequence[str], shares: int, numbered: NumberedEdges | None) -> list[PieceReader]:
         readers = self.share(columns, shares)

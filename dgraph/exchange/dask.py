@@ -32,7 +32,7 @@ from dgraph.exchange.free_mail import ACCEPTED, FREE
 from dgraph.exchange.grid import FEW_WORKERS, WorkerGrid
 from dgraph.exchange.lane_frames import frame_of, packet_of, pickled
 from dgraph.exchange.lanes import Lanes, Way
-from dgraph.exchange.mail import PASSED_ON, Fragment, Packet, Route, Token
+from dgraph.exchange.mail import Fragment, Packet, Route, Token
 from dgraph.exchange.run_registry import PLUGIN_NAME
 from dgraph.native.hosts import all_cores, own_cores, pin_to_cores
 
@@ -95,17 +95,12 @@ class DaskExchange(Exchange):
         self.free.take(message)
 
     def acknowledge(self, peer: int, accepted: int) -> None:
-        self._send_on(peer, Packet(self.route.run, ACCEPTED, self.worker, 0, [], accepted=accepted))
+        self.send_on(peer, Packet(self.route.run, ACCEPTED, self.worker, 0, [], accepted=accepted))
 
     def grid_of(self, worker: int, workers: int) -> WorkerGrid | None:
         return WorkerGrid(worker, workers) if workers > FEW_WORKERS else None
 
-    def pass_on(self, step: int, row: tuple[Token, ...], riding: dict[int, list[Fragment]]) -> None:
-        for peer in self.grid.served if self.grid is not None else ():
-            self._send_on(peer, Packet(self.route.run, step, self.worker, PASSED_ON, riding.get(peer, []), row=row))
-
-    def _send_on(self, peer: int, message: Packet) -> None:
-        """Send a packet from any thread, the event loop's included, whatever else is in flight."""
+    def send_on(self, peer: int, message: Packet) -> None:
         if not self._by_lane(peer, message):
             self.plugin.worker.loop.add_callback(self._start, peer, message, 0)
 

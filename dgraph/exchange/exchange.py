@@ -22,6 +22,7 @@ from dgraph.exchange.free_mail import FreeMail
 from dgraph.exchange.grid import RIDING_BYTES, WorkerGrid
 from dgraph.exchange.mail import (
     FRAGMENT_BYTES,
+    PASSED_ON,
     START_STEP,
     Buffer,
     Fragment,
@@ -189,7 +190,12 @@ class Exchange(ABC):
 
     def pass_on(self, step: int, row: tuple[Token, ...], riding: dict[int, list[Fragment]]) -> None:
         """Send what this row has for workers of other rows. Any thread may call this, and it may not wait."""
-        raise NotImplementedError("a transport with a grid")
+        for peer in self.grid.served if self.grid is not None else ():
+            self.send_on(peer, Packet(self.route.run, step, self.worker, PASSED_ON, riding.get(peer, []), row=row))
+
+    def send_on(self, peer: int, message: Packet) -> None:
+        """Post a packet from any thread, without waiting, whatever else is in flight."""
+        self.post(peer, message)
 
     # -- receiving -----------------------------------------------------------------------------------------------------
 

@@ -83,22 +83,18 @@ class FreeMail:
     @property
     def at_rest(self) -> bool:
         """Whether everything that was sent has been received, apart from notes."""
-        return not self._full_packets
+        return not self._full
 
     @property
     def crowded(self) -> bool:
         """Whether so much is in flight that further values should wait here, where they merge."""
         most = PACKETS_AHEAD * (len(self.exchange.route.workers) - 1)
-        return self._bytes > OUTGOING_BYTES or self._full_packets > most
+        return self._bytes > OUTGOING_BYTES or self._full > most
 
     @property
     def busy(self) -> bool:
         """Whether as many packets are in flight as there are peers, which is a stricter limit than `crowded`."""
-        return self._full_packets >= max(1, len(self.exchange.route.workers) - 1)
-
-    @property
-    def _full_packets(self) -> int:
-        return self._full
+        return self._full >= max(1, len(self.exchange.route.workers) - 1)
 
     def wait(self, events: int, seconds: float) -> None:
         """Wait at most `seconds` for an event after the first `events`: mail arrives, or a peer confirms a packet.

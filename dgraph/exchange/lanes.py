@@ -91,7 +91,7 @@ class Lanes:
                 if line is None:
                     (kind, *_, place), *_ = await self.loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
                     line = await self._connected(kind, place, secret)
-                if line is not None:
+                if line is not None and not self._closed:
                     self._out[address] = LaneToPeer(line, self.loop, lambda: self._forget(address))
 
     async def _connected(self, kind: int, place: Any, secret: bytes) -> socket.socket | None:

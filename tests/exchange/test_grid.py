@@ -16,7 +16,6 @@ import dgraph as dg
 from dgraph.errors import RunError
 from dgraph.exchange.grid import RIDING_BYTES, WorkerGrid
 from dgraph.exchange.local import LocalExchange
-from dgraph.exchange.mail import PASSED_ON, Packet
 from dgraph.supersteps import run_steps as steps_module
 from dgraph.supersteps.run_steps import run_steps
 
@@ -51,18 +50,16 @@ class GridOfThreads(LocalExchange):
             GridOfThreads.packets[message.run, message.step] += 1
         super().post(peer, message)
 
-    def pass_on(self, step, row, riding):
-        for peer in self.grid.served:
-            packet = Packet(self.route.run, step, self.worker, PASSED_ON, riding.get(peer, []), row=row)
-            with GridOfThreads.lock:
-                chance = GridOfThreads.draw.random()
-                if self.fault == "lost" and step == 2 and chance < 0.5:
-                    continue
-            self.post(peer, packet)
-            if self.fault == "repeated" and chance < 0.5:
-                self.post(peer, packet)
-            if self.fault == "late" and chance < 0.5:
-                threading.Timer(0.01 * chance, self.post, (peer, packet)).start()
+    def send_on(self, peer, message):
+        with GridOfThreads.lock:
+            chance = GridOfThreads.draw.random()
+        if self.fault == "lost" and message.step == 2 and chance < 0.5:
+            return
+        self.post(peer, message)
+        if self.fault == "repeated" and chance < 0.5:
+            self.post(peer, message)
+        if self.fault == "late" and chance < 0.5:
+            threading.Timer(0.01 * chance, self.post, (peer, message)).start()
 
 
 @pytest.fixture

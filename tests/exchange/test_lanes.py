@@ -10,10 +10,11 @@ import pytest
 from mixing import wait_until
 
 from dgraph.errors import RunError
+from dgraph.exchange.dask import ExchangeOnWorker
 from dgraph.exchange.free_mail import FREE
 from dgraph.exchange.lane_frames import MOST_BYTES, SIZE, frame_of, packet_of, pickled
 from dgraph.exchange.lanes import Lanes
-from dgraph.exchange.mail import PASSED_ON, Fragment, Packet, Token
+from dgraph.exchange.mail import PASSED_ON, Fragment, Packet, Route, Token
 
 RUN = "0123456789abcdef0123456789abcdef"
 HOST = "127.0.0.1"
@@ -172,13 +173,35 @@ def test_a_broken_lane_is_told_of_and_opened_again(two, end):
     assert here.lost == ["there"]
 
 
-def test_a_damaged_frame_does_not_end_the_lane(two):
-    """Whoever takes frames tells the run that it concerns; here, nobody does."""
-    here, there = two
-    frame = opened(here)
-    take, there.lanes.arrived = there.lanes.arrived, lambda frame: None
-    assert here.lanes.send("there", SIZE.pack(3) + b"123") and here.lanes.send("there", frame)
-    there.lanes.arrived = take
+class RunEnd:
+    """A worker's end of a run, which remembers what it is given."""
+
+    def __init__(self, run, error=None):
+        self.route, self.error, self.packets, self.failed = Route(run, ("there",), (0,)), error, [], []
+
+    def take(self, packet):
+        if self.error is not None:
+            raise self.error
+        self.packets.append(packet)
+
+    def fail(self, error):
+        self.failed.append(error)
+
+
+def test_a_worker_gives_packets_to_their_runs_and_fails_those_that_errors_concern():
+    plugin, full = ExchangeOnWorker(), MemoryError("full")
+    one, other = RunEnd(RUN), RunEnd("other", full)
+    plugin.ends = {RUN: one, "other": other}
+    packets = [Packet(run, 1, 0, 0, [fragment(0, 20)]) for run in (RUN, "other", "over")]
+    for packet in packets:
+        plugin.arrived(bytearray(frame_of(packet, b"")[SIZE.size :]))
+    assert same(packets[0], *one.packets) and not one.failed
+    assert other.failed == [full]
+    plugin.arrived(bytearray(b"123"))  # whose it was cannot be known
+    for end in (one, other):
+        with pytest.raises(RunError, match="malformed"):
+            raise end.failed[-1]
+    assert len(one.failed) == 1 and len(other.failed) == 2
 
 
 def test_who_only_connects_is_no_lane(monkeypatch):

@@ -129,7 +129,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
                 "operation": name,
                 "vertices": graph.num_vertices,
                 "edges": graph.num_edges,
-                "partitions": graph.in_runs.num_parts,
+                "partitions": (graph if options.get("daemons") else graph.in_runs).num_parts,
                 "engine": result.report.options["engine"],
                 "rounds": result.rounds,
                 **(_errors_of(result) if name == "factorize" else {}),
