@@ -46,6 +46,7 @@ from dgraph.ops.label_propagation import label_propagation as label_propagation
 from dgraph.ops.cdlp import cdlp as cdlp
 from dgraph.ops.matching import matching as matching
 from dgraph.ops.factorize import factorize as factorize
+from dgraph.factors.fit_options import Gradient as Gradient, HeldOut as HeldOut, LeastSquares as LeastSquares
 
 # numbers that describe a graph
 from dgraph.measures.diameter import diameter as diameter, radius as radius

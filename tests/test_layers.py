@@ -51,6 +51,7 @@ ROOMS = (
     "dgraph.graph",
     "dgraph.io",
     "dgraph.communities",
+    "dgraph.factors",
     "dgraph.ops",
     "dgraph.measures",
     "dgraph.testing",

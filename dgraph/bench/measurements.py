@@ -55,7 +55,7 @@ def run_figures(result: Any, seconds: float, graph: Any, edges: Edges, operation
     report = pd.DataFrame(result.report)
     numbers = report.drop(columns=["superstep", "partition"]).select_dtypes(["number", "bool"])
     totals = numbers.drop(columns=["rmse", "held_out"], errors="ignore").sum()
-    errors = report.iloc[-1].reindex(["rmse", "held_out"]).dropna()  # errors of `factorize` after the last epoch
+    errors = pd.Series(result.totals).reindex(["rmse", "held_out"]).dropna()  # of the factors of `factorize`
     found: dict[str, Any] = {"run": seconds, "engine_used": result.report.options["engine"], "rounds": result.rounds}
     found |= {name: _plain(value) for name, value in totals.items()} | errors.to_dict()
     busy, idle = (report.groupby("partition")[name].sum() for name in ("busy", "idle"))

@@ -145,7 +145,7 @@ def group_options(
     such as `BlockDescent(block_size=...)`. If a key needs an engine, device or daemons that are not among the options,
     `refuse` raises an error from the key, the problem and the remedy."""
     grouped = dict(options)
-    own = parameters_of(operation)  # `factorize` has its own block_size
+    own = parameters_of(operation)
 
     def taken(names: Iterable[str]) -> dict[str, Any]:
         return {name: grouped.pop(name) for name in names if name in grouped and name not in own}

@@ -121,6 +121,8 @@ def options_of(
                 kind["callback"] = _negated
         elif default is inspect.Parameter.empty:  # without a default, click takes None as a value
             kind["required"] = True
+        elif isinstance(default, str) and kind.get("type") in (int, float):  # a word such as "auto", if left out
+            kind["show_default"] = default
         elif not kind.get("multiple"):
             kind["default"] = default
         if kind.get("type") is str:

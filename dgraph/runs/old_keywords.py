@@ -17,11 +17,20 @@ BLOCKS = ("block_size", "order", "mode", "operator")
 ROUNDS = ("max_rounds", "deterministic", "rebalance", "local_rounds", "direction")
 SWITCHES = ("active_only", "changed_only", "skip_exchange", "lazy_upload", "drop_weights", "exchange")
 OF_DAEMONS = {"pipeline_block": "block", "vertex_cache": "cache"}
+OF_FACTORIZE = {
+    "learning_rate": "write update=dg.Gradient(learning_rate={value!r})",
+    "block_size": 'leave it out, or write engine=dg.BlockDescent(mode="bsp") for all vertices at once',
+    "threads": "leave it out; the result no longer depends on the threads",
+}
 OLD = (*BLOCKS, *ROUNDS, *SWITCHES, *OF_DAEMONS, "memory_budget")
 
 
 def old_keywords(known: Collection[str], given: dict[str, Any]) -> None:
     """Reject keywords of 0.9 among those passed to a function that has the parameters `known`."""
+    for name, remedy in OF_FACTORIZE.items() if "biases" in known else ():
+        if name in given:
+            said = format_option(name, given[name])
+            raise OptionError(f"{said} is an option of 0.9: {remedy.format(value=given[name])}")
     old = [name for name in given if name in OLD and name not in known]
     if not old or "daemons" not in known:  # such an operation runs no program and never had these keywords
         return

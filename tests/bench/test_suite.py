@@ -109,8 +109,8 @@ def test_flat_keys_become_the_values_that_a_run_takes(keys, options):
     assert group_options("pagerank", keys, pytest.fail) == options
 
 
-def test_factorize_keeps_its_own_block_size():
-    assert group_options("factorize", {"block_size": 8}, pytest.fail) == {"block_size": 8}
+def test_an_operation_keeps_an_option_of_its_own_that_an_engine_has_too():
+    assert group_options("closeness", {"direction": "in"}, pytest.fail) == {"direction": "in"}
 
 
 def test_the_suite_in_the_documentation_runs(tmp_path, run):

@@ -52,10 +52,11 @@ def test_results_can_be_written_in_every_format(run, suffix):
 
 def test_factorize_writes_factors_and_refuses_graphs_without_ratings(run):
     assert run("generate ratings --users 30 --items 10 --ratings 120 -o edges.parquet").exit_code == 0
-    how = "--rank 3 --update least_squares --threads 1 --report epochs.csv"
+    how = "--rank 3 --update least_squares --report epochs.csv"
     assert run(f"run factorize edges.parquet {how} -o factors.parquet").exit_code == 0
     assert {len(vector) for vector in pd.read_parquet("factors.parquet")["factors"]} == {3}
-    assert len(pd.read_csv("epochs.csv")) == 30
+    report = pd.read_csv("epochs.csv")
+    assert 8 <= len(report) <= 30 and report["kept"].sum() <= 1
     refused = run("run factorize calls.csv -o factors.parquet")
     assert refused.exit_code != 0 and "factorize needs ratings" in refused.output
 

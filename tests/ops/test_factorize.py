@@ -6,15 +6,16 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import AnswerError, ColumnError, OptionError, WeightError
-from dgraph.ops.factorize import UPDATES
-from dgraph.solvers.factors import balance
+from dgraph.factors.factor_updates import SOLVE, FactorUpdate, balance, weights_of
+from dgraph.factors.fit_options import UPDATES
+from dgraph.factors.rating_rows import RatingColumns, RatingRows
 from dgraph.testing.verify import verify
 
 pytestmark = pytest.mark.usefixtures("several_threads")
 
 NOISE = 0.5
 KNOWN = {"users": 600, "items": 300, "ratings": 60_000, "rank": 4, "noise": NOISE, "seed": 1}
-OPTIONS = {"rank": 4, "regularization": 0.5, "epochs": 20}
+OPTIONS = {"rank": 4, "regularization": 0.002, "epochs": 20, "stop": None}
 
 
 @pytest.fixture(scope="module")
@@ -27,55 +28,232 @@ def frame_of(rows, **options):
     return dg.Graph.from_edges(frame, source="user", destination="item", weight="rating", **options)
 
 
-@pytest.mark.parametrize("update", ["gradient", "least_squares"])
+@pytest.mark.parametrize("update", UPDATES)
 def test_the_error_on_held_out_ratings_is_near_the_noise(graph, update):
-    result = dg.factorize(graph, update=update, threads=2, **OPTIONS)
+    result = dg.factorize(graph, update=update, **OPTIONS)
     report = result.report
     assert report["held_out"].iloc[-1] < 1.06 * NOISE  # 3600 unknowns, 54,000 ratings: 3 % and what a test differs by
     assert report["rmse"].iloc[-1] < NOISE < report["rmse"].iloc[0]
     assert report["epochs"].tolist() == list(range(1, 21))
     verify("factorize", graph, result, mean=result.totals["mean"], rmse=1.02 * NOISE)
-    wrong = {"factors": result.by_number("factors")[::-1]}
+    wrong = {"factors": result.by_number("factors")[::-1], "bias": result.by_number("bias")}
     with pytest.raises(AnswerError, match="root mean square error"):
         verify("factorize", graph, wrong, mean=result.totals["mean"], rmse=1.02 * NOISE)
 
 
-def test_least_squares_matches_numpy(graph):
-    """From the same first factors, half an epoch after the other: users, then items."""
-    result = dg.factorize(graph, update="least_squares", test=0.0, threads=1, block_size=300, **OPTIONS)
+@pytest.mark.parametrize("biases", [True, False])
+def test_least_squares_matches_numpy(graph, biases):
+    """Biases first; then users and items in turn, from the same first factors."""
+    options = {"rank": 4, "regularization": 0.05, "epochs": 6, "test": 0.0, "biases": biases}
+    result = dg.factorize(graph, **options)
     edges = graph.edges.compute()
     u, v, values = (edges[name].to_numpy() for name in edges.columns[:3])
     values = values - values.mean()
     draw = np.random.default_rng(0)
     draw.random(len(u))
-    factors = draw.normal(0, 0.5 * np.sqrt(np.sqrt(values.var() / 4)), (900, 4))
-    for _ in range(20):
+    factors, bias = np.zeros((900, 4)), np.zeros(900)
+
+    def miss():
+        return values - bias[u] - bias[v] - np.einsum("ij,ij->i", factors[u], factors[v])
+
+    def update(width, penalty):
         for own, other, vertices in ((u, v, range(600)), (v, u, range(600, 900))):
             for vertex in vertices:
-                rows = factors[other[own == vertex]]
-                system = rows.T @ rows + 0.5 * np.eye(4)
-                factors[vertex] = np.linalg.solve(system, rows.T @ values[own == vertex])
-    error = np.sqrt(np.mean((values - np.einsum("ij,ij->i", factors[u], factors[v])) ** 2))
-    assert abs(result.report["rmse"].iloc[-1] / error - 1) < 1e-3
+                rated = own == vertex
+                rows = np.column_stack([factors[other[rated]][:, :width], np.ones((rated.sum(), int(biases)))])
+                held = np.diag([penalty * (rated.sum() + 30)] * width + [10.0] * biases)
+                found = np.linalg.solve(rows.T @ rows + held, rows.T @ (values[rated] - bias[other[rated]]))
+                factors[vertex, :width], bias[vertex] = found[:width], found[width] if biases else 0.0
+
+    if biases:
+        for _ in range(5):
+            update(0, 0.0)
+    spread = np.sqrt(np.mean(miss() ** 2))
+    factors = draw.normal(0, 0.5 * np.sqrt(spread / 2), (900, 4))
+    errors, kept = [], {}
+    for epoch in range(1, 7):
+        update(4, 0.05 * spread)
+        errors.append(np.sqrt(np.mean(miss() ** 2)))
+        kept[epoch] = factors.copy(), bias.copy()
+    np.testing.assert_allclose(result.report["rmse"], errors, rtol=1e-6)
+    best = 1 + int(np.argmin(errors))
+    assert result.totals["epoch"] == best
+    np.testing.assert_allclose(result.by_number("factors"), kept[best][0], rtol=1e-5, atol=1e-6)
+    if biases:
+        np.testing.assert_allclose(result.by_number("bias"), kept[best][1], rtol=1e-5, atol=1e-6)
 
 
-def test_one_worker_and_a_seed_always_find_the_same():
-    one, other = (dg.factorize(dg.ratings(**KNOWN, parts=parts), threads=1, **OPTIONS) for parts in (1, 3))
-    np.testing.assert_array_equal(one.by_number("factors"), other.by_number("factors"))
-    another = dg.factorize(dg.ratings(**KNOWN, parts=1), threads=1, random_seed=7, **OPTIONS)
-    assert (another.by_number("factors") != one.by_number("factors")).any()
+@pytest.mark.parametrize("update", UPDATES)
+def test_a_seed_always_finds_the_same(update, monkeypatch):
+    """In any partitions, and on any number of threads."""
+    found = []
+    for parts, threads in ((1, 1), (3, 2), (1, 3)):
+        monkeypatch.setattr("dgraph.native.threads.cores", lambda threads=threads: threads)
+        result = dg.factorize(dg.ratings(**KNOWN, parts=parts), update=update, **OPTIONS)
+        found.append((result.by_number("factors"), result.report["rmse"]))
+    for factors, errors in found[1:]:
+        np.testing.assert_array_equal(found[0][0], factors)
+        np.testing.assert_array_equal(found[0][1], errors)
+    another = dg.factorize(dg.ratings(**KNOWN, parts=1), update=update, random_seed=7, **OPTIONS)
+    assert (another.by_number("factors") != found[0][0]).any()
 
 
 @pytest.mark.parametrize("sizes", [(1000, 300, 10_000), (30, 10, 120), (200, 50, 1000)])
-def test_the_default_learning_rate_converges_and_is_reproducible(sizes):
-    """One of 1 is too large where few ratings are spread over many vertices."""
+def test_steps_of_the_best_length_always_near_the_ratings(sizes):
+    """A length of 1 is too large where few ratings are spread over many vertices."""
     users, items, ratings = sizes
     graph = dg.ratings(users=users, items=items, ratings=ratings, parts=1)
-    one, other = (dg.factorize(graph, threads=1) for _ in range(2))
-    assert (np.diff(one.report["rmse"]) < 0.02).all() and one.report["rmse"].iloc[-1] < 0.3
-    np.testing.assert_array_equal(one.by_number("factors"), other.by_number("factors"))
-    with pytest.raises(OptionError, match=r'learning_rate=4 is too large.*use 1, .*update="least_squares"'):
-        dg.factorize(graph, learning_rate=4, epochs=100)
+    how = {"stop": None, "regularization": 1e-4, "biases": False}
+    report = dg.factorize(graph, update="gradient", **how).report
+    assert (np.diff(report["rmse"]) < 0.02).all() and report["rmse"].iloc[-1] < 0.3
+    with pytest.raises(OptionError, match=r'learning_rate=8 is too large.*use 2, .*update="least_squares"'):
+        dg.factorize(graph, update=dg.Gradient(learning_rate=8), epochs=400, **how)
+
+
+# -- real ratings, and others that defaults must suit ------------------------------------------------------------------
+
+
+def error_on(test, result):
+    """The root mean square error on ratings; a user or item that is not in the graph counts as the mean."""
+    found = result.compute().set_index("vertex")
+    rank = len(found["factors"].iloc[0])
+    table = np.column_stack([np.stack(found["factors"].to_numpy()), found["bias"].to_numpy()])
+    ends = [found.index.get_indexer(test[name]) for name in ("user", "item")]
+    one, other = (np.where(end[:, None] >= 0, table[end], 0.0) for end in ends)
+    products = np.einsum("ij,ij->i", one[:, :rank], other[:, :rank])
+    return np.sqrt(np.mean((test["rating"] - result.totals["mean"] - one[:, -1] - other[:, -1] - products) ** 2))
+
+
+@pytest.fixture(scope="module")
+def movies(data):
+    frame = pd.read_csv(data / "ml-latest-small/ratings.csv.xz")
+    row = np.arange(len(frame), dtype=np.uint64)
+    test = row * np.uint64(2654435761) % np.uint64(2**32) / 2**32 < 0.2
+    ids = {"user": "u" + frame["userId"].astype(str), "item": "i" + frame["movieId"].astype(str)}
+    ratings = pd.DataFrame({**ids, "rating": frame["rating"], "test": test})
+    return ratings[~test], ratings[test], ratings
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("seed", range(2))
+def test_real_ratings_are_predicted_at_the_defaults(movies, update, seed):
+    known, test, _ = movies
+    graph = frame_of(known[["user", "item", "rating"]])
+    assert error_on(test, dg.factorize(graph, update=update, random_seed=seed)) < 0.86
+    assert error_on(test, dg.factorize(graph, update=update, rank=50, random_seed=seed)) < 0.853
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_column_marks_the_ratings_to_hold_out(movies, parts):
+    _, test, ratings = movies
+    graph = dg.Graph.from_edges(ratings, source="user", destination="item", weight="rating", parts=parts)
+    result = dg.factorize(graph, test="test")
+    assert result.totals["held_out"] == pytest.approx(error_on(test, result), rel=1e-6)
+    assert result.totals["held_out"] == result.report["held_out"].min() < 0.86
+    for name, problem in (("rating", "values other than true and false"), ("month", "is not a column of the edges")):
+        with pytest.raises(ColumnError, match=problem):
+            dg.factorize(graph, test=name)
+
+
+def drawn(seed, users, items, ratings, *, strength, tails=(0.0, 0.0), noise=0.8, bias=0.4):
+    """Users and items that some rate more often than others, and ratings of rank 4 with noise."""
+    draw = np.random.default_rng(seed)
+    u, v = (
+        draw.choice(count, ratings, p=(chance := np.arange(1.0, count + 1) ** -tail) / chance.sum())
+        for count, tail in zip((users, items), tails, strict=True)
+    )
+    u, v = np.unique([u, v], axis=1)
+    one, other = (np.sqrt(strength / 2) * draw.normal(size=(count, 4)) for count in (users, items))
+    high = bias * draw.normal(size=users), bias * draw.normal(size=items)
+    values = (one[u] * other[v]).sum(1) + high[0][u] + high[1][v] + noise * draw.normal(size=len(u))
+    return u, v, values, draw
+
+
+def shapes(name):
+    """Ratings as defaults may meet them; their parameters were not used to choose any default."""
+    if name == "few items":
+        u, v, values, draw = drawn(11, 9000, 24, 90_000, strength=0.5)
+    elif name == "long tail":
+        u, v, values, draw = drawn(12, 2500, 3500, 70_000, strength=0.6, tails=(0.6, 0.9))
+    elif name == "binary":
+        u, v, values, draw = drawn(13, 900, 1100, 50_000, strength=0.8, tails=(0.3, 0.5))
+        values = (values > 0).astype(float)
+    elif name == "very sparse":
+        u, v, values, draw = drawn(14, 9000, 5000, 27_000, strength=0.5, tails=(0.2, 0.3))
+    elif name == "trend":
+        u, v, values, draw = drawn(15, 800, 1500, 60_000, strength=0.4, tails=(0.4, 0.5))
+        values = values + draw.normal(size=800)[u] * 0.5 * (draw.random(len(u)) - 0.5)
+    else:  # nothing but biases
+        u, v, values, draw = drawn(16, 800, 1500, 60_000, strength=0.0)
+    frame = pd.DataFrame({"user": u, "item": v + 10**6, "rating": 10 * values})
+    test = draw.random(len(frame)) < 0.2
+    return frame[~test], frame[test]
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("name", ["few items", "long tail", "binary", "very sparse", "trend", "biases only"])
+def test_defaults_are_never_worse_than_biases_alone(name, update):
+    known, test = shapes(name)
+    result = dg.factorize(frame_of(known), update=update)
+    rows = RatingRows.of(RatingColumns(*ratings_of(known)), known["item"].max() + 1)
+    alone = np.zeros((known["item"].max() + 1, 1))
+    for _ in range(10):
+        FactorUpdate(SOLVE, 0, 1).update(rows, alone, 0.0)
+    predicted = known["rating"].mean() + alone[test["user"], 0] + alone[test["item"], 0]
+    biases = np.sqrt(np.mean((test["rating"] - predicted) ** 2))
+    assert error_on(test, result) < 1.005 * biases
+    if name not in ("very sparse", "biases only"):
+        assert error_on(test, result) < 0.99 * biases
+
+
+def ratings_of(frame):
+    values = frame["rating"].to_numpy(np.float64)
+    return *(frame[name].to_numpy(np.uint32) for name in ("user", "item")), values - values.mean()
+
+
+# -- when to stop ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_the_factors_of_the_epoch_with_the_least_error_are_kept(graph, update):
+    """With so little regularization, factors soon learn the noise."""
+    how = {"rank": 20, "regularization": 1e-3, "update": update}
+    every = dg.factorize(graph, stop=None, epochs=30, **how)
+    stopped = dg.factorize(graph, stop=dg.HeldOut(patience=2), **how)
+    held, best = every.report["held_out"], every.totals["epoch"]
+    assert held.iloc[-1] > held.min() and held[best - 1] == held.min() == every.totals["held_out"]
+    assert every.totals["rmse"] == every.report["rmse"][best - 1]
+    assert every.report["kept"].tolist() == [epoch == best for epoch in range(1, 31)]
+    for one in (every, stopped):
+        verify("factorize", graph, one, mean=one.totals["mean"], rmse=1.0001 * max(one.totals["held_out"], NOISE))
+    assert stopped.rounds == max(8, int(held[:12].idxmin()) + 1) + 2 < 30
+    assert stopped.totals["epoch"] == int(held[: stopped.rounds].idxmin()) + 1
+
+
+def test_where_only_biases_help_no_factors_are_kept():
+    known, _ = shapes("biases only")
+    result = dg.factorize(frame_of(known))
+    assert result.totals["epoch"] == 0 and not np.stack(result.compute()["factors"]).any()
+    assert not result.report["kept"].any()
+    assert result.by_number("bias").any()
+
+
+def test_regularization_falls_while_the_held_out_error_does(graph):
+    automatic = dg.factorize(graph, rank=4).report
+    assert automatic["regularization"][:8].tolist() == [0.15] * 8
+    np.testing.assert_allclose(automatic["regularization"][8:11], 0.15 * 0.7 ** np.arange(1, 4))
+    assert automatic["held_out"].min() < 1.06 * NOISE
+    assert set(dg.factorize(graph, rank=4, test=0.0).report["regularization"]) == {0.1}
+    assert set(dg.factorize(graph, rank=4, regularization=0.3).report["regularization"]) == {0.3}
+
+
+def test_the_scale_of_ratings_does_not_matter(graph):
+    edges = graph.edges.compute()
+    edges["rating"] = 1000 * edges[edges.columns[2]] + 5000
+    large = dg.Graph.from_edges(edges, source=edges.columns[0], destination=edges.columns[1], weight="rating", parts=1)
+    for update in UPDATES:
+        one, other = (dg.factorize(each, rank=4, update=update).report for each in (graph, large))
+        np.testing.assert_allclose(1000 * one["held_out"], other["held_out"], rtol=1e-3)
 
 
 FEW = [("u1", "i1", 1.0), ("u1", "i2", 4.0), ("u2", "i1", 2.0), ("u3", "i2", 5.0)]
@@ -83,8 +261,10 @@ FEW = [("u1", "i1", 1.0), ("u1", "i2", 4.0), ("u2", "i1", 2.0), ("u3", "i2", 5.0
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_a_few_ratings_are_learned(count):
-    report = dg.factorize(frame_of(FEW[:count]), test=0.0, regularization=0.0, epochs=100).report
-    assert report["rmse"].iloc[-1] < 0.1
+    how = {"test": 0.0, "regularization": 0.0, "epochs": 100}
+    for update in UPDATES:
+        report = dg.factorize(frame_of(FEW[:count]), update=update, **how).report
+        assert report["rmse"].iloc[-1] < 0.1
 
 
 @pytest.mark.parametrize("parts", [1, 3])
@@ -93,21 +273,21 @@ def test_a_rating_without_a_direction_names_either_end_first(parts):
     rows = list(zip(2 * draw.integers(0, 20, 200), 2 * draw.integers(0, 9, 200) + 1, draw.random(200), strict=True))
     mixed = [(v, u, w) if draw.random() < 0.5 else (u, v, w) for u, v, w in rows]
     one, other = frame_of(rows), frame_of(mixed, directed=False, parts=parts)
-    found = [dg.factorize(graph, threads=1).by_number("factors") for graph in (one, other)]
+    found = [dg.factorize(graph).by_number("factors") for graph in (one, other)]
     np.testing.assert_array_equal(*found)
     for count in (1, 3, 5):  # of a circle
         with pytest.raises(OptionError, match="both a user and an item"):
             dg.factorize(frame_of([(v, (v + 1) % count, 1.0) for v in range(count)], directed=False))
 
 
-@pytest.mark.parametrize("update", ["gradient", "least_squares"])
-def test_nothing_to_learn_from_is_no_error(update):
-    result = dg.factorize(frame_of(FEW), test=0.9999, update=update)
-    assert not np.any(np.stack(result.compute()["factors"])) and result.totals["mean"] == 0
-    assert result.report["rmse"].isna().all() and result.report["held_out"].notna().all()
+def test_a_test_that_leaves_nothing_to_learn_from_is_refused():
+    with pytest.raises(OptionError, match=r"test=0.9999 holds out all 4 ratings, so none is left to learn from"):
+        dg.factorize(frame_of(FEW), test=0.9999)
+    with pytest.raises(OptionError, match=r"test=0.9999 holds out the only rating, so none is left"):
+        dg.factorize(frame_of(FEW[:1]), test=0.9999)
 
 
-@pytest.mark.parametrize("update", ["gradient", "least_squares"])
+@pytest.mark.parametrize("update", UPDATES)
 def test_ratings_too_large_to_square_are_refused(update):
     with pytest.raises(WeightError, match=r"1 of 4 ratings are beyond 1e\+100; the first is 1e\+300: drop or scale"):
         dg.factorize(frame_of([*FEW[:3], ("u3", "i2", 1e300)]), update=update)
@@ -115,31 +295,40 @@ def test_ratings_too_large_to_square_are_refused(update):
 
 def test_default_options_may_be_passed_explicitly():
     for engine, device in (("auto", "cpu"), ("block_descent", "auto")):
-        report = dg.factorize(frame_of(FEW), engine=engine, device=device, block_size="auto").report
+        report = dg.factorize(frame_of(FEW), engine=engine, device=device, stop=None).report
         assert len(report) == 30
 
 
-def test_blocks_need_fewer_epochs_than_all_at_once(graph):
-    """At default settings, and hardly more than solving for each vertex."""
-
-    def epochs(**how):
-        held = dg.factorize(graph, threads=1, **{**OPTIONS, **how}).report["held_out"]
+@pytest.mark.parametrize("update", UPDATES)
+def test_the_newest_factors_need_fewer_epochs_than_all_at_once(graph, update):
+    def epochs(mode):
+        how = {**OPTIONS, "epochs": 60, "update": update, "engine": dg.BlockDescent(mode=mode)}
+        held = dg.factorize(graph, **how).report["held_out"]
         return int((held < 1.08 * NOISE).idxmax()) + 1 if (held < 1.08 * NOISE).any() else np.inf
 
-    assert 2 * epochs() < epochs(block_size=900, epochs=40)
-    assert epochs() <= epochs(update="least_squares") + 2
+    assert epochs("async") == epochs("barrier") <= 6
+    assert 1.5 * epochs("async") < epochs("bsp")
+
+
+def rows_of(users, items):
+    """Ratings of each user for each item."""
+    u, v = (one.ravel().astype(np.uint32) for one in np.meshgrid(users, items))
+    return RatingRows.of(RatingColumns(u, v, np.zeros(len(u))), 60)
 
 
 def test_balanced_factors_have_the_same_products_and_are_least():
     draw = np.random.default_rng(1)
-    factors = draw.normal(size=(60, 5)) @ draw.normal(size=(5, 5))
+    factors = np.column_stack([draw.normal(size=(60, 5)) @ draw.normal(size=(5, 5)), draw.normal(size=60)])
     factors[20:, 2] *= 1e3
     users, items = np.arange(20), np.arange(25, 60)
-    before = factors.copy()
-    balance(factors, users, items)
-    np.testing.assert_allclose(factors[users] @ factors[items].T, before[users] @ before[items].T, rtol=1e-9, atol=1e-9)
+    before, rows = factors.copy(), rows_of(users, items)
+    balance(factors, 5, rows)
+    np.testing.assert_array_equal(factors[:, 5], before[:, 5])  # biases
+    products = [each[users, :5] @ each[items, :5].T for each in (factors, before)]
+    np.testing.assert_allclose(*products, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(factors[20:25], before[20:25])  # who is neither
-    squares = [factors[side].T @ factors[side] for side in (users, items)]
+    weighted = np.sqrt(weights_of(rows))[:, None] * factors[:, :5]
+    squares = [weighted[side].T @ weighted[side] for side in (users, items)]
     np.testing.assert_allclose(squares[0], squares[1], atol=1e-9 * squares[0].max())
     np.testing.assert_allclose(squares[0], np.diag(np.diag(squares[0])), atol=1e-9 * squares[0].max())
 
@@ -147,19 +336,18 @@ def test_balanced_factors_have_the_same_products_and_are_least():
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_fewer_users_than_factors_balance(count):
     draw = np.random.default_rng(2)
-    factors = draw.normal(size=(20, 5))
+    factors = draw.normal(size=(60, 5))
     users, items = np.arange(count), np.arange(10, 20)
-    before = factors.copy()
+    before, rows = factors.copy(), rows_of(users, items)
     for _ in range(3):
-        balance(factors, users, items)
+        balance(factors, 5, rows)
     np.testing.assert_allclose(factors[users] @ factors[items].T, before[users] @ before[items].T, rtol=1e-6, atol=1e-9)
     assert np.isfinite(factors).all()
 
 
 def test_least_squares_on_a_few_vertices_nears_the_ratings_in_every_epoch():
-    """No block holds both ends of many edges, who would solve past each other."""
     graph = dg.ratings(users=40, items=30, ratings=600, rank=2, noise=1.0, seed=1)
-    report = dg.factorize(graph, update="least_squares", threads=1, epochs=12, test=0.0).report
+    report = dg.factorize(graph, epochs=12, test=0.0, regularization=0.001).report
     assert (np.diff(report["rmse"]) < 1e-3).all()
     assert report["rmse"].iloc[-1] < 0.9
 
@@ -167,12 +355,13 @@ def test_least_squares_on_a_few_vertices_nears_the_ratings_in_every_epoch():
 def test_cold_users_and_items_have_no_factors():
     vertices = pd.DataFrame({"id": ["new user", "new item"]})
     graph = frame_of([("ann", "x", 3.0), ("bob", "x", 5.0), ("ann", "y", 1.0)], vertices=vertices)
-    found = dg.factorize(graph, rank=2, test=0.0).compute().set_index("vertex")["factors"]
-    assert not np.any(found["new user"]) and not np.any(found["new item"])
-    assert np.any(found["ann"])
+    found = dg.factorize(graph, rank=2, test=0.0, epochs=3, regularization=0).compute().set_index("vertex")
+    for name in ("new user", "new item"):
+        assert not np.any(found["factors"][name]) and found["bias"][name] == 0
+    assert np.any(found["factors"]["ann"]) and found["bias"]["bob"] > 0
 
 
-@pytest.mark.parametrize("update", ["gradient", "least_squares"])
+@pytest.mark.parametrize("update", UPDATES)
 def test_constant_ratings_are_the_mean(update):
     rows = [(f"u{u}", f"i{i}", 4.0) for u in range(5) for i in range(4)]
     result = dg.factorize(frame_of(rows), rank=3, test=0.2, update=update)
@@ -183,7 +372,9 @@ def test_constant_ratings_are_the_mean(update):
 
 def test_a_graph_without_ratings_gets_zero_factors():
     graph = frame_of([], vertices=pd.DataFrame({"id": ["a", "b"]}))
-    assert not np.stack(dg.factorize(graph, rank=2).compute()["factors"]).any()
+    result = dg.factorize(graph, rank=2)
+    assert not np.stack(result.compute()["factors"]).any() and result.totals["mean"] == 0
+    assert result.report["rmse"].isna().all()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -198,22 +389,39 @@ def test_ratings_that_are_not_finite_are_refused(value):
         ({"rank": 0}, "rank=0 must be an integer"),
         ({"test": 1.0}, "test=1.0 must be a number >= 0 and < 1"),
         ({"regularization": -1}, "regularization=-1 must be a finite number"),
-        ({"learning_rate": 0}, "learning_rate=0 must be a finite number"),
+        ({"regularization": True}, 'regularization=True must be a finite number >= 0, or "auto"'),
+        ({"regularization": "none"}, "regularization='none' must be a finite number"),
+        ({"biases": "no"}, "biases='no' must be True or False"),
         ({"update": "newton"}, "update='newton' is not known"),
+        ({"stop": "early"}, "stop='early' is not known; choose held_out, a value such as dg.HeldOut"),
+        ({"stop": 3}, "stop=3 is not known"),
+        ({"engine": dg.BlockDescent(order="priority")}, "so only mode= matters"),
+        ({"engine": dg.BlockDescent(block_size=64)}, "so only mode= matters"),
         ({"engine": "bsp"}, "engine='bsp': factorize does not use the engines"),
         ({"engine": dg.Gas(deterministic=True)}, "engine=dg.Gas.deterministic=True.: factorize does not use"),
         ({"device": dg.Cuda()}, "device=dg.Cuda..: factorize does not use"),
-        ({"foo": None}, "foo=None: factorize has no such option; its options are rank, regularization"),
+        ({"foo": None}, "foo=None: factorize has no such option; its options are rank, biases, regularization"),
+        (
+            {"learning_rate": 0.5},
+            r"learning_rate=0.5 is an option of 0.9: write update=dg.Gradient\(",
+        ),
+        ({"threads": 2}, "threads=2 is an option of 0.9: leave it out"),
+        ({"block_size": 8}, "block_size=8 is an option of 0.9: leave it out, or write engine="),
         ({"progress": True}, "progress=True: factorize has no such option"),
         ({"deterministic": True}, "deterministic=True: factorize has no such option"),
         ({"daemons": ["cpu"]}, "daemons=.'cpu'.: factorize has no such option"),
-        ({"block_size": "large"}, "block_size='large' must be an integer"),
-        ({"learning_rate": 1e6, "epochs": 50}, "learning_rate=1e.06 is too large"),
+        ({"update": dg.Gradient(learning_rate=1e6), "epochs": 50}, "learning_rate=1e.06 is too large"),
     ],
 )
 def test_invalid_options_are_refused(graph, asked, message):
     with pytest.raises(OptionError, match=message):
         dg.factorize(graph, **asked)
+
+
+@pytest.mark.parametrize("wrong", [{"learning_rate": 0}, {"learning_rate": np.inf}, {"learning_rate": "fast"}])
+def test_invalid_learning_rates_are_refused(wrong):
+    with pytest.raises(OptionError, match=r"learning_rate=.* must be a finite number > 0"):
+        dg.Gradient(**wrong)
 
 
 def test_graphs_without_ratings_are_refused():
@@ -227,8 +435,8 @@ def test_graphs_without_ratings_are_refused():
 def test_gradient_steps_reach_the_error_of_least_squares(seed):
     """Whatever is drawn: the noise, and what so few ratings cannot tell, are all that is left."""
     graph = dg.ratings(users=200, items=150, ratings=12_000, rank=4, noise=0.3, seed=seed, parts=1)
-    options = {"rank": 4, "regularization": 0.3, "epochs": 30, "random_seed": seed}
-    held = [dg.factorize(graph, update=one, **options).report["held_out"].iloc[-1] for one in UPDATES]
+    options = {"rank": 4, "regularization": 0.003, "random_seed": seed}
+    held = [dg.factorize(graph, update=one, **options).totals["held_out"] for one in UPDATES]
     assert held[0] == pytest.approx(held[1], rel=0.01)
 
 
@@ -236,9 +444,7 @@ def test_gradient_steps_reach_the_error_of_least_squares(seed):
     ("option", "said"),
     [
         ({"rank": 2**40}, "rank=.* from 1 to 4096"),
-        ({"threads": 2**40}, "threads=.* from 1 to 4096"),
         ({"epochs": 2**63}, "epochs=.* from 1 to 2147483647"),
-        ({"block_size": np.zeros(2)}, "block_size=.* must be an integer"),
     ],
 )
 def test_numbers_too_large_are_refused_in_words(option, said):

@@ -138,7 +138,6 @@ WITHOUT_PROGRAM = {  # those of the five that they take, with fewer choices
 
 OWN = {  # their own parameters, which are called like fields of engines
     "run": {"max_rounds"},
-    "factorize": {"block_size"},
     "leiden": {"deterministic"},
     "louvain": {"deterministic"},
     "eigenvector": {"direction"},

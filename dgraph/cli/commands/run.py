@@ -182,9 +182,8 @@ def _limited(engine: str, max_rounds: int) -> Any:
 
 def _errors_of(result: Any) -> dict[str, float]:
     """The mean of the ratings, which the factors leave out, and the errors of the factors that `factorize` returned."""
-    values = {**result.totals, **result.report.iloc[-1]}
-    # NaN means that no ratings were held out
-    return {what: float(values[what]) for what in ERROR_FIGURES if values[what] == values[what]}
+    found = {what: float(result.totals[what]) for what in ERROR_FIGURES}
+    return {what: value for what, value in found.items() if value == value}  # NaN: no ratings were held out
 
 
 @click.command("run", cls=Operations)

@@ -72,7 +72,7 @@ OPERATIONS: Table = {
         (),
     ),
 }
-VERIFIERS: Table = {**OPERATIONS, "factorize": (factorize, ("factors",), ())}  # also for graphs of ratings
+VERIFIERS: Table = {**OPERATIONS, "factorize": (factorize, ("factors", "bias"), ())}  # also for graphs of ratings
 
 OF_SOURCES = {"closeness", "harmonic"}  # list only the vertices that `sources` names, if it is given
 LIST_SOME = {*OF_SOURCES, "eccentricity"}

@@ -1,0 +1,293 @@
+"""Kernels that improve factors: gradient descent, or alternating least squares.
+
+A rating is about the inner product of the factors at its ends, plus the biases of both, plus the mean. A row of
+`factors` holds a vertex's factors and, if there are biases, its bias at the end. The rows at the other ends of its
+ratings, with a 1 in place of the bias, are what it is fitted to.
+
+Users rate items only. So all users are updated from the items' newest factors, on any number of threads, and then all
+items; the results do not depend on the threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import uint64
+
+from dgraph.factors.rating_rows import RatingColumns, RatingRows
+from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, kernel, part, team
+
+PRIOR = 30  # the penalty of a vertex's factors counts as many ratings more than it has
+BIAS_PRIOR = 10.0  # the weight of a squared bias: so many ratings would have to say that there is none
+DIAGONAL_SHARE = 1e-9  # a share of the trace, added to the diagonal: with few ratings, the shortest factors are found
+MIN_LENGTH = 1e-7  # the minimum length of components when factors are balanced, as a share of the longest component
+MIN_CURVATURE = 1e-6  # the minimum curvature of components without information, as a share of the vertex's largest one
+MANY_RATINGS = 16  # with this many ratings per factor, the best step length is known in advance
+PIECE = 1 << 14  # ratings whose errors one thread adds up
+DESCEND, SEARCH, SOLVE = range(3)  # a step of fixed length, a step of the best length, or least squares
+
+
+@dataclass(frozen=True)
+class FactorUpdate:
+    """How all vertices are updated once."""
+
+    way: int
+    rank: int
+    threads: int
+    at_once: bool = False  # users and items both from the values before
+
+    def ratings_read(self, rows: RatingRows) -> int:
+        """How many ratings an update reads, counting both sides."""
+        counts = np.diff(rows.indptr)
+        again = counts[counts < MANY_RATINGS * self.rank].sum() if self.way == SEARCH else 0
+        return int(counts.sum() + again)
+
+    def update(
+        self, rows: RatingRows, factors: np.ndarray, penalty: float, step: float = 1.0, variance: float = 1.0
+    ) -> None:
+        """Update every vertex once, by a step of some length for factors of this variance, or by that share of the best
+        step."""
+        width = factors.shape[1]
+        fresh = factors.copy() if self.at_once else factors
+        scratch = np.zeros((self.threads, max(3, width) + 1, width + 1))
+        held = rows.indptr, rows.others, rows.values
+        how = self.way, self.rank, penalty, step, variance
+        for side in rows.sides:
+            cuts, cursor = side.cuts(self.threads), np.zeros(1, np.int64)
+            team(_update, self.threads, cursor, cuts, side.vertices, *held, factors, fresh, scratch, *how)
+        if self.at_once:
+            factors[:] = fresh
+
+    def squares(self, ratings: RatingColumns, factors: np.ndarray) -> float:
+        """The sum of squared errors, added up in one order."""
+        cuts = np.append(np.arange(0, len(ratings.values), PIECE), len(ratings.values))
+        sums = np.zeros(len(cuts))
+        team(_squares, self.threads, np.zeros(1, np.int64), cuts, *ratings, factors, self.rank, sums)
+        return float(sums.sum())
+
+    def objective(self, ratings: RatingColumns, rows: RatingRows, factors: np.ndarray, penalty: float) -> float:
+        """The sum of squared errors, plus the penalty for large factors. Every update of a vertex lowers it."""
+        weights = penalty * weights_of(rows)
+        squares = np.einsum("ij,ij->i", factors[:, : self.rank], factors[:, : self.rank])
+        biases = BIAS_PRIOR * float(np.sum(factors[:, self.rank :] ** 2))
+        return self.squares(ratings, factors) + float(weights @ squares) + biases
+
+
+def weights_of(rows: RatingRows) -> np.ndarray:
+    """By how much each vertex's squared factors are penalized, relative to the others."""
+    return np.diff(rows.indptr) + float(PRIOR)
+
+
+def balance(factors: np.ndarray, rank: int, rows: RatingRows) -> None:
+    """Transform factors to those with the same products and the least penalty: components are orthogonal, and equally
+    long on both sides. Then each component has its own curvature, and a step scaled by it is nearly Newton's (Tong, Ma
+    and Chi, 2021)."""
+    weights = weights_of(rows)
+    users, items = (side.vertices for side in rows.sides)
+    squares = (np.linalg.eigh(_products(factors, side, weights, rank)) for side in (users, items))
+    lengths, turns = zip(*squares, strict=True)
+    one, other = (np.sqrt(np.maximum(squares, 0)) for squares in lengths)
+    # The minimum keeps every component from vanishing.
+    one, other = (np.maximum(each, MIN_LENGTH * each.max() or 1.0) for each in (one, other))
+    turn, both, _ = np.linalg.svd((turns[0] * one).T @ (turns[1] * other))
+    _turn(factors, users, turns[0] / one @ turn * np.sqrt(both))
+    _turn(factors, items, turns[0] * one @ turn / np.sqrt(both))
+
+
+@kernel
+def _products(factors, side, weights, rank):
+    """Weighted inner products of all pairs of components. (With few columns, loops are several times faster than
+    BLAS.)"""
+    products = np.zeros((rank, rank))
+    for i in range(uint64(side.size)):
+        v = uint64(side[i])
+        for c in range(rank):
+            for d in range(rank):
+                products[c, d] += weights[v] * factors[v, c] * factors[v, d]
+    return products
+
+
+@kernel
+def _turn(factors, side, matrix):
+    rank = matrix.shape[0]
+    turned = np.zeros(rank)
+    for i in range(uint64(side.size)):
+        v = uint64(side[i])
+        turned[:] = 0.0
+        for c in range(rank):
+            for d in range(rank):
+                turned[d] += factors[v, c] * matrix[c, d]
+        for c in range(rank):
+            factors[v, c] = turned[c]
+
+
+@kernel
+def _squares(rank, size, signals, cursor, cuts, u, v, values, factors, components, sums):
+    width = factors.shape[1]
+    while True:
+        b = atomic_add(cursor, 0, 1)
+        if b >= cuts.size - 1 or atomic_load(signals, STOP):
+            break
+        total = 0.0
+        for i in range(uint64(cuts[b]), uint64(cuts[b + 1])):
+            one, other = uint64(u[i]), uint64(v[i])
+            miss = values[i]
+            for c in range(components):
+                miss -= factors[one, c] * factors[other, c]
+            for c in range(components, width):
+                miss -= factors[one, c] + factors[other, c]
+            total += miss * miss
+        sums[b] = total
+
+
+@kernel
+def _update(
+    rank,
+    size,
+    signals,
+    cursor,
+    cuts,
+    vertices,
+    indptr,
+    others,
+    values,
+    factors,
+    fresh,
+    scratch,
+    way,
+    components,
+    penalty,
+    step,
+    variance,
+):
+    """Write the fresh factors of the vertices in some pieces. `fresh` may be `factors`: nobody else reads them now."""
+    mine = scratch[rank]
+    mine[0, :] = 1.0  # where there are biases, what they are multiplied by
+    while True:
+        b = atomic_add(cursor, 0, 1)
+        if b >= cuts.size - 1 or atomic_load(signals, STOP):
+            break
+        for i in range(uint64(cuts[b]), uint64(cuts[b + 1])):
+            v = uint64(vertices[i])
+            if way == DESCEND:
+                _descend(v, indptr, others, values, factors, fresh, mine, components, penalty, step, variance)
+            elif way == SEARCH:
+                _search(v, indptr, others, values, factors, fresh, mine, components, penalty, step)
+            else:
+                _solve(v, indptr, others, values, factors, fresh, mine, components, penalty)
+
+
+@part
+def _read(e, others, values, factors, components, row):
+    """Read a rating: `row` becomes what this vertex is fitted to, and the value is without the other's bias."""
+    u, rest = uint64(others[e]), values[e]
+    for c in range(components):
+        row[c] = factors[u, c]
+    for c in range(components, factors.shape[1]):
+        rest -= factors[u, c]
+    return rest
+
+
+@part
+def _weight(c, components, penalty, ratings):
+    return penalty * (ratings + PRIOR) if c < components else BIAS_PRIOR
+
+
+@part
+def _descend(v, indptr, others, values, factors, fresh, scratch, components, penalty, step, variance):
+    """Take a step down the gradient of v's squared error and penalty. A length of 1 would solve for v if the factors at
+    the other ends were independent and had this variance."""
+    first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
+    width, ratings = factors.shape[1], np.float64(last - first)
+    row, gradient = scratch[0], scratch[1]
+    for c in range(width):
+        gradient[c] = -_weight(c, components, penalty, ratings) * factors[v, c]
+    for e in range(first, last):
+        miss = _read(e, others, values, factors, components, row)
+        for c in range(width):
+            miss -= factors[v, c] * row[c]
+        for c in range(width):
+            gradient[c] += miss * row[c]
+    for c in range(width):
+        curvature = ratings * (variance if c < components else 1.0) + _weight(c, components, penalty, ratings)
+        fresh[v, c] = factors[v, c] + step / curvature * gradient[c]
+
+
+@part
+def _search(v, indptr, others, values, factors, fresh, scratch, components, penalty, share):
+    """Take a share of the best step along the gradient, with each component divided by its curvature. With many ratings
+    and balanced factors, the best length is 1; with few ratings, read them again to find it."""
+    first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
+    width, ratings = factors.shape[1], np.float64(last - first)
+    row, gradient, curvature, direction = scratch[0], scratch[1], scratch[2], scratch[3]
+    for c in range(width):
+        curvature[c] = _weight(c, components, penalty, ratings)
+        gradient[c] = -curvature[c] * factors[v, c]
+    for e in range(first, last):
+        miss = _read(e, others, values, factors, components, row)
+        for c in range(width):
+            miss -= factors[v, c] * row[c]
+        for c in range(width):
+            gradient[c] += miss * row[c]
+            curvature[c] += row[c] * row[c]
+    most = 0.0
+    for c in range(width):
+        most = max(most, curvature[c])
+    flat = MIN_CURVATURE * most
+    gain, bend = 0.0, 0.0
+    for c in range(width):
+        direction[c] = gradient[c] / max(curvature[c], flat) if flat > 0 else 0.0
+        gain += direction[c] * gradient[c]
+        bend += _weight(c, components, penalty, ratings) * direction[c] * direction[c]
+    length = share
+    if last - first < MANY_RATINGS * width:
+        for e in range(first, last):
+            _read(e, others, values, factors, components, row)
+            along = 0.0
+            for c in range(width):
+                along += direction[c] * row[c]
+            bend += along * along
+        length = share * gain / bend if bend > 0 else 0.0
+    for c in range(width):
+        fresh[v, c] = factors[v, c] + length * direction[c]
+
+
+@part
+def _solve(v, indptr, others, values, factors, fresh, scratch, components, penalty):
+    """Compute the best factors of v, given those of the others: solve the normal equations by Cholesky decomposition,
+    with the right-hand side in the last column."""
+    first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
+    width, ratings = factors.shape[1], np.float64(last - first)
+    row, system = scratch[0], scratch[1:]
+    for c in range(width):
+        for d in range(width + 1):
+            system[c, d] = 0.0
+        system[c, c] = _weight(c, components, penalty, ratings)
+    for e in range(first, last):
+        rest = _read(e, others, values, factors, components, row)
+        for c in range(width):
+            one = row[c]
+            for d in range(c + 1):
+                system[c, d] += one * row[d]
+            system[c, width] += rest * one
+    trace = 0.0
+    for c in range(width):
+        trace += system[c, c]
+    for c in range(width):
+        system[c, c] += trace * DIAGONAL_SHARE
+    for c in range(width):
+        for d in range(c + 1):
+            total = system[c, d]
+            for k in range(d):
+                total -= system[c, k] * system[d, k]
+            system[c, d] = np.sqrt(max(total, 1e-300)) if c == d else total / system[d, d]
+        total = system[c, width]
+        for k in range(c):
+            total -= system[c, k] * system[k, width]
+        system[c, width] = total / system[c, c]
+    for c in range(width - 1, -1, -1):
+        total = system[c, width]
+        for k in range(c + 1, width):
+            total -= system[k, c] * fresh[v, k]
+        fresh[v, c] = total / system[c, c]

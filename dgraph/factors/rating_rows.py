@@ -1,0 +1,89 @@
+"""Ratings as columns, and by vertex from both sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.team import kernel
+from dgraph.solvers.union_find import flatten, link
+
+PIECES = 8  # for each thread, so that none waits long for another
+
+
+class RatingColumns(NamedTuple):
+    """Ratings: the numbers of users and items, and the values."""
+
+    users: np.ndarray
+    items: np.ndarray
+    values: np.ndarray
+
+    def chosen(self, some: np.ndarray) -> RatingColumns:
+        return RatingColumns(*(column[some] for column in self))
+
+
+@dataclass(frozen=True)
+class RatingSide:
+    """The users, or the items, that have ratings; no two of them rate each other. Threads take them in pieces with
+    about as many ratings."""
+
+    vertices: np.ndarray
+    ratings: np.ndarray  # how many each has
+
+    def cuts(self, threads: int) -> np.ndarray:
+        before = np.cumsum(self.ratings)
+        shares = np.arange(1, PIECES * threads) * (before[-1] if len(before) else 0) // (PIECES * threads)
+        return np.concatenate([[0], np.searchsorted(before, shares), [len(before)]]).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class RatingRows:
+    """The ratings of each vertex: the vertex at the other end, and the value."""
+
+    indptr: np.ndarray
+    others: np.ndarray
+    values: np.ndarray
+    sides: tuple[RatingSide, RatingSide]  # users and items
+
+    @classmethod
+    def of(cls, ratings: RatingColumns, vertices: int) -> RatingRows:
+        u, v, values = ratings
+        counts = [np.bincount(side, minlength=vertices) for side in (u, v)]
+        indptr = np.zeros(vertices + 1, np.int64)
+        np.cumsum(counts[0] + counts[1], out=indptr[1:])
+        sides = [RatingSide(np.flatnonzero(one), one[one > 0]) for one in counts]
+        rows = cls(indptr, np.empty(2 * len(u), np.uint32), np.empty(2 * len(u)), (sides[0], sides[1]))
+        _fill(u, v, values, indptr[:-1].copy(), rows.others, rows.values)
+        return rows
+
+
+def orient_by_side(u: np.ndarray, v: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of undirected edges on the first and on the second side of a bipartite graph. The smallest vertex of
+    each component is on the first side. Components with a cycle of odd length have no sides, so their edges keep their
+    order."""
+    above = np.arange(2 * n)
+    _find_sides(u, v, n, above)
+    reverse = above[u] > above[n:][u]
+    return np.where(reverse, v, u), np.where(reverse, u, v)
+
+
+@kernel
+def _find_sides(u, v, n, above):
+    """Every vertex is in the union-find twice, once for each side; edges join one side with the other."""
+    for i in range(uint64(u.size)):
+        link(u[i], n + v[i], above)
+        link(n + u[i], v[i], above)
+    flatten(0, above.size, above)
+
+
+@kernel
+def _fill(u, v, values, places, others, ratings):
+    """Copy every rating to the rows of both its ends, in order. `places` are the starts of rows, and are modified."""
+    for i in range(uint64(u.size)):
+        for end, other in ((u[i], v[i]), (v[i], u[i])):
+            place = places[end]
+            others[place], ratings[place] = other, values[i]
+            places[end] = place + 1
