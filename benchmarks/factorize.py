@@ -2,22 +2,27 @@
 
     .venv/bin/python benchmarks/factorize.py [--users 2000] [--items 1000] [--ratings 1000000] [--data FOLDER]
 
-The defaults are compared with the noise of generated ratings, and with errors that other programs reach on real ones.
-Epochs from the newest factors are compared with those from the factors of the epoch before, and least squares with
-NumPy.
+The defaults are compared with the noise of generated ratings, and with limits for real ones: biased matrix
+factorization by stochastic gradient descent reaches 0.875 at its usual settings, and 0.852 when tuned, on this split.
+Epochs from the newest factors are compared with those from the factors of the epoch before, least squares with NumPy,
+and implicit feedback with the library implicit.
 """
 
 from __future__ import annotations
 
 import argparse
+import lzma
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse
 from harness import Claim, parser_of
 
 import dgraph as dg
+from dgraph.bench.resources import timed
 from dgraph.errors import OptionError
 from dgraph.testing.verify import verify
 
@@ -26,7 +31,9 @@ WEAK, STRONG = 0.005, 0.12  # regularization that suits generated ratings, and r
 MOST_EPOCHS, NEAR = 100, 1.01
 RATES = (None, 0.25, 0.5, 1.0)  # each side uses its best; None lets each vertex choose
 REAL = "ml-latest-small/ratings.csv.xz"
-SEEDS, MOST, MOST_OF_50 = 10, 0.865, 0.853  # of the real ratings' test: seeds, and the errors allowed
+SEEDS, MOST, MOST_OF_50 = 10, 0.865, 0.853  # of the real ratings' test: seeds, and the largest errors allowed
+FEEDBACK = {"factors": 16, "regularization": 0.01, "alpha": 40.0, "iterations": 15}
+OFFSET, TRIALS = 1_000_000, 3  # of items, whose ids are those of users, too
 ENDS = {"source": "user", "destination": "item", "weight": "rating"}
 
 
@@ -39,6 +46,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.data is not None:
         on_real_ratings(pd.read_csv(given.data / REAL))
+        on_feedback(given.data)
     on_generated_ratings(given)
 
 
@@ -58,28 +66,29 @@ def on_generated_ratings(given: argparse.Namespace) -> None:
 
 
 def compare_orders(graph: dg.Graph, what: str, regularization: float) -> None:
-    """Epochs of gradient steps, and of least squares, until the held-out error is near the final one."""
+    """Epochs of gradient steps until the held-out error is near the final one."""
     how = {"rank": RANK, "regularization": regularization, "epochs": MOST_EPOCHS, "stop": None}
-    for update in ("gradient", "least_squares"):
-        limit = NEAR * float(dg.factorize(graph, update=update, **how).report["held_out"].iloc[-1])
-        newest, at_once = (fewest_epochs(graph, limit, update, mode, how) for mode in ("async", "bsp"))
-        title = f"epochs of {update} to within {NEAR - 1:.0%} of the final held-out error, {what}"
-        most = 1 / 3 if update == "gradient" else None
-        Claim("factorize", title, "all vertices at once", most, "").record([newest], [at_once])
+    limit = NEAR * float(dg.factorize(graph, update="gradient", **how).report["held_out"].iloc[-1])
+    newest, at_once = (fewest_epochs(graph, limit, mode, how) for mode in ("async", "bsp"))
+    claim = Claim("factorize", f"epochs to within 1 % of the final held-out error, {what}", "all at once", 1 / 3, "")
+    if newest is None or at_once is None:
+        claim.failed("never within 1 %", float(MOST_EPOCHS))
+    else:
+        claim.record([newest], [at_once])
 
 
-def fewest_epochs(graph: dg.Graph, limit: float, update: str, mode: Any, how: dict[str, Any]) -> int:
-    """Epochs until the held-out error is below a limit, at the best learning rate; `MOST_EPOCHS` if it never is."""
-    updates = ["least_squares"] if update == "least_squares" else [dg.Gradient(learning_rate=rate) for rate in RATES]
-    found = [MOST_EPOCHS]
-    for one in updates:
+def fewest_epochs(graph: dg.Graph, limit: float, mode: Any, how: dict[str, Any]) -> int | None:
+    """Epochs until the held-out error is below a limit, at the best learning rate; None if it never is."""
+    found: list[int] = []
+    for rate in RATES:
+        update, engine = dg.Gradient(learning_rate=rate), dg.BlockDescent(mode=mode)
         try:
-            report = dg.factorize(graph, update=one, engine=dg.BlockDescent(mode=mode), **how).report
+            report = dg.factorize(graph, update=update, engine=engine, **how).report
         except OptionError:  # the learning rate is too large
             continue
         below = np.flatnonzero(report["held_out"] < limit)
         found += [int(below[0]) + 1] if len(below) else []
-    return min(found)
+    return min(found, default=None)
 
 
 def least_squares(graph: dg.Graph, epochs: int) -> float:
@@ -116,9 +125,9 @@ def on_real_ratings(frame: pd.DataFrame) -> None:
             for one in results:
                 verify("factorize", graph, one, mean=one.totals["mean"], rmse=one.totals["held_out"])
             worst = max(error_on(ratings[test], one) for one in results)
-            title = f"worst test error of {SEEDS} seeds, MovieLens 100 k, {update}, rank {rank}"
-            Claim("factorize", title, "the error allowed", 1.0, "").record([worst], [most])
-    compare_orders(graph, "MovieLens 100 k", STRONG)
+            title = f"worst test error of {SEEDS} seeds, ml-latest-small, {update}, rank {rank}"
+            Claim("factorize", title, "the limit", 1.0, "").record([worst], [most])
+    compare_orders(graph, "ml-latest-small", STRONG)
 
 
 def error_on(test: pd.DataFrame, result: Any) -> float:
@@ -132,6 +141,71 @@ def error_on(test: pd.DataFrame, result: Any) -> float:
         predicted += np.where(known, biases[place], 0.0)
         products = products * np.where(known[:, None], vectors[place], 0.0)
     return float(np.sqrt(np.mean((test["rating"] - predicted - products.sum(1)) ** 2)))
+
+
+# -- implicit feedback -------------------------------------------------------------------------------------------------
+
+
+def on_feedback(data: Path) -> None:
+    """Check-ins of Gowalla: the recall of the test's items among the 20 best, and seconds, as the library implicit has
+    them with the same rank, regularization, confidence and sweeps."""
+    known, test = (pairs_of(data / f"gowalla/{name}.txt.xz") for name in ("train", "test"))
+    known["times"] = 1.0
+    graph = dg.Graph.from_edges(known, source="user", destination="item", weight="times", parts=1)
+    how = {"rank": FEEDBACK["factors"], "regularization": FEEDBACK["regularization"], "test": 0.0, "stop": None}
+    update = dg.LeastSquares(implicit_alpha=FEEDBACK["alpha"])
+    results = []
+
+    def fit() -> Any:
+        results[:] = [dg.factorize(graph, update=update, epochs=FEEDBACK["iterations"], **how)]
+        return results[0]
+
+    def recommend(k: int) -> pd.DataFrame:
+        return results[0].recommend(k=k).compute()
+
+    fit(), recommend(10)  # compiles
+    size = f"Gowalla, rank {how['rank']}"
+    seconds = [timed(partial(recommend, 10))[0] for _ in range(TRIALS)]
+    Claim("factorize", f"ten recommendations for each of 29,858 users, {size}", "a second", 2.0).record(
+        seconds, [1.0] * TRIALS
+    )
+    try:
+        from implicit.als import AlternatingLeastSquares
+    except ImportError:
+        Claim("factorize", f"implicit feedback, {size}", "implicit", 1.0).absent("implicit is not installed")
+        return
+    ends = known["user"].to_numpy(), known["item"].to_numpy() - OFFSET
+    table = scipy.sparse.csr_matrix((np.ones(len(known), np.float32), ends))
+    theirs = AlternatingLeastSquares(**FEEDBACK, num_threads=2, random_state=1)
+
+    def best_of_theirs() -> pd.DataFrame:
+        items, _ = theirs.recommend(np.arange(table.shape[0]), table, N=20)
+        return pd.DataFrame({"user": np.repeat(np.arange(len(items)), 20), "item": items.ravel() + OFFSET})
+
+    took: list[list[float]] = [[], []]
+    for _ in range(TRIALS):
+        took[0].append(timed(fit)[0])
+        took[1].append(timed(partial(theirs.fit, table, show_progress=False))[0])
+    Claim("factorize", f"{FEEDBACK['iterations']} sweeps of implicit feedback, {size}", "implicit", 1.0).record(*took)
+    ours, others = recall_of(recommend(20), test), recall_of(best_of_theirs(), test)
+    Claim("factorize", f"recall at 20 of implicit feedback, {size}", "implicit", None, "", floor=1.0).record(
+        [ours], [others]
+    )
+
+
+def pairs_of(path: Path) -> pd.DataFrame:
+    """Lines of a user and their items."""
+    with lzma.open(path, "rt") as lines:
+        numbers = [[int(one) for one in line.split()] for line in lines]
+    users = [user for user, *items in numbers for _ in items]
+    return pd.DataFrame({"user": users, "item": [OFFSET + item for _, *items in numbers for item in items]})
+
+
+def recall_of(best: pd.DataFrame, test: pd.DataFrame) -> float:
+    """The mean over users of the share of the test's items that are among the best."""
+    test = test.drop_duplicates()
+    many = test.groupby("user").size()
+    return float((best.merge(test).groupby("user").size().reindex(many.index, fill_value=0) / many).mean())
 
 
 if __name__ == "__main__":

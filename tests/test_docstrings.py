@@ -154,7 +154,9 @@ def test_only_what_is_public_is_exempt():
 def test_every_operation_has_all_sections(name):
     assert {"Parameters", "Returns", "Raises", "Examples"} <= set(sections(PUBLIC[name]))
     assert {"OptionError", "RoomError"} <= set(entries(PUBLIC[name], "Raises"))
-    assert re.search(r"^Returns\n-------\n(Community|Run)Result\n    ", inspect.getdoc(PUBLIC[name]), re.MULTILINE)
+    assert re.search(
+        r"^Returns\n-------\n(Community|Factor|Run)Result\n    ", inspect.getdoc(PUBLIC[name]), re.MULTILINE
+    )
 
 
 def test_a_wrong_example_is_found(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ from dgraph.keywords import HOW
 
 SEVERAL = ("sources",)  # parameters that take a list of vertices, even of one: a single value means a number of them
 NOT_HERE = {"betweenness": ("edges",)}  # parameters for a result of another kind, which no command writes
+NOTHING = "none"  # how a command line says None where that is not the default
 TABLES = ("previous", "pairs")  # parameters that take a table: on a command line, a file
 PARAMETER_PREFIX = "of_"  # of click's names for the function's parameters, which may clash with options (`source`)
 
@@ -33,6 +34,18 @@ class Number(click.ParamType):
             except ValueError:
                 pass
         return self.fail(f"{value!r} is not a number", param, context)
+
+
+class NumberOrWord(Number):
+    """A number, or a word such as `auto` that the function knows."""
+
+    name = "number or word"
+
+    def convert(self, value: Any, param: Any, context: Any) -> Any:
+        try:
+            return super().convert(value, param, context)
+        except click.UsageError:
+            return value
 
 
 class VertexValue(click.ParamType):
@@ -121,8 +134,6 @@ def options_of(
                 kind["callback"] = _negated
         elif default is inspect.Parameter.empty:  # without a default, click takes None as a value
             kind["required"] = True
-        elif isinstance(default, str) and kind.get("type") in (int, float):  # a word such as "auto", if left out
-            kind["show_default"] = default
         elif not kind.get("multiple"):
             kind["default"] = default
         if kind.get("type") is str:
@@ -144,7 +155,10 @@ def _kind(name: str, hint: Any) -> dict[str, Any] | None:
     if name in TABLES:
         return {"type": click.Path(), "metavar": "FILE"}
     union = get_origin(hint) in (Union, UnionType)
-    for kind in [one for one in get_args(hint) if one is not NoneType] if union else [hint]:
+    kinds = [one for one in get_args(hint) if one is not NoneType] if union else [hint]
+    if {int, float} & set(kinds) and any(one is str or get_origin(one) is Literal for one in kinds):
+        return {"type": NumberOrWord()}
+    for kind in kinds:
         if kind is bool:
             return {"is_flag": True}
         if kind in (int, float, str):
@@ -176,7 +190,9 @@ def arguments_from_options(
         if value is None or value == ():
             continue
         kind = _kind(name, hints.get(name, Any)) or {}
-        if name in TABLES:
+        if value == NOTHING and NoneType in get_args(hints[name]):
+            value = None
+        elif name in TABLES:
             value = read(value)
         elif isinstance(kind.get("type"), VertexValue):
             value = _mapping([(id_of(vertex), number) for vertex, number in value], name)

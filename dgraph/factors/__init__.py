@@ -1,1 +1,1 @@
-"""Factors of ratings: what is learned from, the model, the kernels that improve it, and when to stop."""
+"""Factors of ratings: what is learned from, the kernels that improve them, when to stop, and predictions."""

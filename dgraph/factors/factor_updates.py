@@ -16,6 +16,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.factors.rating_rows import RatingColumns, RatingRows
+from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, kernel, part, team
 
 PRIOR = 30  # the penalty of a vertex's factors counts as many ratings more than it has
@@ -25,7 +26,9 @@ MIN_LENGTH = 1e-7  # the minimum length of components when factors are balanced,
 MIN_CURVATURE = 1e-6  # the minimum curvature of components without information, as a share of the vertex's largest one
 MANY_RATINGS = 16  # with this many ratings per factor, the best step length is known in advance
 PIECE = 1 << 14  # ratings whose errors one thread adds up
-DESCEND, SEARCH, SOLVE = range(3)  # a step of fixed length, a step of the best length, or least squares
+AT_ONCE = 4  # ratings that are added to a system of equations together
+# a step of fixed length, a step of the best length, least squares, or these for implicit feedback
+DESCEND, SEARCH, SOLVE, PREFER = range(4)
 
 
 @dataclass(frozen=True)
@@ -37,25 +40,46 @@ class FactorUpdate:
     threads: int
     at_once: bool = False  # users and items both from the values before
 
-    def ratings_read(self, rows: RatingRows) -> int:
+    def ratings_read(self, rows: RatingRows, width: int) -> int:
         """How many ratings an update reads, counting both sides."""
         counts = np.diff(rows.indptr)
-        again = counts[counts < MANY_RATINGS * self.rank].sum() if self.way == SEARCH else 0
+        again = counts[counts < MANY_RATINGS * width].sum() if self.way == SEARCH else 0
         return int(counts.sum() + again)
 
     def update(
-        self, rows: RatingRows, factors: np.ndarray, penalty: float, step: float = 1.0, variance: float = 1.0
+        self,
+        rows: RatingRows,
+        factors: np.ndarray,
+        penalty: float,
+        step: float = 1.0,
+        variance: float = 1.0,
+        alpha: float = 0.0,
     ) -> None:
         """Update every vertex once, by a step of some length for factors of this variance, or by that share of the best
-        step."""
+        step; for implicit feedback, with `alpha`."""
         width = factors.shape[1]
         fresh = factors.copy() if self.at_once else factors
-        scratch = np.zeros((self.threads, max(3, width) + 1, width + 1))
+        scratch = np.zeros((self.threads, AT_ONCE + width + 1, max(AT_ONCE, width + 1)))
         held = rows.indptr, rows.others, rows.values
-        how = self.way, self.rank, penalty, step, variance
-        for side in rows.sides:
+        how = float(penalty), float(step), float(variance), float(alpha)
+        for side, other in (rows.sides, rows.sides[::-1]):
             cuts, cursor = side.cuts(self.threads), np.zeros(1, np.int64)
-            team(_update, self.threads, cursor, cuts, side.vertices, *held, factors, fresh, scratch, *how)
+            of_all = factors[other.vertices] if self.way == PREFER else factors[:0]
+            team(
+                _update,
+                self.threads,
+                cursor,
+                cuts,
+                side.vertices,
+                *held,
+                factors,
+                fresh,
+                of_all.T @ of_all,
+                scratch,
+                self.way,
+                self.rank,
+                how,
+            )
         if self.at_once:
             factors[:] = fresh
 
@@ -66,12 +90,11 @@ class FactorUpdate:
         team(_squares, self.threads, np.zeros(1, np.int64), cuts, *ratings, factors, self.rank, sums)
         return float(sums.sum())
 
-    def objective(self, ratings: RatingColumns, rows: RatingRows, factors: np.ndarray, penalty: float) -> float:
-        """The sum of squared errors, plus the penalty for large factors. Every update of a vertex lowers it."""
-        weights = penalty * weights_of(rows)
+    def penalty(self, rows: RatingRows, factors: np.ndarray, penalty: float) -> float:
+        """What large factors and biases add to the squared errors."""
         squares = np.einsum("ij,ij->i", factors[:, : self.rank], factors[:, : self.rank])
         biases = BIAS_PRIOR * float(np.sum(factors[:, self.rank :] ** 2))
-        return self.squares(ratings, factors) + float(weights @ squares) + biases
+        return penalty * float(np.sum(weights_of(rows) * squares)) + biases
 
 
 def weights_of(rows: RatingRows) -> np.ndarray:
@@ -154,15 +177,14 @@ def _update(
     values,
     factors,
     fresh,
+    products,
     scratch,
     way,
     components,
-    penalty,
-    step,
-    variance,
+    how,
 ):
     """Write the fresh factors of the vertices in some pieces. `fresh` may be `factors`: nobody else reads them now."""
-    mine = scratch[rank]
+    mine, (penalty, step, variance, alpha) = scratch[rank], how
     mine[0, :] = 1.0  # where there are biases, what they are multiplied by
     while True:
         b = atomic_add(cursor, 0, 1)
@@ -174,11 +196,13 @@ def _update(
                 _descend(v, indptr, others, values, factors, fresh, mine, components, penalty, step, variance)
             elif way == SEARCH:
                 _search(v, indptr, others, values, factors, fresh, mine, components, penalty, step)
-            else:
+            elif way == SOLVE:
                 _solve(v, indptr, others, values, factors, fresh, mine, components, penalty)
+            else:
+                _prefer(v, indptr, others, values, factors, fresh, products, mine, penalty, alpha)
 
 
-@part
+@inlined
 def _read(e, others, values, factors, components, row):
     """Read a rating: `row` becomes what this vertex is fitted to, and the value is without the other's bias."""
     u, rest = uint64(others[e]), values[e]
@@ -189,7 +213,7 @@ def _read(e, others, values, factors, components, row):
     return rest
 
 
-@part
+@inlined
 def _weight(c, components, penalty, ratings):
     return penalty * (ratings + PRIOR) if c < components else BIAS_PRIOR
 
@@ -255,39 +279,86 @@ def _search(v, indptr, others, values, factors, fresh, scratch, components, pena
 
 @part
 def _solve(v, indptr, others, values, factors, fresh, scratch, components, penalty):
-    """Compute the best factors of v, given those of the others: solve the normal equations by Cholesky decomposition,
-    with the right-hand side in the last column."""
+    """Compute the best factors of v, given those of the others: solve the normal equations."""
     first, last = uint64(indptr[v]), uint64(indptr[v + ONE])
     width, ratings = factors.shape[1], np.float64(last - first)
-    row, system = scratch[0], scratch[1:]
+    rows, system = scratch[:AT_ONCE], scratch[AT_ONCE:]
     for c in range(width):
-        for d in range(width + 1):
+        for d in range(c, width + 1):
             system[c, d] = 0.0
         system[c, c] = _weight(c, components, penalty, ratings)
-    for e in range(first, last):
-        rest = _read(e, others, values, factors, components, row)
-        for c in range(width):
-            one = row[c]
-            for d in range(c + 1):
-                system[c, d] += one * row[d]
-            system[c, width] += rest * one
+    for begin in range(first, last, uint64(AT_ONCE)):
+        for i in range(uint64(AT_ONCE)):
+            if begin + i < last:
+                rows[i, width] = _read(begin + i, others, values, factors, components, rows[i])
+                for c in range(components, width):
+                    rows[i, c] = 1.0
+            else:
+                for c in range(width + 1):
+                    rows[i, c] = 0.0
+        _add_products(system, rows, width, 1.0, 1.0, 1.0, 1.0)
     trace = 0.0
     for c in range(width):
         trace += system[c, c]
     for c in range(width):
         system[c, c] += trace * DIAGONAL_SHARE
+    _solve_system(system, width, fresh[v])
+
+
+@part
+def _prefer(v, indptr, others, values, factors, fresh, products, scratch, penalty, alpha):
+    """Compute the best factors of v for implicit feedback (Hu, Koren and Volinsky, 2008): products should be 1 where
+    there is feedback, the more so the larger `alpha` times its value, and 0 elsewhere. What all vertices add to the
+    equations, as if there were no feedback, is in `products`."""
+    width = factors.shape[1]
+    rows, system = scratch[:AT_ONCE], scratch[AT_ONCE:]
+    more = scratch[AT_ONCE + width]
     for c in range(width):
-        for d in range(c + 1):
-            total = system[c, d]
-            for k in range(d):
-                total -= system[c, k] * system[d, k]
-            system[c, d] = np.sqrt(max(total, 1e-300)) if c == d else total / system[d, d]
-        total = system[c, width]
-        for k in range(c):
-            total -= system[c, k] * system[k, width]
-        system[c, width] = total / system[c, c]
+        for d in range(c, width):
+            system[c, d] = products[c, d]
+        system[c, c] += penalty
+        system[c, width] = 0.0
+    last = uint64(indptr[v + ONE])
+    for begin in range(uint64(indptr[v]), last, uint64(AT_ONCE)):
+        for i in range(uint64(AT_ONCE)):
+            more[i] = 0.0
+            if begin + i < last:
+                more[i] = alpha * _read(begin + i, others, values, factors, width, rows[i])
+                rows[i, width] = (1 + more[i]) / more[i]
+            else:
+                for c in range(width + 1):
+                    rows[i, c] = 0.0
+        _add_products(system, rows, width, more[0], more[1], more[2], more[3])
+    _solve_system(system, width, fresh[v])
+
+
+@inlined
+def _add_products(system, rows, width, one, two, three, four):
+    """Add the weighted products of all pairs in each row to the upper triangle; the right-hand side is the last
+    column."""
+    first, second, third, fourth = rows[0], rows[1], rows[2], rows[3]
+    for c in range(uint64(width)):
+        e, f, g, h = one * first[c], two * second[c], three * third[c], four * fourth[c]
+        row = system[c]
+        for d in range(c, uint64(width + 1)):
+            row[d] += (e * first[d] + f * second[d]) + (g * third[d] + h * fourth[d])
+
+
+@part
+def _solve_system(system, width, found):
+    """Solve linear equations by Cholesky decomposition of the upper triangle; the last column is the right-hand
+    side."""
+    for j in range(uint64(width)):
+        pivot = system[j]
+        scale = 1 / np.sqrt(max(pivot[j], 1e-300))
+        for d in range(j, uint64(width + 1)):
+            pivot[d] *= scale
+        for i in range(j + ONE, uint64(width)):
+            row, factor = system[i], pivot[i]
+            for d in range(i, uint64(width + 1)):
+                row[d] -= factor * pivot[d]
     for c in range(width - 1, -1, -1):
         total = system[c, width]
         for k in range(c + 1, width):
-            total -= system[k, c] * fresh[v, k]
-        fresh[v, c] = total / system[c, c]
+            total -= system[c, k] * found[k]
+        found[c] = total / system[c, c]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Literal
 
-from dgraph.arguments import assign, check_choice, check_integer, is_default, is_number, shown, value
+from dgraph.arguments import assign, check_choice, check_integer, check_positive, is_default, shown, value
 from dgraph.errors import OptionError
 
 UPDATES = ("gradient", "least_squares")
@@ -31,9 +30,8 @@ class Gradient:
     learning_rate: float | None = None
 
     def __post_init__(self) -> None:
-        rate = self.learning_rate
-        if rate is not None and not (is_number(rate) and not isinstance(rate, bool) and 1e-300 <= rate < inf):
-            raise OptionError(f"{shown('learning_rate', rate)} must be a finite number > 0")
+        if self.learning_rate is not None:
+            check_positive("learning_rate", self.learning_rate)
 
 
 @value
@@ -42,12 +40,26 @@ class LeastSquares:
 
     ``update="least_squares"`` is equivalent to ``dg.LeastSquares()``.
 
+    Parameters
+    ----------
+    implicit_alpha : float, optional
+        The weights are not ratings but implicit feedback, such as how often a user has listened to a song: products of
+        factors should be 1 where there is some, with the confidence 1 + `implicit_alpha` times the weight, and 0 with
+        the confidence 1 elsewhere (Hu, Koren and Volinsky, 2008). 40 is usual.
+
     Examples
     --------
-    >>> G = dg.ratings(users=50, items=20, ratings=600, seed=1)
-    >>> dg.factorize(G, rank=4, update=dg.LeastSquares()).report.options["update"]
-    'least_squares'
+    >>> G = dg.bipartite(left=50, right=20, edges=300, seed=1, weights=(1, 9))
+    >>> result = dg.factorize(G, rank=4, update=dg.LeastSquares(implicit_alpha=40))
+    >>> result.report.options["implicit alpha"], "bias" in result.compute()
+    (40, False)
     """
+
+    implicit_alpha: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.implicit_alpha is not None:
+            check_positive("implicit_alpha", self.implicit_alpha)
 
 
 @value

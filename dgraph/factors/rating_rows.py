@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
@@ -58,6 +59,14 @@ class RatingRows:
         rows = cls(indptr, np.empty(2 * len(u), np.uint32), np.empty(2 * len(u)), (sides[0], sides[1]))
         _fill(u, v, values, indptr[:-1].copy(), rows.others, rows.values)
         return rows
+
+
+def ratings_of(partition: Any, columns: Sequence[str], directed: bool) -> tuple[np.ndarray, ...]:
+    """The ends of the ratings of one partition, and some columns; an undirected edge, stored twice, counts once."""
+    rows, numbers = partition.out, partition.numbers.astype(np.uint32)
+    u, v = numbers[rows.rows()], numbers[rows.neighbours]
+    found = u, v, *(rows.columns[name] for name in columns)
+    return found if directed else tuple(one[u <= v] for one in found)
 
 
 def orient_by_side(u: np.ndarray, v: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from uuid import UUID
 
 import numpy as np
-import pandas as pd
 
-from dgraph.arguments import check_choice, check_flag, check_integer, is_default, is_number, known_options, to_python
+from dgraph.arguments import check_choice, check_flag, check_integer, is_default, is_number, known_options
 from dgraph.building import graph_frames
+from dgraph.building.vertex_pairs import check_known, frame_of_pairs, numbered_pairs
 from dgraph.building.weights import check_weights
 from dgraph.cluster.retry import retry_on_loss
-from dgraph.errors import ColumnError, IdError, InputError, OptionError
-from dgraph.frames.any_frame import to_pandas
+from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.measures.neighbourhoods import Neighbourhoods, neighbourhoods, threads_of
 from dgraph.measures.similar_pairs import Shares, SimilarPairs, best_of_each, similar_pairs
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
-from dgraph.partition.ids.chunk import chunk_of_vertices
 from dgraph.phrases.phrases import format_count, warn
 from dgraph.solvers.similarity import ANGLE, COSINE, JACCARD, OVERLAP, PRODUCT, SUM, sizes_of
 
@@ -229,39 +225,7 @@ def _sizes(
 
 def _numbered(graph: Graph, pairs: Any) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of both vertices of each pair."""
-    if isinstance(pairs, Mapping):
-        pairs = {name: list(to_python(one)) if np.ndim(one) else one for name, one in pairs.items()}
-        lengths = {len(one) if np.ndim(one) == 1 else -1 for one in pairs.values()}
-        if len(lengths) != 1 or -1 in lengths:
-            raise ColumnError("pairs=: its columns must be two lists of vertices of the same length")
-        pairs = pd.DataFrame(pairs)
-    elif not hasattr(pairs, "columns") and not hasattr(pairs, "column_names"):
-        raise InputError(f"pairs= is a {type(pairs).__name__}: pass a frame or a dict with two columns of vertices")
-    frame = to_pandas(pairs.compute() if hasattr(pairs, "dask") else pairs)
-    if len(frame.columns) != 2:
-        raise ColumnError(f"pairs= has the columns {list(frame.columns)}: give two, of vertices")
-    id_type = graph.numbering.id_type
-    ids = pd.Index(id_type.restore(graph.numbering.ids()))
-    return _numbers(ids, id_type.kind, frame.iloc[:, 0]), _numbers(ids, id_type.kind, frame.iloc[:, 1])
-
-
-def _numbers(ids: pd.Index, kind: str, column: pd.Series) -> np.ndarray:
-    chunk = chunk_of_vertices({column.name: column}, column.name) if len(column) else None
-    given = pd.Index([] if chunk is None else chunk.id_type.restore(chunk.sources))
-    if kind == "uuid" and chunk is not None and chunk.id_type.kind == "string":  # as Dask makes of them
-        given = pd.Index([as_uuid(one) for one in given], dtype=object)
-    numbers = ids.get_indexer(given)
-    if (numbers < 0).any():
-        unknown = given[numbers < 0]
-        raise IdError(
-            f"pairs=: column {column.name!r} names {format_count(unknown.nunique(), 'vertex')} that the graph does not "
-            f"have, for example {unknown.tolist()[0]!r}; leave such pairs out"
-        )
-    return numbers.astype(np.uint32)
-
-
-def as_uuid(text: str) -> Any:
-    try:
-        return UUID(text)
-    except ValueError:
-        return text
+    frame = frame_of_pairs(pairs)
+    numbers = numbered_pairs(graph, frame)
+    check_known(frame, numbers)
+    return numbers[0].astype(np.uint32), numbers[1].astype(np.uint32)

@@ -11,16 +11,17 @@ import numpy as np
 
 from dgraph.arguments import AUTO, check_flag, check_integer, is_default, is_number
 from dgraph.errors import ColumnError, OptionError, WeightError
-from dgraph.factors.fit_options import Gradient, StopLike, UpdateLike, stop_value, update_value
-from dgraph.factors.rating_fit import FitPlan, RatingFit, result_of
-from dgraph.factors.rating_rows import RatingColumns, orient_by_side
+from dgraph.factors.factor_result import FactorResult
+from dgraph.factors.factor_updates import PREFER
+from dgraph.factors.fit_options import Gradient, LeastSquares, StopLike, UpdateLike, stop_value, update_value
+from dgraph.factors.rating_fit import FeedbackFit, FitPlan, RatingFit
+from dgraph.factors.rating_rows import RatingColumns, orient_by_side, ratings_of
 from dgraph.graph import Graph
 from dgraph.keywords import engine_value
 from dgraph.options import BlockDescent
 from dgraph.phrases.phrases import format_count
 from dgraph.runs.execution import recoverable_result
 from dgraph.runs.operation import operation
-from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import WorkerResult
 
@@ -43,7 +44,7 @@ def factorize(
     random_seed: int = 0,
     engine: Literal["auto", "block_descent"] | BlockDescent = "auto",
     device: Literal["auto", "cpu"] = "auto",
-) -> RunResult:
+) -> FactorResult:
     """Collaborative filtering: factors and biases of users and items that reproduce their ratings.
 
     The graph's weights are the ratings; every edge joins a user and an item. A rating is approximately the mean of all
@@ -56,13 +57,15 @@ def factorize(
     rank : int, default 8
         Length of the factor vectors.
     biases : bool, default True
-        Give each user and item a number of its own, because some rate higher, or are rated higher, than others.
+        Whether each user and item has a number of its own, because some rate higher, or are rated higher, than others.
+        With implicit feedback there are none.
     regularization : float or "auto", default "auto"
-        Penalty of a vertex's squared factors: this, times 30 more than its number of ratings, times the standard
-        deviation that biases leave of the ratings. ``"auto"`` begins at 0.15 and lowers it while the error on the
-        held-out ratings falls; without any, it is 0.1.
+        How much large factors are penalized: each vertex's squared factors are multiplied by this, by its number of
+        ratings plus 30, and by the standard deviation of what biases do not explain. ``"auto"`` takes 0.15 for eight
+        epochs, and 0.7 times as much in each further one, down to 0.003; if nothing is held out, it takes 0.1. With
+        implicit feedback, squared factors are multiplied by this alone, and ``"auto"`` is 0.01.
     epochs : int, default 30
-        Most epochs; in each, every vertex is updated once.
+        Maximum number of epochs; in each, every vertex is updated once.
     test : float or str, default 0.1
         Ratings to hold out, from which nothing is learned: a fraction of all ratings, chosen by `random_seed` (0 for
         none), or the name of an edge column that is true for them.
@@ -81,12 +84,14 @@ def factorize(
 
     Returns
     -------
-    RunResult
+    FactorResult
         One row per vertex: ``vertex``, ``factors`` and, with `biases`, ``bias``, from the epoch with the least error on
-        the held-out ratings (without any, on all). Vertices without training ratings have only zeros. ``totals`` has
-        the ``mean`` of the training ratings, this ``epoch`` (0 if biases alone are best), and its errors. The report
-        has one row per epoch with ``rmse``, the root-mean-square error on the training ratings, and ``held_out``, the
-        same error on the held-out ratings.
+        the held-out ratings (if there are none, from the one with the least error and penalty). Vertices without
+        training ratings have only zeros. ``totals`` has the ``mean`` of the training ratings, this ``epoch`` (0 if
+        biases alone are best), and its errors. The report has one row per epoch with ``rmse``, the root-mean-square
+        error on the training ratings, and ``held_out``, the same error on the held-out ratings. With implicit feedback
+        these are errors of products that should be 1; ``recall@20``, ``precision@20`` and ``ndcg`` tell how the
+        held-out items of at most 1,000 users are ranked, and the epoch with the largest ``ndcg`` is kept.
 
     Raises
     ------
@@ -96,13 +101,14 @@ def factorize(
     ColumnError
         If the graph has no weights, or `test` is not a column of true and false.
     WeightError
-        If a rating is not finite, or beyond 1e100.
+        If a rating is not finite, or beyond 1e100, or implicit feedback is not above 0.
     RoomError
         If there is not enough memory, on the workers or in this process.
 
     Notes
     -----
-    The work runs on one worker; the same seed gives the same factors on any number of threads. For gradient steps
+    The work runs on one worker; with least squares, the same seed gives the same factors on any number of threads, and
+    with gradient steps nearly the same. For gradient steps
     without a learning rate, factors are rotated before each epoch so that their components are uncorrelated, which does
     not change any inner product; for vertices with few ratings, the best step is found in a second pass over these
     ratings.
@@ -117,7 +123,7 @@ def factorize(
     True
     """
     if not is_default(device, AUTO) and not is_default(device, "cpu"):
-        raise OptionError(f"device={device!r}: factorize does not use the engines of dgraph.run; leave it out")
+        raise OptionError(f"device={device!r}: factorize runs only with device='cpu'; leave it out")
     descent = _descent(engine)
     check_integer("rank", rank, 1, LARGEST_RANK)
     check_integer("epochs", epochs, 1, 2**31 - 1)
@@ -127,20 +133,29 @@ def factorize(
     is_real = is_number(regularization) and not isinstance(regularization, bool)
     if not automatic and not (is_real and 0 <= float(regularization) < np.inf):
         raise OptionError(f'regularization={regularization!r} must be a finite number >= 0, or "auto"')
-    if not isinstance(test, str) and not (is_number(test) and 0 <= test < 1):
+    if not isinstance(test, str) and (isinstance(test, bool) or not (is_number(test) and 0 <= test < 1)):
         raise OptionError(
             f"test={test!r} must be a number >= 0 and < 1 (the fraction of ratings to hold out), or an edge column"
         )
     stronger = None if automatic else float(regularization)
-    plan = FitPlan(
-        rank, bool(biases), stronger, update_value(update), epochs, stop_value(stop), at_once=descent.mode == "bsp"
-    )
+    way, at_once = update_value(update), descent.mode == "bsp"
+    if at_once and isinstance(way, LeastSquares):
+        raise OptionError(
+            f"engine={engine!r}: if all vertices are solved for at once, each for what the others no longer are, "
+            'errors grow; leave it out, or use update="gradient"'
+        )
+    is_feedback = isinstance(way, LeastSquares) and way.implicit_alpha is not None
+    plan = FitPlan(rank, biases and not is_feedback, stronger, way, epochs, stop_value(stop), at_once)
     if graph.weight is None:
         raise graph.input_edges.edges.no_weight("factorize needs ratings, which are weights")
-    if isinstance(test, str) and test not in graph.edge_columns:
-        has = ", ".join(map(repr, graph.edge_columns))
-        raise ColumnError(f"test={test!r} is not a column of the edges, which have {has}")
-    result = recoverable_result(graph, partial(_factorized, plan=plan, test=test, seed=random_seed))
+    columns = [name for name in graph.edge_columns if name != graph.weight]
+    if isinstance(test, str) and test not in columns:
+        has = ", ".join(map(repr, columns)) or "no other"
+        raise ColumnError(
+            f"test={test!r} is not a column of the edges that can mark ratings; they have {has}; keep it with columns= "
+            "when you read edges from files"
+        )
+    result: Any = recoverable_result(graph, partial(_factorized, plan=plan, test=test, seed=random_seed))
     result.options = RunOptions(engine=descent, device="cpu")
     return result
 
@@ -151,7 +166,7 @@ def _descent(engine: Any) -> BlockDescent:
         return BlockDescent()
     descent = engine_value(engine) if not isinstance(engine, str) or engine == "block_descent" else None
     if not isinstance(descent, BlockDescent):
-        raise OptionError(f"engine={engine!r}: factorize does not use the engines of dgraph.run; leave it out")
+        raise OptionError(f"engine={engine!r}: factorize runs only with engine='block_descent'; leave it out")
     if descent != BlockDescent(mode=descent.mode):
         raise OptionError(
             f"engine={engine!r}: factorize updates all users and then all items, so only mode= matters; leave the rest "
@@ -160,25 +175,23 @@ def _descent(engine: Any) -> BlockDescent:
     return descent
 
 
-def _factorized(graph: Graph, plan: FitPlan, test: float | str, seed: int) -> RunResult:
+def _factorized(graph: Graph, plan: FitPlan, test: float | str, seed: int) -> FactorResult:
     workers = graph.workers
     columns = (graph.weight or "", *([test] if isinstance(test, str) else []))
     partitions = graph.partitioned(("out",), columns).held
-    pieces = workers.bring(workers.each(_ratings_of, [(one, columns, graph.directed) for one in partitions]))
+    pieces = workers.bring(workers.each(ratings_of, [(one, columns, graph.directed) for one in partitions]))
     job = FactorJob(graph.num_vertices, graph.directed, plan, test, workers.threads, seed)
-    update = "gradient" if isinstance(plan.update, Gradient) else "least_squares"
-    rate = {"learning rate": plan.update.learning_rate} if isinstance(plan.update, Gradient) else {}
-    chosen = {"engine": "block_descent", "device": "cpu", "update": update, **rate, "rank": plan.rank}
-    return RunResult(graph, workers.wait(workers.each(job, [(pieces,)])), [], chosen | {"random_seed": seed})
+    chosen = {"engine": "block_descent", "device": "cpu", "rank": plan.rank, "biases": plan.biases, **_told(plan)}
+    return FactorResult(graph, workers.wait(workers.each(job, [(pieces,)])), [], chosen | {"random_seed": seed})
 
 
-def _ratings_of(partition: Any, columns: tuple[str, ...], directed: bool) -> tuple[np.ndarray, ...]:
-    """The ratings of one partition, and their marks; an undirected edge, stored twice, counts once."""
-    rows = partition.out
-    numbers = partition.numbers.astype(np.uint32)
-    u, v, values = numbers[rows.rows()], numbers[rows.neighbours], rows.columns[columns[0]].astype(np.float64)
-    found = u, v, values, *(rows.columns[name] for name in columns[1:])
-    return found if directed else tuple(one[u <= v] for one in found)
+def _told(plan: FitPlan) -> dict[str, Any]:
+    """How factors were updated, for the report."""
+    if isinstance(plan.update, Gradient):
+        rate = "searched" if plan.update.learning_rate is None else plan.update.learning_rate
+        return {"update": "gradient", "learning rate": rate}
+    alpha = plan.update.implicit_alpha
+    return {"update": "least_squares", **({} if alpha is None else {"implicit alpha": alpha})}
 
 
 @dataclass(frozen=True)
@@ -194,42 +207,47 @@ class FactorJob:
 
     def __call__(self, pieces: Pieces) -> WorkerResult:
         draw = np.random.default_rng(self.seed)
-        known, held, mean = self.divided(pieces, draw)
-        fit = RatingFit(self.plan, known, held, self.vertices, self.threads)
-        return result_of(fit, fit.run(draw), mean)
+        known, held = self.divided(pieces, draw)
+        if self.plan.way == PREFER:
+            return FeedbackFit(self.plan, known, held, 0.0, self.vertices, self.threads).run(draw)
+        mean = float(known.values.mean()) if len(known.values) else 0.0
+        for one in (known, held):
+            one.values[:] -= mean
+        return RatingFit(self.plan, known, held, mean, self.vertices, self.threads).run(draw)
 
-    def divided(self, pieces: Pieces, draw: np.random.Generator) -> tuple[RatingColumns, RatingColumns, float]:
-        """The ratings to learn from and those held out, both minus the mean of the first, and that mean."""
+    def divided(self, pieces: Pieces, draw: np.random.Generator) -> tuple[RatingColumns, RatingColumns]:
+        """The ratings to learn from, and those held out."""
         u, v, values, *marks = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+        values = values.astype(np.float64)
         if not self.directed:
             u, v = orient_by_side(u, v, self.vertices)
-        _check(u, v, values)
+        _check(u, v, values, is_feedback=self.plan.way == PREFER)
         order = np.lexsort((values, v, u))  # an order that does not depend on the partitions
         ratings = RatingColumns(u[order], v[order], values[order])
         if marks:
             held = _flags(marks[0], str(self.test))[order]
         else:
             held = draw.random(len(u)) < float(self.test)
+            if self.test and len(u) > 1 and not held.any():
+                held[draw.integers(len(u))] = True
         del order, u, v, values
         if len(held) and held.all():
             count = f"all {format_count(len(held), 'rating')}" if len(held) > 1 else "the only rating"
             raise OptionError(f"test={self.test!r} holds out {count}, so none is left to learn from: hold out fewer")
-        known, held_out = ratings.chosen(~held), ratings.chosen(held)
-        mean = float(known.values.mean()) if len(known.values) else 0.0
-        for one in (known, held_out):
-            one.values[:] -= mean
-        return known, held_out, mean
+        return ratings.chosen(~held), ratings.chosen(held)
 
 
 def _flags(marks: np.ndarray, name: str) -> np.ndarray:
     """A column that marks ratings to hold out, as booleans."""
     if marks.dtype.kind not in "biuf" or not np.isin(marks, (0, 1)).all():
         raise ColumnError(f"test={name!r}: the column has values other than true and false")
+    if len(marks) and not marks.any():
+        raise OptionError(f"test={name!r}: the column is true for no rating, so nothing is held out; pass test=0")
     return marks.astype(bool)
 
 
-def _check(u: np.ndarray, v: np.ndarray, values: np.ndarray) -> None:
-    """Reject ratings that are not finite or too large, and graphs that are not bipartite."""
+def _check(u: np.ndarray, v: np.ndarray, values: np.ndarray, *, is_feedback: bool) -> None:
+    """Reject ratings that are not finite or too large, negative feedback, and graphs that are not bipartite."""
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise WeightError(
@@ -240,6 +258,12 @@ def _check(u: np.ndarray, v: np.ndarray, values: np.ndarray) -> None:
         raise WeightError(
             f"{len(large)} of {len(values)} ratings are beyond {LARGEST:g}; the first is {values[large[0]]:g}: drop or "
             "scale them, because squared errors must be finite"
+        )
+    least = values.min(initial=1.0)
+    if is_feedback and least <= 0:
+        raise WeightError(
+            f"{np.count_nonzero(values <= 0)} of {len(values)} weights are 0 or less, for example {least:g}: implicit "
+            "feedback counts how often something happened; drop such edges, or leave out implicit_alpha="
         )
     both = np.intersect1d(u, v)
     if len(both):

@@ -19,7 +19,7 @@ SWITCHES = ("active_only", "changed_only", "skip_exchange", "lazy_upload", "drop
 OF_DAEMONS = {"pipeline_block": "block", "vertex_cache": "cache"}
 OF_FACTORIZE = {
     "learning_rate": "write update=dg.Gradient(learning_rate={value!r})",
-    "block_size": 'leave it out, or write engine=dg.BlockDescent(mode="bsp") for all vertices at once',
+    "block_size": "leave it out",
     "threads": "leave it out; the result no longer depends on the threads",
 }
 OLD = (*BLOCKS, *ROUNDS, *SWITCHES, *OF_DAEMONS, "memory_budget")
@@ -30,7 +30,8 @@ def old_keywords(known: Collection[str], given: dict[str, Any]) -> None:
     for name, remedy in OF_FACTORIZE.items() if "biases" in known else ():
         if name in given:
             said = format_option(name, given[name])
-            raise OptionError(f"{said} is an option of 0.9: {remedy.format(value=given[name])}")
+            remedy = "leave it out" if given[name] is None else remedy.format(value=given[name])
+            raise OptionError(f"{said} is an option of 0.9: {remedy}")
     old = [name for name in given if name in OLD and name not in known]
     if not old or "daemons" not in known:  # such an operation runs no program and never had these keywords
         return

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from weakref import ref
 
 import numpy as np
@@ -58,6 +58,13 @@ class RunResult(NotPicklable):
     >>> dg.bfs(dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]}), "a")
     <result of 3 rounds: distance, predecessor of 3 vertices>
     """
+
+    kinds: ClassVar[dict[str, type[RunResult]]] = {}  # classes for the results of one operation, once it is imported
+
+    def __init_subclass__(cls, operation: str = "", **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if operation:
+            cls.kinds[operation] = cls
 
     def __init__(
         self,

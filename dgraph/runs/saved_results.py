@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ class NamedResult:
                 raise one
         columns = result._empty.columns
         return {
+            "operation": next((name for name, kind in RunResult.kinds.items() if kind is type(result)), ""),
             "columns": list(columns),
             "dtypes": [values.dtype.str for values in columns.values()],
             "widths": [values.shape[1] if values.ndim == 2 else None for values in columns.values()],
@@ -149,9 +151,17 @@ def _opened(graph: PartitionedGraph, name: str) -> RunResult:
     arguments = [(saved, number, part, none, graph.num_vertices) for part in said["parts"]]
     homes = [workers.host(place, len(arguments)) for place in range(len(arguments))]
     held = workers.wait(workers.each(_read, arguments, homes))
-    result = RunResult(graph, held, said["vertex_columns"], said["options"], summaries=empty)
+    kind = _kind(said.get("operation", ""))
+    result = kind(graph, held, said["vertex_columns"], said["options"], summaries=empty)
     result._rows, result._whole, result._is_beside = said["rows"], said["whole"], False
     return result
+
+
+def _kind(operation: str) -> type[RunResult]:
+    """The class of an operation's results, which the operation's module defines."""
+    if operation:
+        getattr(import_module("dgraph"), operation, None)
+    return RunResult.kinds.get(operation, RunResult)
 
 
 def _read(saved: SavedGraph, number: int, part: int, none: Mapping[str, np.ndarray], vertices: int) -> WorkerResult:

@@ -353,3 +353,22 @@ def test_every_parameter_of_an_operation_is_an_option(name):
     names = {one.name.removeprefix("of_") for one in command.params}
     ours = set(inspect.signature(function).parameters) - {"graph", "daemons", "progress"}
     assert {one for one in ours - names if (name, one) not in NOT_TYPED} == set()
+
+
+@pytest.mark.parametrize(
+    ("options", "epochs", "regularization"),
+    [("--regularization auto --stop none", 30, 0.003), ("--regularization 0.3 --stop none --epochs 3", 3, 0.3)],
+)
+def test_options_of_factorize_may_be_numbers_or_words(run, options, epochs, regularization):
+    assert run("generate ratings --users 30 --items 10 --ratings 200 -o edges.parquet").exit_code == 0
+    assert run(f"run factorize edges.parquet {options} --report e.csv -o f.parquet").exit_code == 0
+    report = pd.read_csv("e.csv")
+    assert len(report) == epochs and report["regularization"].iloc[-1] == pytest.approx(regularization)
+    frame = pd.read_parquet("edges.parquet")
+    frame.assign(mark=range(len(frame)), some=0).eval("mark = mark % 5 == 0").to_parquet("marked.parquet")
+    done = run(
+        f"run factorize marked.parquet --weight {frame.columns[2]} --columns mark --test mark -o f.parquet --json"
+    )
+    assert json.loads(done.output)["held_out"] > 0
+    refused = run(f"run factorize marked.parquet --weight {frame.columns[2]} --test month -o f.parquet")
+    assert "--test 'month' is not a column of the edges that can mark ratings" in refused.output

@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from rated import FEW, frame_of, shapes
 
 import dgraph as dg
 from dgraph.errors import AnswerError, ColumnError, OptionError, WeightError
-from dgraph.factors.factor_updates import SOLVE, FactorUpdate, balance, weights_of
+from dgraph.factors.factor_updates import balance, weights_of
 from dgraph.factors.fit_options import UPDATES
 from dgraph.factors.rating_rows import RatingColumns, RatingRows
 from dgraph.testing.verify import verify
@@ -21,11 +22,6 @@ OPTIONS = {"rank": 4, "regularization": 0.002, "epochs": 20, "stop": None}
 @pytest.fixture(scope="module")
 def graph():
     return dg.ratings(**KNOWN, parts=1)
-
-
-def frame_of(rows, **options):
-    frame = pd.DataFrame(rows, columns=["user", "item", "rating"])
-    return dg.Graph.from_edges(frame, source="user", destination="item", weight="rating", **options)
 
 
 @pytest.mark.parametrize("update", UPDATES)
@@ -70,14 +66,17 @@ def test_least_squares_matches_numpy(graph, biases):
             update(0, 0.0)
     spread = np.sqrt(np.mean(miss() ** 2))
     factors = draw.normal(0, 0.5 * np.sqrt(spread / 2), (900, 4))
-    errors, kept = [], {}
+    errors, losses, kept = [], [], {}
+    weights = np.bincount(u, minlength=900) + np.bincount(v, minlength=900) + 30
     for epoch in range(1, 7):
         update(4, 0.05 * spread)
         errors.append(np.sqrt(np.mean(miss() ** 2)))
+        penalties = 0.05 * spread * weights @ (factors**2).sum(1) + 10 * (bias**2).sum()
+        losses.append(np.sum(miss() ** 2) + penalties)
         kept[epoch] = factors.copy(), bias.copy()
     np.testing.assert_allclose(result.report["rmse"], errors, rtol=1e-6)
-    best = 1 + int(np.argmin(errors))
-    assert result.totals["epoch"] == best
+    best = 1 + int(np.argmin(losses))
+    assert result.totals["epoch"] == best and np.diff(losses).max() < 0
     np.testing.assert_allclose(result.by_number("factors"), kept[best][0], rtol=1e-5, atol=1e-6)
     if biases:
         np.testing.assert_allclose(result.by_number("bias"), kept[best][1], rtol=1e-5, atol=1e-6)
@@ -106,109 +105,8 @@ def test_steps_of_the_best_length_always_near_the_ratings(sizes):
     how = {"stop": None, "regularization": 1e-4, "biases": False}
     report = dg.factorize(graph, update="gradient", **how).report
     assert (np.diff(report["rmse"]) < 0.02).all() and report["rmse"].iloc[-1] < 0.3
-    with pytest.raises(OptionError, match=r'learning_rate=8 is too large.*use 2, .*update="least_squares"'):
-        dg.factorize(graph, update=dg.Gradient(learning_rate=8), epochs=400, **how)
-
-
-# -- real ratings, and others that defaults must suit ------------------------------------------------------------------
-
-
-def error_on(test, result):
-    """The root mean square error on ratings; a user or item that is not in the graph counts as the mean."""
-    found = result.compute().set_index("vertex")
-    rank = len(found["factors"].iloc[0])
-    table = np.column_stack([np.stack(found["factors"].to_numpy()), found["bias"].to_numpy()])
-    ends = [found.index.get_indexer(test[name]) for name in ("user", "item")]
-    one, other = (np.where(end[:, None] >= 0, table[end], 0.0) for end in ends)
-    products = np.einsum("ij,ij->i", one[:, :rank], other[:, :rank])
-    return np.sqrt(np.mean((test["rating"] - result.totals["mean"] - one[:, -1] - other[:, -1] - products) ** 2))
-
-
-@pytest.fixture(scope="module")
-def movies(data):
-    frame = pd.read_csv(data / "ml-latest-small/ratings.csv.xz")
-    row = np.arange(len(frame), dtype=np.uint64)
-    test = row * np.uint64(2654435761) % np.uint64(2**32) / 2**32 < 0.2
-    ids = {"user": "u" + frame["userId"].astype(str), "item": "i" + frame["movieId"].astype(str)}
-    ratings = pd.DataFrame({**ids, "rating": frame["rating"], "test": test})
-    return ratings[~test], ratings[test], ratings
-
-
-@pytest.mark.parametrize("update", UPDATES)
-@pytest.mark.parametrize("seed", range(2))
-def test_real_ratings_are_predicted_at_the_defaults(movies, update, seed):
-    known, test, _ = movies
-    graph = frame_of(known[["user", "item", "rating"]])
-    assert error_on(test, dg.factorize(graph, update=update, random_seed=seed)) < 0.86
-    assert error_on(test, dg.factorize(graph, update=update, rank=50, random_seed=seed)) < 0.853
-
-
-@pytest.mark.parametrize("parts", [1, 2])
-def test_a_column_marks_the_ratings_to_hold_out(movies, parts):
-    _, test, ratings = movies
-    graph = dg.Graph.from_edges(ratings, source="user", destination="item", weight="rating", parts=parts)
-    result = dg.factorize(graph, test="test")
-    assert result.totals["held_out"] == pytest.approx(error_on(test, result), rel=1e-6)
-    assert result.totals["held_out"] == result.report["held_out"].min() < 0.86
-    for name, problem in (("rating", "values other than true and false"), ("month", "is not a column of the edges")):
-        with pytest.raises(ColumnError, match=problem):
-            dg.factorize(graph, test=name)
-
-
-def drawn(seed, users, items, ratings, *, strength, tails=(0.0, 0.0), noise=0.8, bias=0.4):
-    """Users and items that some rate more often than others, and ratings of rank 4 with noise."""
-    draw = np.random.default_rng(seed)
-    u, v = (
-        draw.choice(count, ratings, p=(chance := np.arange(1.0, count + 1) ** -tail) / chance.sum())
-        for count, tail in zip((users, items), tails, strict=True)
-    )
-    u, v = np.unique([u, v], axis=1)
-    one, other = (np.sqrt(strength / 2) * draw.normal(size=(count, 4)) for count in (users, items))
-    high = bias * draw.normal(size=users), bias * draw.normal(size=items)
-    values = (one[u] * other[v]).sum(1) + high[0][u] + high[1][v] + noise * draw.normal(size=len(u))
-    return u, v, values, draw
-
-
-def shapes(name):
-    """Ratings as defaults may meet them; their parameters were not used to choose any default."""
-    if name == "few items":
-        u, v, values, draw = drawn(11, 9000, 24, 90_000, strength=0.5)
-    elif name == "long tail":
-        u, v, values, draw = drawn(12, 2500, 3500, 70_000, strength=0.6, tails=(0.6, 0.9))
-    elif name == "binary":
-        u, v, values, draw = drawn(13, 900, 1100, 50_000, strength=0.8, tails=(0.3, 0.5))
-        values = (values > 0).astype(float)
-    elif name == "very sparse":
-        u, v, values, draw = drawn(14, 9000, 5000, 27_000, strength=0.5, tails=(0.2, 0.3))
-    elif name == "trend":
-        u, v, values, draw = drawn(15, 800, 1500, 60_000, strength=0.4, tails=(0.4, 0.5))
-        values = values + draw.normal(size=800)[u] * 0.5 * (draw.random(len(u)) - 0.5)
-    else:  # nothing but biases
-        u, v, values, draw = drawn(16, 800, 1500, 60_000, strength=0.0)
-    frame = pd.DataFrame({"user": u, "item": v + 10**6, "rating": 10 * values})
-    test = draw.random(len(frame)) < 0.2
-    return frame[~test], frame[test]
-
-
-@pytest.mark.parametrize("update", UPDATES)
-@pytest.mark.parametrize("name", ["few items", "long tail", "binary", "very sparse", "trend", "biases only"])
-def test_defaults_are_never_worse_than_biases_alone(name, update):
-    known, test = shapes(name)
-    result = dg.factorize(frame_of(known), update=update)
-    rows = RatingRows.of(RatingColumns(*ratings_of(known)), known["item"].max() + 1)
-    alone = np.zeros((known["item"].max() + 1, 1))
-    for _ in range(10):
-        FactorUpdate(SOLVE, 0, 1).update(rows, alone, 0.0)
-    predicted = known["rating"].mean() + alone[test["user"], 0] + alone[test["item"], 0]
-    biases = np.sqrt(np.mean((test["rating"] - predicted) ** 2))
-    assert error_on(test, result) < 1.005 * biases
-    if name not in ("very sparse", "biases only"):
-        assert error_on(test, result) < 0.99 * biases
-
-
-def ratings_of(frame):
-    values = frame["rating"].to_numpy(np.float64)
-    return *(frame[name].to_numpy(np.uint32) for name in ("user", "item")), values - values.mean()
+    with pytest.raises(OptionError, match=r'learning_rate=16 is too large.*use 4, .*update="least_squares"'):
+        dg.factorize(graph, update=dg.Gradient(learning_rate=16), epochs=400, **how)
 
 
 # -- when to stop ------------------------------------------------------------------------------------------------------
@@ -247,16 +145,17 @@ def test_regularization_falls_while_the_held_out_error_does(graph):
     assert set(dg.factorize(graph, rank=4, regularization=0.3).report["regularization"]) == {0.3}
 
 
-def test_the_scale_of_ratings_does_not_matter(graph):
+@pytest.mark.parametrize("scale", [1e-90, 1e-9, 1000.0, 1e9, 1e90])
+@pytest.mark.parametrize("update", UPDATES)
+def test_the_scale_of_ratings_does_not_matter(graph, scale, update):
     edges = graph.edges.compute()
-    edges["rating"] = 1000 * edges[edges.columns[2]] + 5000
+    edges["rating"] = scale * (edges[edges.columns[2]] + 5)
     large = dg.Graph.from_edges(edges, source=edges.columns[0], destination=edges.columns[1], weight="rating", parts=1)
-    for update in UPDATES:
-        one, other = (dg.factorize(each, rank=4, update=update).report for each in (graph, large))
-        np.testing.assert_allclose(1000 * one["held_out"], other["held_out"], rtol=1e-3)
-
-
-FEW = [("u1", "i1", 1.0), ("u1", "i2", 4.0), ("u2", "i1", 2.0), ("u3", "i2", 5.0)]
+    one, other = (dg.factorize(each, rank=4, update=update) for each in (graph, large))
+    np.testing.assert_allclose(scale * one.report["held_out"], other.report["held_out"], rtol=1e-6)
+    np.testing.assert_allclose(scale * one.by_number("bias"), other.by_number("bias"), rtol=1e-4, atol=1e-6 * scale)
+    left, right = (each.by_number("factors")[:300] @ each.by_number("factors")[-300:].T for each in (one, other))
+    np.testing.assert_allclose(scale * left, right, rtol=1e-4, atol=1e-6 * scale)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
@@ -299,15 +198,14 @@ def test_default_options_may_be_passed_explicitly():
         assert len(report) == 30
 
 
-@pytest.mark.parametrize("update", UPDATES)
-def test_the_newest_factors_need_fewer_epochs_than_all_at_once(graph, update):
+def test_the_newest_factors_need_fewer_epochs_than_all_at_once(graph):
     def epochs(mode):
-        how = {**OPTIONS, "epochs": 60, "update": update, "engine": dg.BlockDescent(mode=mode)}
+        how = {**OPTIONS, "epochs": 60, "update": "gradient", "engine": dg.BlockDescent(mode=mode)}
         held = dg.factorize(graph, **how).report["held_out"]
-        return int((held < 1.08 * NOISE).idxmax()) + 1 if (held < 1.08 * NOISE).any() else np.inf
+        return int((held < 1.08 * NOISE).idxmax()) + 1 if (held < 1.08 * NOISE).any() else 61
 
-    assert epochs("async") == epochs("barrier") <= 6
-    assert 1.5 * epochs("async") < epochs("bsp")
+    assert epochs("async") <= 6
+    assert 1.5 * epochs("async") < epochs("bsp") <= 60
 
 
 def rows_of(users, items):
@@ -361,13 +259,37 @@ def test_cold_users_and_items_have_no_factors():
     assert np.any(found["factors"]["ann"]) and found["bias"]["bob"] > 0
 
 
+@pytest.mark.parametrize("value", [4.0, 3.3, 1e6 + 0.1, -1e90, 1e-90, 0.0])
 @pytest.mark.parametrize("update", UPDATES)
-def test_constant_ratings_are_the_mean(update):
-    rows = [(f"u{u}", f"i{i}", 4.0) for u in range(5) for i in range(4)]
+def test_constant_ratings_are_the_mean(update, value):
+    rows = [(f"u{u}", f"i{i}", value) for u in range(5) for i in range(4)]
     result = dg.factorize(frame_of(rows), rank=3, test=0.2, update=update)
-    assert result.totals["mean"] == 4
-    assert result.report["rmse"].iloc[-1] < 1e-6
-    assert result.report["held_out"].iloc[-1] < 1e-6
+    assert result.totals["mean"] == pytest.approx(value)
+    assert result.report["rmse"].iloc[-1] == 0 and result.totals["held_out"] <= 1e-12 * abs(value)
+    assert not np.stack(result.compute()["factors"]).any() and not result.by_number("bias").any()
+
+
+def test_results_without_biases_are_verified(graph):
+    result = dg.factorize(graph, biases=False, **OPTIONS)
+    assert "bias" not in result.compute()
+    verify("factorize", graph, result, mean=result.totals["mean"], rmse=1.02 * NOISE)
+    with pytest.raises(AnswerError, match="root mean square error"):
+        verify("factorize", graph, result, mean=result.totals["mean"] + 1, rmse=1.02 * NOISE)
+
+
+@pytest.mark.parametrize("rate", [3.0, 8.0])
+def test_a_learning_rate_that_is_too_large_is_refused_at_the_defaults(graph, rate):
+    with pytest.raises(OptionError, match=rf"learning_rate={rate:g} is too large: the error has grown 10-fold"):
+        dg.factorize(graph, update=dg.Gradient(learning_rate=rate))
+
+
+@pytest.mark.parametrize("shape", [(1, 9), (9, 1), (1, 1), (2, 2)])
+@pytest.mark.parametrize("update", UPDATES)
+def test_a_single_user_or_item_is_learned(shape, update):
+    draw = np.random.default_rng(3)
+    rows = [(f"u{u}", f"i{i}", draw.random()) for u in range(shape[0]) for i in range(shape[1])]
+    result = dg.factorize(frame_of(rows), rank=20, test=0, update=update)
+    assert np.isfinite(np.stack(result.compute()["factors"])).all() and np.isfinite(result.totals["rmse"])
 
 
 def test_a_graph_without_ratings_gets_zero_factors():
@@ -397,16 +319,20 @@ def test_ratings_that_are_not_finite_are_refused(value):
         ({"stop": 3}, "stop=3 is not known"),
         ({"engine": dg.BlockDescent(order="priority")}, "so only mode= matters"),
         ({"engine": dg.BlockDescent(block_size=64)}, "so only mode= matters"),
-        ({"engine": "bsp"}, "engine='bsp': factorize does not use the engines"),
-        ({"engine": dg.Gas(deterministic=True)}, "engine=dg.Gas.deterministic=True.: factorize does not use"),
-        ({"device": dg.Cuda()}, "device=dg.Cuda..: factorize does not use"),
+        ({"engine": "bsp"}, "engine='bsp': factorize runs only with engine='block_descent'"),
+        ({"engine": dg.Gas(deterministic=True)}, "engine=dg.Gas.deterministic=True.: factorize runs only with"),
+        ({"device": dg.Cuda()}, "device=dg.Cuda..: factorize runs only with device='cpu'"),
         ({"foo": None}, "foo=None: factorize has no such option; its options are rank, biases, regularization"),
         (
             {"learning_rate": 0.5},
             r"learning_rate=0.5 is an option of 0.9: write update=dg.Gradient\(",
         ),
         ({"threads": 2}, "threads=2 is an option of 0.9: leave it out"),
-        ({"block_size": 8}, "block_size=8 is an option of 0.9: leave it out, or write engine="),
+        ({"block_size": 8}, "block_size=8 is an option of 0.9: leave it out"),
+        ({"learning_rate": None}, "learning_rate=None is an option of 0.9: leave it out"),
+        ({"engine": dg.BlockDescent(mode="bsp")}, 'errors grow; leave it out, or use update="gradient"'),
+        ({"regularization": 1e300}, "regularization=1e.300 is too large: penalties overflow"),
+        ({"test": True}, "test=True must be a number >= 0 and < 1"),
         ({"progress": True}, "progress=True: factorize has no such option"),
         ({"deterministic": True}, "deterministic=True: factorize has no such option"),
         ({"daemons": ["cpu"]}, "daemons=.'cpu'.: factorize has no such option"),

@@ -87,7 +87,7 @@ def column(answer: Any, name: str, edges: Edges, *, of_vertices: bool = False, s
     numbers, and missing ids become -1. If the answer may list only `some` vertices, the others get NaN."""
     if hasattr(answer, "by_number"):
         if not some:
-            return answer.by_number(name)
+            return answer.by_number(name) if name in answer._empty.columns else None
         answer = answer.compute()
     if name not in answer:
         return None

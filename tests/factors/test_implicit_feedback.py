@@ -1,0 +1,81 @@
+"""Implicit feedback: the factors of NumPy, and how what was held out is ranked."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from rated import FEW, frame_of
+
+import dgraph as dg
+from dgraph.errors import OptionError, WeightError
+
+
+def liked(users=40, items=60, parts=1, test=0.1, **options):
+    """Users of two kinds, each of whom like other items, and how often they did."""
+    draw = np.random.default_rng(5)
+    chance = np.where(np.arange(users)[:, None] % 2 == np.arange(items) % 2, 0.5, 0.03)
+    u, v = np.nonzero(draw.random((users, items)) < chance)
+    frame = pd.DataFrame({"user": u, "item": v + 1000, "times": draw.integers(1, 9, len(u))})
+    graph = dg.Graph.from_edges(frame, source="user", destination="item", weight="times", parts=parts)
+    how = {"rank": 3, "epochs": 10, "stop": None, "test": test, **options}
+    return frame, dg.factorize(graph, update=dg.LeastSquares(implicit_alpha=2.0), **how)
+
+
+def test_implicit_feedback_matches_numpy():
+    """With all users and items in each equation, which the kernel need not read."""
+    frame, result = liked(test=0, regularization=0.3, epochs=4)
+    users, items = 40, 60
+    seen = np.zeros((users, items))
+    seen[frame["user"], frame["item"] - 1000] = frame["times"]
+    draw = np.random.default_rng(0)
+    draw.random(len(frame))
+    factors = draw.normal(0, 0.1 / np.sqrt(3), (users + items, 3))
+    first, second = slice(0, users), slice(users, None)
+    for _ in range(4):
+        for own, other, table in ((first, second, seen), (second, first, seen.T)):
+            near = factors[other]
+            factors[own] = [
+                np.linalg.solve((near.T * (1 + 2 * row)) @ near + 0.3 * np.eye(3), near.T @ ((1 + 2 * row) * (row > 0)))
+                for row in table
+            ]
+    np.testing.assert_allclose(result.by_number("factors"), factors, rtol=1e-5, atol=1e-6)
+    misses = 1 - np.einsum("ij,ij->i", factors[frame["user"]], factors[users + frame["item"] - 1000])
+    assert result.totals["rmse"] == pytest.approx(np.sqrt(np.mean(misses**2)))
+    assert result.totals["mean"] == 0 and result.totals["epoch"] == 4 and "bias" not in result.compute()
+    assert "ndcg" not in result.report
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_held_out_feedback_is_ranked(parts):
+    frame, result = liked(parts=parts)
+    draw = np.random.default_rng(0)
+    ordered = frame.sort_values(["user", "item"]).reset_index(drop=True)
+    held = draw.random(len(ordered)) < 0.1
+    found = {name: [] for name in ("recall@20", "precision@20", "ndcg")}
+    table = result.compute().set_index("vertex")["factors"]
+    items = sorted(set(frame["item"]))
+    for user, theirs in ordered[held].groupby("user"):
+        known = set(ordered[~held & (ordered["user"] == user)]["item"])
+        scores = {item: table[user] @ table[item] for item in items if item not in known}
+        best = sorted(scores, key=lambda item: (-scores[item], item))[:20]
+        hits = np.isin(best, theirs["item"])
+        found["recall@20"].append(hits.sum() / len(theirs))
+        found["precision@20"].append(hits.sum() / 20)
+        gains = 1 / np.log2(np.arange(20) + 2)
+        found["ndcg"].append(hits @ gains / gains[: len(theirs)].sum())
+    for name, values in found.items():
+        assert result.totals[name] == pytest.approx(np.mean(values))
+    assert result.totals["ndcg"] == result.report["ndcg"].max() and result.totals["recall@20"] > 0.5
+    best = result.recommend(k=3).compute()
+    assert (best["item"] % 2 == best["user"] % 2).mean() > 0.8
+    assert not set(zip(best["user"], best["item"], strict=True)) & set(zip(frame["user"], frame["item"], strict=True))
+
+
+@pytest.mark.parametrize("wrong", [0.0, -2.0])
+def test_feedback_must_be_above_zero(wrong):
+    with pytest.raises(
+        WeightError, match=rf"1 of 4 weights are 0 or less, for example {wrong:g}: implicit feedback counts"
+    ):
+        dg.factorize(frame_of([*FEW[:3], ("u3", "i2", wrong)]), update=dg.LeastSquares(implicit_alpha=40))
+    for alpha in (0, -1, "40", np.inf):
+        with pytest.raises(OptionError, match=r"implicit_alpha=.*must be a finite number > 0"):
+            dg.LeastSquares(implicit_alpha=alpha)
