@@ -22,6 +22,7 @@ import scipy.sparse
 from harness import Claim, parser_of
 
 import dgraph as dg
+from dgraph.bench.local_cluster import local_cluster
 from dgraph.bench.resources import timed
 from dgraph.errors import OptionError
 from dgraph.testing.verify import verify
@@ -42,12 +43,14 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=2000)
     parser.add_argument("--items", type=int, default=1000)
     parser.add_argument("--ratings", type=int, default=1_000_000)
+    parser.add_argument("--many", type=int, default=16_000_000, help="ratings with which workers are compared")
     parser.add_argument("--data", type=Path, help="the folder of real graphs")
     given = parser.parse_args()
     if given.data is not None:
         on_real_ratings(pd.read_csv(given.data / REAL))
         on_feedback(given.data)
     on_generated_ratings(given)
+    on_workers(given)
 
 
 def on_generated_ratings(given: argparse.Namespace) -> None:
@@ -107,6 +110,48 @@ def least_squares(graph: dg.Graph, epochs: int) -> float:
                 held = penalty * (len(rows) + 30) * np.eye(RANK)
                 factors[vertex] = np.linalg.solve(near.T @ near + held, near.T @ values[rows])
     return float(np.sqrt(np.mean((values - np.einsum("ij,ij->i", factors[u], factors[v])) ** 2)))
+
+
+# -- workers -----------------------------------------------------------------------------------------------------------
+
+
+def on_workers(given: argparse.Namespace) -> None:
+    """An epoch of least squares on many ratings: two threads against a sweep of the library implicit, and two workers
+    against two threads; and the errors of several partitions and workers."""
+    users, items = given.many // 80, given.many // 400
+    sizes = {"users": users, "items": items, "ratings": given.many, "rank": 16, "noise": NOISE, "seed": 1}
+    edges = dg.ratings(**sizes, parts=1).edges.compute()
+    frame, what = edges.set_axis(list(ENDS.values()), axis=1), f"rank 16, {given.many:,} ratings"
+    how = {"rank": 16, "regularization": WEAK, "epochs": 6, "stop": None}
+    graph = dg.Graph.from_edges(frame, **ENDS, parts=1)
+    alone = dg.factorize(graph, **how)
+    seconds = epochs_of(alone)
+    try:
+        from implicit.als import AlternatingLeastSquares
+    except ImportError:
+        Claim("factorize", f"an epoch of least squares, {what}", "a sweep of implicit", 1.0).absent("not installed")
+    else:
+        ends = frame["user"].to_numpy(), frame["item"].to_numpy() - users
+        table = scipy.sparse.csr_matrix((np.ones(len(frame), np.float32), ends))
+        theirs = AlternatingLeastSquares(**{**FEEDBACK, "iterations": 1}, num_threads=2, random_state=1)
+        sweeps = [timed(partial(theirs.fit, table, show_progress=False))[0] for _ in seconds]
+        Claim("factorize", f"an epoch of least squares, {what}", "a sweep of implicit", 1.0).record(seconds, sweeps)
+        del table
+    with local_cluster(2, 1) as client:
+        spread = dg.Graph.from_edges(frame, **ENDS, client=client)
+        for update in ("least_squares", "gradient"):
+            one, both = (dg.factorize(each, update=update, **how) for each in (graph, spread))
+            most = 2.5 if update == "least_squares" else None
+            title = f"an epoch of {update} on two workers, {what}"
+            Claim("factorize", title, "two threads", most).record(epochs_of(both), epochs_of(one))
+            error = float(both.report["rmse"].iloc[-1] / one.report["rmse"].iloc[-1])
+            title = f"error of {update} on two workers, {what}"
+            Claim("factorize", title, "one partition", 1.005, "", floor=0.995).record([error], [1.0])
+
+
+def epochs_of(result: Any) -> list[float]:
+    """The seconds of each epoch but the first, which may compile."""
+    return np.diff(result.report["seconds"]).tolist()
 
 
 # -- real ratings ------------------------------------------------------------------------------------------------------

@@ -51,7 +51,8 @@ def _numbers(ids: pd.Index, kind: str, column: pd.Series) -> np.ndarray:
 
 def _given(kind: str, column: pd.Series) -> pd.Index:
     """The ids of a column, as the graph has them."""
-    chunk = chunk_of_vertices({column.name: column}, str(column.name)) if len(column) else None
+    name = str(column.name)
+    chunk = chunk_of_vertices({name: column}, name) if len(column) else None
     given = pd.Index([] if chunk is None else chunk.id_type.restore(chunk.sources))
     if kind == "uuid" and chunk is not None and chunk.id_type.kind == "string":  # as Dask makes of them
         given = pd.Index([as_uuid(one) for one in given], dtype=object)

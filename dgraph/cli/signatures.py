@@ -17,7 +17,7 @@ from dgraph.keywords import HOW
 
 SEVERAL = ("sources",)  # parameters that take a list of vertices, even of one: a single value means a number of them
 NOT_HERE = {"betweenness": ("edges",)}  # parameters for a result of another kind, which no command writes
-NOTHING = "none"  # how a command line says None where that is not the default
+NOTHING = "none"  # how a command line says None, for a parameter that otherwise takes one of some words
 TABLES = ("previous", "pairs")  # parameters that take a table: on a command line, a file
 PARAMETER_PREFIX = "of_"  # of click's names for the function's parameters, which may clash with options (`source`)
 
@@ -126,6 +126,8 @@ def options_of(
     for name, kind in kinds.items():
         flag, default = flags[name], every[name].default
         kind["help"] = re.sub(r"`(\w+)(=\w+)?`", as_flag, re.sub(r" or None| \(or None\)", "", texts.get(name, "")))
+        if _may_be_none(hints.get(name)):
+            kind["help"] = kind["help"].replace("None", f'"{NOTHING}"')
         if kind.get("multiple"):
             kind["help"] += " May be repeated."
         if kind.get("is_flag"):
@@ -140,6 +142,11 @@ def options_of(
             kind["shell_complete"] = completion(re.findall(r'"(\w+)"', kind["help"]))
         options.append(click.Option([flag, PARAMETER_PREFIX + name], **kind))
     return options
+
+
+def _may_be_none(hint: Any) -> bool:
+    """Whether a parameter takes some words, or None."""
+    return NoneType in get_args(hint) and any(get_origin(one) is Literal for one in get_args(hint))
 
 
 def _flag(name: str) -> str:
@@ -190,7 +197,7 @@ def arguments_from_options(
         if value is None or value == ():
             continue
         kind = _kind(name, hints.get(name, Any)) or {}
-        if value == NOTHING and NoneType in get_args(hints[name]):
+        if value == NOTHING and _may_be_none(hints.get(name)):
             value = None
         elif name in TABLES:
             value = read(value)

@@ -20,7 +20,8 @@ from dgraph.phrases.phrases import format_count
 USER, ITEM, PREDICTION = "user", "item", "prediction"
 TILE, GROUP = 512, 64  # items whose predictions are made at once; those that are looked at together
 FEW = 4  # users for whom they are made at once
-TASK = 1 << 14  # users of one task
+TASK, ROWS = 1 << 14, 1 << 22  # users of one task, and the rows that it makes at most
+MOST_KEPT = 256  # items of a user that are kept in order while all are looked at
 
 
 class FactorTable(NamedTuple):
@@ -51,6 +52,7 @@ class KnownItems:
     def of(cls, chunks: list[NumberedChunk], vertices: int) -> KnownItems:
         """From edges as they were listed: users first, directed or not."""
         u, v = (np.concatenate(ends) for ends in zip(*map(_ends_of, chunks), strict=True))
+        u, v = u[u != v], v[u != v]  # loops, which the graph may have dropped
         users, items = np.unique(u), np.unique(v)
         if len(mixed := np.intersect1d(users, items)):
             raise OptionError(
@@ -90,28 +92,51 @@ class Recommendation:
             bounds[has] = np.stack([known.bounds[places[has]], known.bounds[places[has] + 1]], axis=1)
         left, right = table.factors[users], table.factors[known.items]
         how = bounds, known.rated, self.k, self.threads
-        best, scores, counts = best_items(left, right, table.biases[known.items], *how)
+        best, counts = best_items(left, right, table.biases[known.items], *how)
         filled = np.arange(best.shape[1]) < counts[:, None]
         rows, chosen = np.repeat(users, counts), known.items[best[filled]]
-        return predictions(ids, rows, chosen, scores[filled] + (table.mean + table.biases[rows]))
+        return predictions(ids, rows, chosen, table.of_pairs(rows, chosen))
 
 
 def best_items(
     left: np.ndarray, right: np.ndarray, biases: np.ndarray, bounds: np.ndarray, rated: np.ndarray, k: int, threads: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each row of `left`, the k rows of `right` with the largest products, plus their biases, without those that
-    `rated` lists for it; these products, in 32 bits; and how many there are."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each row of `left`, the k rows of `right` with the largest products, plus their biases, compared in 32 bits,
+    without those that `rated` lists for it; and how many there are."""
     k = min(k, len(right))
+    scales = [float(np.abs(one).max(initial=0.0)) or 1.0 for one in (left, right)]
+    product = scales[0] * scales[1]
+    unit = max(product, float(np.abs(biases).max(initial=0.0)))
+    sides = (
+        (left / scales[0]).astype(np.float32),
+        np.ascontiguousarray((right / scales[1] * (product / unit)).T, np.float32),
+    )
+    offsets = (biases / unit).astype(np.float32)
+    if k > MOST_KEPT:
+        return _by_sorting(*sides, offsets, bounds, rated, k)
     best, scores = np.zeros((len(left), k), np.int64), np.zeros((len(left), k), np.float32)
     counts, looks = np.zeros(len(left), np.int64), len(left) * len(right) // 4
     threads = worthwhile_threads(threads, looks)
-    sides = left.astype(np.float32), np.ascontiguousarray(right.T, np.float32), biases.astype(np.float32)
     scratch, cursor = np.zeros((threads, FEW, TILE), np.float32), np.zeros(1, np.int64)
-    found = best, scores, counts
     if k and len(left):
-        call = partial(team, _best_of_users, threads, cursor, *sides, bounds, rated, *found, scratch)
+        these = *sides, offsets, bounds, rated, best, scores, counts, scratch
+        call = partial(team, _best_of_users, threads, cursor, *these)
         call_team(threads, call, looks)
-    return found
+    return best, counts
+
+
+def _by_sorting(
+    left: np.ndarray, right: np.ndarray, biases: np.ndarray, bounds: np.ndarray, rated: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `best_items`, for so many that an insertion would take longer than to sort all."""
+    best, counts = np.zeros((len(left), k), np.int64), np.zeros(len(left), np.int64)
+    for user, (begin, end) in enumerate(bounds):
+        scores = left[user] @ right + biases
+        known = np.unique(rated[begin:end])
+        scores[known] = -np.inf
+        best[user] = np.argsort(-scores, kind="stable")[:k]
+        counts[user] = min(k, len(scores) - len(known))
+    return best, counts
 
 
 def predictions(ids: Numbering, users: np.ndarray, items: np.ndarray, values: np.ndarray) -> pd.DataFrame:

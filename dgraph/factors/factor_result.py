@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dgraph.arguments import check_flag, check_integer, vertex_list
+from dgraph.arguments import check_flag, check_integer, is_default, vertex_list
 from dgraph.building.graph_frames import lazy_frame
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.building.vertex_pairs import NO_VERTEX, frame_of_pairs, numbered_pairs
-from dgraph.cluster.retry import retry
+from dgraph.cluster.retry import replicate, retry
 from dgraph.cluster.workers import any_lost
 from dgraph.errors import IdError, OptionError
 from dgraph.factors.best_items import (
     ITEM,
     PREDICTION,
+    ROWS,
     TASK,
     USER,
     FactorTable,
@@ -33,6 +34,7 @@ from dgraph.runs.worker_results import WorkerResult
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
+USUAL = 10  # how many are listed by default, or all if there are fewer
 PAIRS = 1 << 20  # pairs whose ratings one task predicts
 FIRST, SECOND, SIMILARITY = "first", "second", "similarity"
 
@@ -51,7 +53,7 @@ class FactorResult(RunResult, operation="factorize"):
 
     def __init__(self, graph: PartitionedGraph, *held: Any, **how: Any):
         super().__init__(graph, *held, **how)
-        self._ratings = graph  # not weakly, because predictions need it
+        self._ratings = graph  # which this keeps, because predictions need it
         self._known: tuple[Any, np.ndarray, np.ndarray] | None = None
 
     def predict(self, pairs: Any) -> dd.DataFrame:
@@ -60,8 +62,9 @@ class FactorResult(RunResult, operation="factorize"):
         Parameters
         ----------
         pairs : frame or dict
-            Two columns of vertices, users and items, or the columns that the graph's edges have for their ends.
-            A vertex without ratings to learn from has a bias of 0, and so has one that the graph does not have.
+            Two columns of vertices, the first of users and the second of items, or the columns that the graph's edges
+            have for their ends. A vertex without ratings to learn from has a bias of 0, and so has one that the graph
+            does not have.
 
         Returns
         -------
@@ -98,7 +101,7 @@ class FactorResult(RunResult, operation="factorize"):
 
         def tasks() -> list[Any]:
             workers, table = self._workers, self._tables()
-            return [workers.call(_predicted, table, one) for one in workers.send(pieces)]
+            return [workers.call(_predicted, table, one) for one in replicate(workers, workers.send(pieces))]
 
         none = np.empty(0, np.int64)
         return self._lazy(tasks, PairTable(frame.iloc[:0], (none, none)).with_predictions(np.empty(0)))
@@ -124,7 +127,7 @@ class FactorResult(RunResult, operation="factorize"):
         Raises
         ------
         OptionError
-            If `k` is more than the number of items.
+            If you ask for more than there are items, or the graph's edges do not list users first.
         IdError
             If `users` has a vertex that the graph does not have, or an item.
 
@@ -139,11 +142,12 @@ class FactorResult(RunResult, operation="factorize"):
         check_integer("k", k)
         check_flag("exclude_known", exclude_known)
         _, known, items = self._rated()
-        if k > len(items):
+        if k > len(items) and not is_default(k, USUAL):
             raise OptionError(f"k={k} is more than the {format_count(len(items), 'item')} that have ratings")
         chosen = known if users is None else self._chosen(users, known, items)
         how = Recommendation(k, exclude_known, self._workers.threads)
-        blocks = [chosen[begin : begin + TASK] for begin in range(0, max(len(chosen), 1), TASK)]
+        many = max(1, min(TASK, ROWS // k))
+        blocks = [chosen[begin : begin + many] for begin in range(0, max(len(chosen), 1), many)]
 
         def tasks() -> list[Any]:
             workers, table = self._workers, self._tables()
@@ -172,7 +176,8 @@ class FactorResult(RunResult, operation="factorize"):
         Raises
         ------
         OptionError
-            If `k` is more than the number of other users or items, or biases without factors were found to be best.
+            If you ask for more than there are, the graph's edges do not list users first, or biases without factors
+            were found to be best.
         IdError
             If the graph does not have the vertex, or it has no ratings.
 
@@ -189,7 +194,7 @@ class FactorResult(RunResult, operation="factorize"):
             raise OptionError("biases alone are best for this graph, so all factors are 0, and none is like another")
         if side is None:
             raise IdError(f"vertex={vertex!r} has no ratings, so there are no factors to compare")
-        if k > len(side) - 1:
+        if k > len(side) - 1 and not is_default(k, USUAL):
             raise OptionError(f"k={k} is more than the {format_count(len(side) - 1, 'vertex')} to compare with")
 
         def tasks() -> list[Any]:
@@ -203,6 +208,7 @@ class FactorResult(RunResult, operation="factorize"):
 
     def _tables(self) -> Any:
         """A task that puts the factors of all partitions together."""
+        self._check_whole_column("factors", "but predictions need all")
         held = self._available()
         parts = sorted(held.homes)
         return self._workers.call(_table_of, [held.of(part) for part in parts], parts, float(self.totals["mean"]))
@@ -225,9 +231,9 @@ class FactorResult(RunResult, operation="factorize"):
         """The numbers of the users that are asked for."""
         listed = vertex_list("users", users)
         numbers = np.array([self._ratings.numbering.find(one) for one in listed], np.int64)
-        for name, number in zip(listed, numbers.tolist(), strict=True):
-            if number not in known and number in items:
-                raise IdError(f"users={name!r} is an item: recommend() lists items for users")
+        wrong = np.isin(numbers, items) & ~np.isin(numbers, known)
+        if wrong.any():
+            raise IdError(f"users={listed[int(wrong.argmax())]!r} is an item: recommend() lists items for users")
         return numbers
 
     def _lazy(self, tasks: Callable[[], list[Any]], empty: pd.DataFrame) -> dd.DataFrame:

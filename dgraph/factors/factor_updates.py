@@ -54,32 +54,21 @@ class FactorUpdate:
         step: float = 1.0,
         variance: float = 1.0,
         alpha: float = 0.0,
+        sides: tuple[int, ...] = (0, 1),
     ) -> None:
-        """Update every vertex once, by a step of some length for factors of this variance, or by that share of the best
-        step; for implicit feedback, with `alpha`."""
+        """Update the users (side 0) and items (side 1) once, by a step of some length for factors of this variance, or
+        by that share of the best step; for implicit feedback, with `alpha`."""
         width = factors.shape[1]
         fresh = factors.copy() if self.at_once else factors
         scratch = np.zeros((self.threads, AT_ONCE + width + 1, max(AT_ONCE, width + 1)))
         held = rows.indptr, rows.others, rows.values
         how = float(penalty), float(step), float(variance), float(alpha)
-        for side, other in (rows.sides, rows.sides[::-1]):
+        for number in sides:
+            side, other = rows.sides[number], rows.sides[1 - number]
             cuts, cursor = side.cuts(self.threads), np.zeros(1, np.int64)
             of_all = factors[other.vertices] if self.way == PREFER else factors[:0]
-            team(
-                _update,
-                self.threads,
-                cursor,
-                cuts,
-                side.vertices,
-                *held,
-                factors,
-                fresh,
-                of_all.T @ of_all,
-                scratch,
-                self.way,
-                self.rank,
-                how,
-            )
+            mine = cursor, cuts, side.vertices, *held, factors, fresh, of_all.T @ of_all, scratch
+            team(_update, self.threads, *mine, self.way, self.rank, how)
         if self.at_once:
             factors[:] = fresh
 
@@ -91,10 +80,10 @@ class FactorUpdate:
         return float(sums.sum())
 
     def penalty(self, rows: RatingRows, factors: np.ndarray, penalty: float) -> float:
-        """What large factors and biases add to the squared errors."""
+        """What large factors and biases, of the first vertices, add to the squared errors."""
         squares = np.einsum("ij,ij->i", factors[:, : self.rank], factors[:, : self.rank])
         biases = BIAS_PRIOR * float(np.sum(factors[:, self.rank :] ** 2))
-        return penalty * float(np.sum(weights_of(rows) * squares)) + biases
+        return penalty * float(np.sum(weights_of(rows)[: len(factors)] * squares)) + biases
 
 
 def weights_of(rows: RatingRows) -> np.ndarray:
@@ -102,20 +91,21 @@ def weights_of(rows: RatingRows) -> np.ndarray:
     return np.diff(rows.indptr) + float(PRIOR)
 
 
-def balance(factors: np.ndarray, rank: int, rows: RatingRows) -> None:
-    """Transform factors to those with the same products and the least penalty: components are orthogonal, and equally
-    long on both sides. Then each component has its own curvature, and a step scaled by it is nearly Newton's (Tong, Ma
-    and Chi, 2021)."""
-    weights = weights_of(rows)
-    users, items = (side.vertices for side in rows.sides)
-    squares = (np.linalg.eigh(_products(factors, side, weights, rank)) for side in (users, items))
-    lengths, turns = zip(*squares, strict=True)
+def products_of(factors: np.ndarray, vertices: np.ndarray, rows: RatingRows, rank: int) -> np.ndarray:
+    """The products of all pairs of components, summed over some vertices, weighted as their penalties are."""
+    return _products(factors, vertices, weights_of(rows), rank)
+
+
+def balancing_turns(of_users: np.ndarray, of_items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By which matrices to multiply the factors of users and of items, given `products_of` both, so that their products
+    stay the same, and the penalty is the least: components become orthogonal, and equally long on both sides. Then each
+    component has its own curvature, and a step scaled by it is nearly Newton's (Tong, Ma and Chi, 2021)."""
+    lengths, turns = zip(*map(np.linalg.eigh, (of_users, of_items)), strict=True)
     one, other = (np.sqrt(np.maximum(squares, 0)) for squares in lengths)
     # The minimum keeps every component from vanishing.
     one, other = (np.maximum(each, MIN_LENGTH * each.max() or 1.0) for each in (one, other))
     turn, both, _ = np.linalg.svd((turns[0] * one).T @ (turns[1] * other))
-    _turn(factors, users, turns[0] / one @ turn * np.sqrt(both))
-    _turn(factors, items, turns[0] * one @ turn / np.sqrt(both))
+    return turns[0] / one @ turn * np.sqrt(both), turns[0] * one @ turn / np.sqrt(both)
 
 
 @kernel
@@ -132,7 +122,8 @@ def _products(factors, side, weights, rank):
 
 
 @kernel
-def _turn(factors, side, matrix):
+def turn(factors, side, matrix):
+    """Multiply the factors of some vertices by a matrix."""
     rank = matrix.shape[0]
     turned = np.zeros(rank)
     for i in range(uint64(side.size)):
@@ -297,11 +288,6 @@ def _solve(v, indptr, others, values, factors, fresh, scratch, components, penal
                 for c in range(width + 1):
                     rows[i, c] = 0.0
         _add_products(system, rows, width, 1.0, 1.0, 1.0, 1.0)
-    trace = 0.0
-    for c in range(width):
-        trace += system[c, c]
-    for c in range(width):
-        system[c, c] += trace * DIAGONAL_SHARE
     _solve_system(system, width, fresh[v])
 
 
@@ -323,7 +309,7 @@ def _prefer(v, indptr, others, values, factors, fresh, products, scratch, penalt
         for i in range(uint64(AT_ONCE)):
             more[i] = 0.0
             if begin + i < last:
-                more[i] = alpha * _read(begin + i, others, values, factors, width, rows[i])
+                more[i] = max(alpha * _read(begin + i, others, values, factors, width, rows[i]), 1e-300)
                 rows[i, width] = (1 + more[i]) / more[i]
             else:
                 for c in range(width + 1):
@@ -348,9 +334,15 @@ def _add_products(system, rows, width, one, two, three, four):
 def _solve_system(system, width, found):
     """Solve linear equations by Cholesky decomposition of the upper triangle; the last column is the right-hand
     side."""
+    trace = 0.0
+    for c in range(width):
+        trace += system[c, c]
+    for c in range(width):
+        system[c, c] += trace * DIAGONAL_SHARE
     for j in range(uint64(width)):
         pivot = system[j]
-        scale = 1 / np.sqrt(max(pivot[j], 1e-300))
+        pivot[j] = max(pivot[j], 1e-300)
+        scale = 1 / np.sqrt(pivot[j])
         for d in range(j, uint64(width + 1)):
             pivot[d] *= scale
         for i in range(j + ONE, uint64(width)):

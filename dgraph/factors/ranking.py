@@ -44,7 +44,7 @@ class RankingTest:
         if not len(self.users):
             return {}
         left, right = factors[self.users], factors[self.items]
-        best, _, found = best_items(left, right, np.zeros(len(right)), self.bounds, self.known, AT, threads)
+        best, found = best_items(left, right, np.zeros(len(right)), self.bounds, self.known, AT, threads)
         keys = np.arange(len(self.users))[:, None] * len(self.items) + best
         hits = np.isin(keys, self.held) & (np.arange(best.shape[1]) < found[:, None])
         gains = 1 / np.log2(np.arange(AT) + 2)

@@ -1,8 +1,13 @@
-"""Fits factors to ratings, epoch by epoch, and keeps those with the least error on ratings that were held out."""
+"""Fits factors to ratings, epoch by epoch, and keeps those with the least error on ratings that were held out.
+
+A fit is a generator. Whenever it needs what all workers know, it yields its own part, and continues with their sums. So
+the same lines run on one worker, and on many as steps (`spread_fit.py`).
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, nan
 from typing import Any
@@ -10,20 +15,33 @@ from typing import Any
 import numpy as np
 
 from dgraph.errors import OptionError
-from dgraph.factors.factor_updates import DESCEND, PREFER, SEARCH, SOLVE, FactorUpdate, balance, weights_of
+from dgraph.exchange.proxy_post import BROADCAST, TARGET
+from dgraph.factors.factor_updates import (
+    DESCEND,
+    PREFER,
+    SEARCH,
+    SOLVE,
+    FactorUpdate,
+    balancing_turns,
+    products_of,
+    turn,
+    weights_of,
+)
 from dgraph.factors.fit_options import Gradient, HeldOut, LeastSquares
-from dgraph.factors.ranking import RankingTest
-from dgraph.factors.rating_rows import RatingColumns, RatingRows
+from dgraph.factors.fit_place import FitPlace, RatingTest
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 
 FIRST, FALL, LEAST = 0.15, 0.7, 0.003  # regularization="auto": the first, the factor from one to the next, the last
 SETTLE = 8  # epochs before the first change, and before the fit may stop: until then, factors depend on how they began
 WITHOUT_TEST = 0.1  # regularization="auto" if no ratings are held out
-OF_FEEDBACK = 0.01  # regularization="auto" for implicit feedback
 BIAS_EPOCHS = 5
 HALVES = 0.5 ** np.arange(60)  # factors to try in the search for a step length
 DIVERGED = 10.0  # how many times the first error shows that steps are too long
 LARGEST = 1e200  # a penalty beyond this would overflow
+SIDES = {0: (BROADCAST, "out"), 1: (TARGET, "in")}  # of users and items: under which tag their copies hear of them
+
+FitSums = dict[str, Any]  # numbers and arrays
+Facts = Generator[FitSums, FitSums, Any]  # yields a worker's part of some sums, and is sent the sums
 
 
 @dataclass(frozen=True)
@@ -37,7 +55,8 @@ class FitPlan:
     update: Gradient | LeastSquares
     epochs: int
     stop: HeldOut | None
-    at_once: bool
+    test: RatingTest
+    at_once: bool = False
 
     @property
     def way(self) -> int:
@@ -46,205 +65,257 @@ class FitPlan:
         return SEARCH if self.update.learning_rate is None else DESCEND
 
 
+def combined(parts: Sequence[FitSums]) -> FitSums:
+    """The sums of all workers; of names that begin with "most", the largest."""
+    names = parts[0] if parts else {}
+    return {name: (max if name.startswith("most") else sum)(one[name] for one in parts) for name in names}
+
+
 @dataclass
 class BestEpoch:
     """The factors with the least loss so far: an error on what was held out, or else what is minimized. Epoch 0 is
     before the first: biases, without factors."""
 
-    factors: np.ndarray
+    factors: list[np.ndarray]  # by place, of owned vertices
     loss: float
     measures: dict[str, float]
     epoch: int = 0
 
-    def take(self, epoch: int, factors: np.ndarray, loss: float, measures: dict[str, float]) -> None:
-        if loss < self.loss:
-            self.factors[:], self.loss, self.measures, self.epoch = factors, loss, measures, epoch
-
 
 @dataclass
 class RatingFit:
-    """Fits factors to `known` ratings, minus their `mean`; `held` are those to test on."""
+    """Fits factors to the ratings of some places, minus their mean."""
 
     plan: FitPlan
-    known: RatingColumns
-    held: RatingColumns
-    mean: float
-    vertices: int
+    places: Sequence[FitPlace]
     threads: int
     report: list[dict[str, Any]] = field(default_factory=list)
     step = 1.0  # the share of the best steps that is taken
+    mean, unit, count, tested = 0.0, 1.0, 0.0, 0.0  # of all ratings that are known; how many there are, and held out
+    looks, looks_of_all, fired = 0, 0.0, 0  # ratings read in an epoch, here and everywhere; vertices updated
+    epoch = 0
 
-    def run(self, draw: np.random.Generator) -> WorkerResult:
-        """Fit in units of the ratings' deviation, because kernels compare numbers with constants."""
-        plan, begun, tested = self.plan, time.perf_counter(), len(self.held.values) > 0
-        self.unit = self._unit()
-        self.rows = RatingRows.of(self.known, self.vertices)
+    def alone(self) -> RatingFit:
+        """Run with no other worker."""
+        running = self.rounds()
+        try:
+            sums = next(running)
+            while True:
+                sums = running.send(combined([sums]))
+        except StopIteration:
+            return self
+
+    def rounds(self) -> Facts:
+        plan, begun = self.plan, time.perf_counter()
         self.how = FactorUpdate(plan.way, plan.rank, self.threads, plan.at_once)
-        factors, regularization = self.begin(draw), plan.regularization
-        if regularization is None:
-            regularization = self.usual()
-        self._check_penalty(regularization)
-        measures = self.measured(self.kept(factors))
-        first = measures["rmse"]
-        best = BestEpoch(self.kept(factors), self.loss(self.kept(factors), measures, regularization), measures)
-        for epoch in range(1, plan.epochs + 1):
+        yield from self.prepare()
+        regularization = self.usual() if plan.regularization is None else plan.regularization
+        yield from self._check_penalty(regularization)
+        yield from self.begin()
+        kept = [self.without_factors(place.factors) for place in self.places]
+        measures = yield from self.measured(kept)
+        first, loss = measures["rmse"], (yield from self.loss(kept, measures, regularization))
+        self.best = BestEpoch(
+            [one[: place.owned] for place, one in zip(self.places, kept, strict=True)], loss, measures
+        )
+        for self.epoch in range(1, plan.epochs + 1):
+            epoch = self.epoch
             opened = time.perf_counter()
-            looks = self.advance(factors, regularization)
-            busy, measures = time.perf_counter() - opened, self.measured(factors)
+            self.looks = yield from self.advance(regularization)
+            busy, factors = time.perf_counter() - opened, [place.factors for place in self.places]
+            measures = yield from self.measured(factors)
             error = measures["rmse"]
-            if len(self.known.values) and not ((isfinite(error) and error <= DIVERGED * first) or plan.way != DESCEND):
+            if self.count and not (isfinite(error) and (plan.way != DESCEND or error <= DIVERGED * first)):
                 raise OptionError(self._problem(epoch))
-            best.take(epoch, factors, self.loss(factors, measures, regularization), measures)
-            row = single_call_row(self.vertices, looks, busy, superstep=epoch, direction="pull")
+            loss = yield from self.loss(factors, measures, regularization)
+            if loss < self.best.loss:
+                owned = [place.factors[: place.owned].copy() for place in self.places]
+                self.best = BestEpoch(owned, loss, measures, epoch)
+            row = single_call_row(self.fired, int(self.looks_of_all), busy, superstep=epoch, direction="pull")
             row |= {"epochs": float(epoch), **measures, "regularization": regularization}
             self.report.append(row | {"seconds": time.perf_counter() - begun})
-            if plan.stop is not None and tested and epoch - max(best.epoch, SETTLE) >= plan.stop.patience:
+            if plan.stop is not None and self.tested and epoch - max(self.best.epoch, SETTLE) >= plan.stop.patience:
                 break
             regularization = self.next(epoch, regularization)
         for row in self.report:
-            row["kept"] = row["superstep"] == best.epoch
-        return self._result(best)
+            row["kept"] = row["superstep"] == self.best.epoch
+
+    def result(self, parts: Sequence[int] = (0,), *, reports: bool = True) -> WorkerResult:
+        """The factors that were kept, and the report unless another worker has it."""
+        values = {}
+        for part, place, factors in zip(parts, self.places, self.best.factors, strict=True):
+            columns = {"factors": np.sqrt(self.unit) * factors[:, : self.plan.rank]}
+            if self.plan.biases:
+                columns["bias"] = self.unit * factors[:, self.plan.rank]
+            values[part] = VertexValues(place.numbers[: place.owned].astype(np.int64), columns)
+        totals = {"mean": self.mean, "epoch": self.best.epoch, **self.best.measures}
+        return WorkerResult(values, set(), self.report if reports else [], len(self.report), totals)
 
     # -- what differs for implicit feedback ----------------------------------------------------------------------------
 
+    def prepare(self) -> Facts:
+        """Subtract the mean, and divide by the deviation, because kernels compare numbers with constants; ratings that
+        vary only by rounding become 0."""
+        yield from self._count()
+        known, held = ([getattr(place, one).values for place in self.places] for one in ("known", "held"))
+        rows = [place.rows.values for place in self.places]
+        sums = yield {"total": float(sum(values.sum() for values in known))}
+        self.mean = sums["total"] / max(self.count, 1.0)
+        for values in (*known, *held, *rows):
+            values -= self.mean
+        sums = yield {"most": max(float(np.abs(values).max(initial=0.0)) for values in known)}
+        largest = sums["most"]
+        if largest <= 1e-12 * (abs(self.mean) + largest):
+            for values in (*known, *rows):
+                values[:] = 0.0
+            return
+        sums = yield {"squares": float(sum(np.sum((values / largest) ** 2) for values in known))}
+        self.unit = largest * float(np.sqrt(sums["squares"] / self.count))
+        for values in (*known, *held, *rows):
+            values /= self.unit
+
     def usual(self) -> float:
-        return FIRST if len(self.held.values) else WITHOUT_TEST
+        return FIRST if self.tested else WITHOUT_TEST
 
     def next(self, epoch: int, regularization: float) -> float:
         """The regularization of the next epoch: smaller, until the fit stops."""
-        if self.plan.regularization is not None or not len(self.held.values) or epoch < SETTLE:
+        if self.plan.regularization is not None or not self.tested or epoch < SETTLE:
             return regularization
         return max(FALL * regularization, LEAST)
 
-    def begin(self, draw: np.random.Generator) -> np.ndarray:
-        """The first factors, and the biases that are best without them."""
+    def begin(self) -> Facts:
+        """Make the first factors, and the biases that are best without them."""
         plan, rank = self.plan, self.plan.rank
-        factors = np.zeros((self.vertices, rank + plan.biases))
+        for place in self.places:
+            place.factors = np.zeros((len(place.numbers), int(plan.biases)))
         if plan.biases:
-            alone, biases = FactorUpdate(SOLVE, 0, self.threads), np.zeros((self.vertices, 1))
+            alone, self.how = self.how, FactorUpdate(SOLVE, 0, self.threads)
             for _ in range(BIAS_EPOCHS):
-                alone.update(self.rows, biases, 0.0)
-            factors[:, rank] = biases[:, 0]
-        self.spread = self.measured(factors)["rmse"] / self.unit  # what biases leave
-        factors[:, :rank] = draw.normal(0, 0.5 * np.sqrt((self.spread or 0.0) / np.sqrt(rank)), (self.vertices, rank))
-        factors[np.diff(self.rows.indptr) == 0] = 0.0
-        return factors
+                yield from self._update(0.0)
+            self.how = alone
+        for place in self.places:
+            place.factors = np.concatenate([np.zeros((len(place.numbers), rank)), place.factors], axis=1)
+        measures = yield from self.measured([place.factors for place in self.places])
+        self.spread = measures["rmse"] / self.unit if self.count else 0.0  # what biases leave
+        size = 0.5 * float(np.sqrt(self.spread / np.sqrt(rank)))
+        for place in self.places:
+            place.factors[:, :rank] = place.drawn(plan.test.random_seed, rank, size)
+        yield from self._tell((0, 1))  # who has no ratings to learn from has no factors
 
-    def kept(self, factors: np.ndarray) -> np.ndarray:
+    def without_factors(self, factors: np.ndarray) -> np.ndarray:
         """What epoch 0 would keep: biases alone."""
         alone = factors.copy()
         alone[:, : self.plan.rank] = 0.0
         return alone
 
-    def measured(self, factors: np.ndarray) -> dict[str, float]:
+    def measured(self, factors: Sequence[np.ndarray]) -> Facts:
         """The root mean square errors on what was learned from, and on what was held out; NaN without ratings."""
+        pairs = list(zip(self.places, factors, strict=True))
+        parts = {
+            name: sum(self.how.squares(getattr(one, name), its) for one, its in pairs) for name in ("known", "held")
+        }
+        sums = yield parts | {"looks": float(self.looks)}
+        self.looks_of_all = sums["looks"]
         known, held = (
-            self.unit * float(np.sqrt(self.how.squares(one, factors) / len(one.values))) if len(one.values) else nan
-            for one in (self.known, self.held)
+            self.unit * float(np.sqrt(sums[name] / many)) if many else nan
+            for name, many in (("known", self.count), ("held", self.tested))
         )
         return {"rmse": known, "held_out": held}
 
-    def loss(self, factors: np.ndarray, measures: dict[str, float], regularization: float) -> float:
+    def loss(self, factors: Sequence[np.ndarray], measures: dict[str, float], regularization: float) -> Facts:
         """The error on the held-out ratings; without any, what is minimized."""
-        if len(self.held.values):
+        if self.tested:
             return measures["held_out"]
-        squares = len(self.known.values) * (measures["rmse"] / self.unit) ** 2 if len(self.known.values) else 0.0
-        return squares + self.how.penalty(self.rows, factors, regularization * self.spread)
+        penalty = regularization * self.spread
+        pairs = zip(self.places, factors, strict=True)
+        sums = yield {"penalty": sum(self.how.penalty(one.rows, mine[: one.owned], penalty) for one, mine in pairs)}
+        return self.count * (measures["rmse"] / self.unit) ** 2 + sums["penalty"] if self.count else 0.0
 
-    def advance(self, factors: np.ndarray, regularization: float) -> int:
-        """Update every vertex once; returns how many ratings were read."""
-        how, rows, penalty = self.how, self.rows, regularization * self.spread
-        once = how.ratings_read(rows, factors.shape[1])
-        if how.way == SOLVE:
-            how.update(rows, factors, penalty)
+    def advance(self, regularization: float) -> Facts:
+        """Update every vertex once; returns how many ratings were read here."""
+        how, penalty = self.how, regularization * self.spread
+        once = sum(how.ratings_read(place.rows, place.factors.shape[1]) for place in self.places)
+        if how.way != SEARCH:
+            rate = getattr(self.plan.update, "learning_rate", 1.0)
+            yield from self._update(penalty, rate, (self.spread or 1.0) / np.sqrt(self.plan.rank))
             return once
-        if isinstance(self.plan.update, Gradient) and self.plan.update.learning_rate is not None:
-            variance = (self.spread or 1.0) / np.sqrt(self.plan.rank)
-            how.update(rows, factors, penalty, self.plan.update.learning_rate, variance)
-            return once
-        balance(factors, self.plan.rank, rows)
-        before, far = factors.copy(), self._objective(factors, penalty)
+        yield from self._balance()
+        before, far = [place.factors.copy() for place in self.places], (yield from self._objective(penalty))
         for tries, shorter in enumerate(self.step * HALVES, 1):  # until it falls
-            factors[:], self.step = before, shorter
-            how.update(rows, factors, penalty, self.step)
-            now, looks = self._objective(factors, penalty), tries * once
+            for place, factors in zip(self.places, before, strict=True):
+                place.factors[:] = factors
+            self.step, looks = shorter, tries * once
+            yield from self._update(penalty, self.step)
+            now = yield from self._objective(penalty)
             if now <= far * (1 + 1e-9):  # up to rounding; False if it is NaN
                 break
         return looks
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def _objective(self, factors: np.ndarray, penalty: float) -> float:
+    def _count(self) -> Facts:
+        parts = {one: float(sum(len(getattr(place, one).values) for place in self.places)) for one in ("known", "held")}
+        sums = yield parts | {"owned": float(sum(place.owned for place in self.places))}
+        self.count, self.tested, self.fired = sums["known"], sums["held"], int(sums["owned"])
+        share = self.plan.test.share
+        if self.tested and not self.count:
+            what = f"all {self.tested:,.0f} ratings" if self.tested > 1 else "the only rating"
+            raise OptionError(f"test={share!r} holds out {what}, so none is left to learn from: hold out fewer")
+        if isinstance(share, str) and self.count and not self.tested:
+            raise OptionError(f"test={share!r}: the column is true for no rating, so nothing is held out; pass test=0")
+
+    def _update(self, penalty: float, step: float = 1.0, variance: float = 1.0) -> Facts:
+        """Update users, and then items, or both at once, and tell others of them."""
+        for sides in ((0, 1),) if self.how.at_once else ((0,), (1,)):
+            for place in self.places:
+                self.how.update(place.rows, place.factors, penalty, step, variance, sides=sides)
+            yield from self._tell(sides)
+
+    def _tell(self, sides: Sequence[int]) -> Facts:
+        """Send factors to the partitions that have copies of these users or items."""
+        posts = [place for place in self.places if place.post is not None]
+        if not posts:
+            return
+        for place in posts:
+            for side in sides:
+                place.post.broadcast(*SIDES[side], [place.factors], None)
+        yield {}
+        for place in posts:
+            for found in place.post.collect(dict(SIDES[side] for side in sides)):
+                place.factors[found.locals] = found.values[0]
+
+    def _balance(self) -> Facts:
+        """Make components uncorrelated, which changes no product."""
+        rank, sums = self.plan.rank, {}
+        for name, side in (("users", 0), ("items", 1)):
+            sums[name] = np.zeros((rank, rank))
+            for place in self.places:
+                sums[name] += products_of(place.factors, place.rows.sides[side].vertices, place.rows, rank)
+        sums = yield sums
+        for side, matrix in enumerate(balancing_turns(sums["users"], sums["items"])):
+            for place in self.places:
+                turn(place.factors, place.here[side], matrix)
+
+    def _objective(self, penalty: float) -> Facts:
         """What is minimized. Every update of a vertex lowers it."""
-        return self.how.squares(self.known, factors) + self.how.penalty(self.rows, factors, penalty)
+        total = 0.0
+        for place in self.places:
+            total += self.how.squares(place.known, place.factors)
+            total += self.how.penalty(place.rows, place.factors[: place.owned], penalty)
+        sums = yield {"total": total}
+        return sums["total"]
 
-    def _unit(self) -> float:
-        """The deviation of the ratings, by which they are divided; ratings that vary only by rounding become 0."""
-        values = self.known.values
-        largest = float(np.abs(values).max(initial=0.0))
-        if largest <= 1e-12 * (abs(self.mean) + largest):
-            values[:] = 0.0
-            return 1.0
-        unit = largest * float(np.sqrt(np.mean((values / largest) ** 2)))
-        for one in (self.known, self.held):
-            one.values[:] /= unit
-        return unit
-
-    def _check_penalty(self, regularization: float) -> None:
-        if regularization > LARGEST / max(1.0, float(weights_of(self.rows).max(initial=1.0))):
+    def _check_penalty(self, regularization: float) -> Facts:
+        sums = yield {"most": max(float(weights_of(place.rows).max(initial=1.0)) for place in self.places)}
+        if regularization > LARGEST / sums["most"]:
             raise OptionError(f"regularization={regularization:g} is too large: penalties overflow; use 1 or less")
 
     def _problem(self, epoch: int) -> str:
         """Why the error has grown beyond measure."""
+        if self.plan.way != DESCEND:
+            return f"the factors of epoch {epoch} are not finite; use a larger regularization"
         rate = getattr(self.plan.update, "learning_rate", 0.0)
         return (
             f"learning_rate={rate:g} is too large: the error has grown {DIVERGED:g}-fold by epoch {epoch}; use "
             f'{rate / 4:g}, leave it out to search for a step, or use update="least_squares", which needs none'
         )
-
-    def _result(self, best: BestEpoch) -> WorkerResult:
-        rank, factors = self.plan.rank, best.factors
-        columns = {"factors": np.sqrt(self.unit) * factors[:, :rank]}
-        if self.plan.biases:
-            columns["bias"] = self.unit * factors[:, rank]
-        totals = {"mean": self.mean, "epoch": best.epoch, **best.measures}
-        values = VertexValues(np.arange(self.vertices), columns)
-        return WorkerResult({0: values}, set(), self.report, len(self.report), totals)
-
-
-class FeedbackFit(RatingFit):
-    """Fits factors to implicit feedback, whose products should be 1. The epoch that ranks best what is held out is
-    kept; if nothing is, the last."""
-
-    def usual(self) -> float:
-        return OF_FEEDBACK
-
-    def next(self, epoch: int, regularization: float) -> float:
-        return regularization
-
-    def begin(self, draw: np.random.Generator) -> np.ndarray:
-        self.ranking = RankingTest.of(self.known, self.held, draw)
-        self.targets = [one._replace(values=np.ones(len(one.values))) for one in (self.known, self.held)]
-        factors = draw.normal(0, 0.1 / np.sqrt(self.plan.rank), (self.vertices, self.plan.rank))
-        factors[np.diff(self.rows.indptr) == 0] = 0.0
-        return factors
-
-    def _unit(self) -> float:
-        return 1.0
-
-    def measured(self, factors: np.ndarray) -> dict[str, float]:
-        known, held = (
-            float(np.sqrt(self.how.squares(one, factors) / len(one.values))) if len(one.values) else nan
-            for one in self.targets
-        )
-        return {"rmse": known, "held_out": held, **self.ranking.measures(factors, self.threads)}
-
-    def loss(self, factors: np.ndarray, measures: dict[str, float], regularization: float) -> float:
-        if len(self.held.values):
-            return -measures["ndcg"]
-        return -float(len(self.report))  # the last is kept
-
-    def advance(self, factors: np.ndarray, regularization: float) -> int:
-        alpha = getattr(self.plan.update, "implicit_alpha", None)
-        self.how.update(self.rows, factors, regularization, alpha=float(alpha or 0.0))
-        return self.how.ratings_read(self.rows, factors.shape[1])

@@ -50,14 +50,16 @@ class RatingRows:
     sides: tuple[RatingSide, RatingSide]  # users and items
 
     @classmethod
-    def of(cls, ratings: RatingColumns, vertices: int) -> RatingRows:
-        u, v, values = ratings
-        counts = [np.bincount(side, minlength=vertices) for side in (u, v)]
-        indptr = np.zeros(vertices + 1, np.int64)
+    def of(cls, of_users: RatingColumns, of_items: RatingColumns, vertices: int) -> RatingRows:
+        """From the ratings of some users, and those of some items."""
+        counts = [np.bincount(one, minlength=vertices) for one in (of_users.users, of_items.items)]
+        indptr, size = np.zeros(vertices + 1, np.int64), len(of_users.values) + len(of_items.values)
         np.cumsum(counts[0] + counts[1], out=indptr[1:])
         sides = [RatingSide(np.flatnonzero(one), one[one > 0]) for one in counts]
-        rows = cls(indptr, np.empty(2 * len(u), np.uint32), np.empty(2 * len(u)), (sides[0], sides[1]))
-        _fill(u, v, values, indptr[:-1].copy(), rows.others, rows.values)
+        rows = cls(indptr, np.empty(size, np.uint32), np.empty(size), (sides[0], sides[1]))
+        places = indptr[:-1].copy()
+        _fill(*of_users, places, rows.others, rows.values)
+        _fill(of_items.items, of_items.users, of_items.values, places, rows.others, rows.values)
         return rows
 
 
@@ -90,9 +92,8 @@ def _find_sides(u, v, n, above):
 
 @kernel
 def _fill(u, v, values, places, others, ratings):
-    """Copy every rating to the rows of both its ends, in order. `places` are the starts of rows, and are modified."""
+    """Copy every rating to the row of its first end, in order. `places` are the starts of rows, and are modified."""
     for i in range(uint64(u.size)):
-        for end, other in ((u[i], v[i]), (v[i], u[i])):
-            place = places[end]
-            others[place], ratings[place] = other, values[i]
-            places[end] = place + 1
+        place = places[u[i]]
+        others[place], ratings[place] = v[i], values[i]
+        places[u[i]] = place + 1

@@ -10,23 +10,24 @@ from typing import Any, Literal
 import numpy as np
 
 from dgraph.arguments import AUTO, check_flag, check_integer, is_default, is_number
-from dgraph.errors import ColumnError, OptionError, WeightError
+from dgraph.errors import ColumnError, OptionError
 from dgraph.factors.factor_result import FactorResult
 from dgraph.factors.factor_updates import PREFER
+from dgraph.factors.feedback_fit import FeedbackFit
 from dgraph.factors.fit_options import Gradient, LeastSquares, StopLike, UpdateLike, stop_value, update_value
-from dgraph.factors.rating_fit import FeedbackFit, FitPlan, RatingFit
+from dgraph.factors.fit_place import FitPlace, RatingTest
+from dgraph.factors.rating_fit import FitPlan, RatingFit
 from dgraph.factors.rating_rows import RatingColumns, orient_by_side, ratings_of
+from dgraph.factors.spread_fit import spread_fit
 from dgraph.graph import Graph
 from dgraph.keywords import engine_value
 from dgraph.options import BlockDescent
-from dgraph.phrases.phrases import format_count
 from dgraph.runs.execution import recoverable_result
 from dgraph.runs.operation import operation
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import WorkerResult
 
 LARGEST_RANK = 4096  # because a larger one would exhaust the machine's memory
-LARGEST = 1e100  # largest rating for which sums of squared errors stay finite
 Pieces = list[tuple[np.ndarray, ...]]  # by partition: the ends of ratings, their values, and perhaps marks
 
 
@@ -72,8 +73,8 @@ def factorize(
     update : {"gradient", "least_squares"}, Gradient or LeastSquares, default "least_squares"
         Take a gradient step, or solve for each vertex with the factors of the others fixed.
     stop : {"held_out"}, HeldOut or None, default "held_out"
-        Stop when the error on the held-out ratings has not fallen for three epochs (after the first eight). With None,
-        take all epochs.
+        Stop when the error on the held-out ratings has not fallen (or ``ndcg`` has not grown) for three epochs, after
+        the first eight. With None, take all epochs.
     random_seed : int, default 0
         Seed of the random number generator. It determines the initial factors and which ratings are held out.
     engine : {"auto", "block_descent"} or BlockDescent, default "auto"
@@ -107,8 +108,9 @@ def factorize(
 
     Notes
     -----
-    The work runs on one worker; with least squares, the same seed gives the same factors on any number of threads, and
-    with gradient steps nearly the same. For gradient steps
+    On a cluster, all workers fit the ratings of a directed graph together, each with its users and items; undirected
+    graphs and implicit feedback are fitted by one worker. The same seed gives the same factors, or with gradient steps
+    nearly the same, on any number of workers, partitions and threads. For gradient steps
     without a learning rate, factors are rotated before each epoch so that their components are uncorrelated, which does
     not change any inner product; for vertices with few ratings, the best step is found in a second pass over these
     ratings.
@@ -145,7 +147,8 @@ def factorize(
             'errors grow; leave it out, or use update="gradient"'
         )
     is_feedback = isinstance(way, LeastSquares) and way.implicit_alpha is not None
-    plan = FitPlan(rank, biases and not is_feedback, stronger, way, epochs, stop_value(stop), at_once)
+    chosen = RatingTest(test, random_seed)
+    plan = FitPlan(rank, biases and not is_feedback, stronger, way, epochs, stop_value(stop), chosen, at_once)
     if graph.weight is None:
         raise graph.input_edges.edges.no_weight("factorize needs ratings, which are weights")
     columns = [name for name in graph.edge_columns if name != graph.weight]
@@ -155,7 +158,7 @@ def factorize(
             f"test={test!r} is not a column of the edges that can mark ratings; they have {has}; keep it with columns= "
             "when you read edges from files"
         )
-    result: Any = recoverable_result(graph, partial(_factorized, plan=plan, test=test, seed=random_seed))
+    result: Any = recoverable_result(graph, partial(_factorized, plan=plan))
     result.options = RunOptions(engine=descent, device="cpu")
     return result
 
@@ -175,14 +178,19 @@ def _descent(engine: Any) -> BlockDescent:
     return descent
 
 
-def _factorized(graph: Graph, plan: FitPlan, test: float | str, seed: int) -> FactorResult:
-    workers = graph.workers
-    columns = (graph.weight or "", *([test] if isinstance(test, str) else []))
+def _factorized(graph: Graph, plan: FitPlan) -> FactorResult:
+    workers, share = graph.workers, plan.test.share
+    columns = (graph.weight or "", *([share] if isinstance(share, str) else []))
+    chosen = {"engine": "block_descent", "device": "cpu", "rank": plan.rank, "biases": plan.biases, **_told(plan)}
+    chosen |= {"random_seed": plan.test.random_seed}
+    if workers.client is not None and graph.num_parts > 1 and graph.directed and plan.way != PREFER:
+        outcome = spread_fit(graph, plan, columns)
+        chosen |= {"exchange": outcome.exchange, "repartitioned": "every rating at both of its ends"}
+        return FactorResult(graph, outcome.results, [], chosen, summaries=outcome.summaries)
     partitions = graph.partitioned(("out",), columns).held
     pieces = workers.bring(workers.each(ratings_of, [(one, columns, graph.directed) for one in partitions]))
-    job = FactorJob(graph.num_vertices, graph.directed, plan, test, workers.threads, seed)
-    chosen = {"engine": "block_descent", "device": "cpu", "rank": plan.rank, "biases": plan.biases, **_told(plan)}
-    return FactorResult(graph, workers.wait(workers.each(job, [(pieces,)])), [], chosen | {"random_seed": seed})
+    job = FactorJob(graph.num_vertices, graph.directed, plan, workers.threads)
+    return FactorResult(graph, workers.wait(workers.each(job, [(pieces,)])), [], chosen)
 
 
 def _told(plan: FitPlan) -> dict[str, Any]:
@@ -201,71 +209,16 @@ class FactorJob:
     vertices: int
     directed: bool
     plan: FitPlan
-    test: float | str
     threads: int
-    seed: int
 
     def __call__(self, pieces: Pieces) -> WorkerResult:
-        draw = np.random.default_rng(self.seed)
-        known, held = self.divided(pieces, draw)
-        if self.plan.way == PREFER:
-            return FeedbackFit(self.plan, known, held, 0.0, self.vertices, self.threads).run(draw)
-        mean = float(known.values.mean()) if len(known.values) else 0.0
-        for one in (known, held):
-            one.values[:] -= mean
-        return RatingFit(self.plan, known, held, mean, self.vertices, self.threads).run(draw)
-
-    def divided(self, pieces: Pieces, draw: np.random.Generator) -> tuple[RatingColumns, RatingColumns]:
-        """The ratings to learn from, and those held out."""
         u, v, values, *marks = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
-        values = values.astype(np.float64)
         if not self.directed:
             u, v = orient_by_side(u, v, self.vertices)
-        _check(u, v, values, is_feedback=self.plan.way == PREFER)
-        order = np.lexsort((values, v, u))  # an order that does not depend on the partitions
-        ratings = RatingColumns(u[order], v[order], values[order])
-        if marks:
-            held = _flags(marks[0], str(self.test))[order]
-        else:
-            held = draw.random(len(u)) < float(self.test)
-            if self.test and len(u) > 1 and not held.any():
-                held[draw.integers(len(u))] = True
-        del order, u, v, values
-        if len(held) and held.all():
-            count = f"all {format_count(len(held), 'rating')}" if len(held) > 1 else "the only rating"
-            raise OptionError(f"test={self.test!r} holds out {count}, so none is left to learn from: hold out fewer")
-        return ratings.chosen(~held), ratings.chosen(held)
-
-
-def _flags(marks: np.ndarray, name: str) -> np.ndarray:
-    """A column that marks ratings to hold out, as booleans."""
-    if marks.dtype.kind not in "biuf" or not np.isin(marks, (0, 1)).all():
-        raise ColumnError(f"test={name!r}: the column has values other than true and false")
-    if len(marks) and not marks.any():
-        raise OptionError(f"test={name!r}: the column is true for no rating, so nothing is held out; pass test=0")
-    return marks.astype(bool)
-
-
-def _check(u: np.ndarray, v: np.ndarray, values: np.ndarray, *, is_feedback: bool) -> None:
-    """Reject ratings that are not finite or too large, negative feedback, and graphs that are not bipartite."""
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise WeightError(
-            f"{len(bad)} of {len(values)} ratings are not finite; the first is {values[bad[0]]}: drop or fill them"
+        ratings, is_feedback = RatingColumns(u, v, values.astype(np.float64)), self.plan.way == PREFER
+        of = np.arange(self.vertices), self.vertices, ratings, marks[0] if marks else None, self.plan.test
+        del u, v, values, pieces
+        fit = (FeedbackFit if is_feedback else RatingFit)(
+            self.plan, [FitPlace.of(*of, is_feedback=is_feedback)], self.threads
         )
-    large = np.flatnonzero(np.abs(values) > LARGEST)
-    if len(large):
-        raise WeightError(
-            f"{len(large)} of {len(values)} ratings are beyond {LARGEST:g}; the first is {values[large[0]]:g}: drop or "
-            "scale them, because squared errors must be finite"
-        )
-    least = values.min(initial=1.0)
-    if is_feedback and least <= 0:
-        raise WeightError(
-            f"{np.count_nonzero(values <= 0)} of {len(values)} weights are 0 or less, for example {least:g}: implicit "
-            "feedback counts how often something happened; drop such edges, or leave out implicit_alpha="
-        )
-    both = np.intersect1d(u, v)
-    if len(both):
-        who = "1 vertex is" if len(both) == 1 else f"{len(both)} vertices are"
-        raise OptionError(f"{who} both a user and an item: every edge must lead from a user to an item")
+        return fit.alone().result()

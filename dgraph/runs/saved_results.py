@@ -143,6 +143,7 @@ def _opened(graph: PartitionedGraph, name: str) -> RunResult:
     with saved.reading():
         for field, test in SHAPE.items():
             require(test(said[field]), f"{field} of result {name!r}")
+        require(is_text(said.get("operation", "")), f"operation of result {name!r}")
         columns = zip(said["columns"], said["dtypes"], said["widths"], strict=True)
         none = {column: np.empty((0,) if width is None else (0, width), dtype) for column, dtype, width in columns}
         totals = {name: np.array(value, dtype)[()] for name, (dtype, value) in said["totals"].items()}

@@ -12,7 +12,8 @@ from dgraph.programs.random_draws import KERNEL_TEXT
 
 _compiled: dict[str, Any] = {"njit": njit, "uint64": uint64}
 exec(KERNEL_TEXT, _compiled)
-mix, word_of_round, random_word, uniform = (_compiled[f] for f in ("mix", "word_of_round", "random_word", "uniform"))
+mix, word_of_round, random_word = (_compiled[f] for f in ("mix", "word_of_round", "random_word"))
+uniform, uniform_of_edge = _compiled["uniform"], _compiled["uniform_of_edge"]
 
 
 @njit

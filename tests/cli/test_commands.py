@@ -288,7 +288,7 @@ def test_factors_are_verified_against_the_reported_mean_and_error(run):
     options = f"--with mean={told['mean']!r} --with rmse={told['rmse'] * 1.0001!r}"
     line = f"validate r.parquet --weight rating --result f.parquet --of factorize {options}"
     assert (run(line).exit_code, run(f"{line}e-9").exit_code) == (0, 1)
-    assert "one worker" in run("plan factorize r.parquet").output
+    assert "no rounds to forecast" in run("plan factorize r.parquet").output
 
 
 def test_planning_a_search_measures_a_source_that_reaches_vertices(run, tmp_path):
@@ -365,10 +365,19 @@ def test_options_of_factorize_may_be_numbers_or_words(run, options, epochs, regu
     report = pd.read_csv("e.csv")
     assert len(report) == epochs and report["regularization"].iloc[-1] == pytest.approx(regularization)
     frame = pd.read_parquet("edges.parquet")
-    frame.assign(mark=range(len(frame)), some=0).eval("mark = mark % 5 == 0").to_parquet("marked.parquet")
+    frame.assign(mark=range(len(frame))).eval("mark = mark % 5 == 0").to_parquet("marked.parquet")
     done = run(
         f"run factorize marked.parquet --weight {frame.columns[2]} --columns mark --test mark -o f.parquet --json"
     )
     assert json.loads(done.output)["held_out"] > 0
     refused = run(f"run factorize marked.parquet --weight {frame.columns[2]} --test month -o f.parquet")
     assert "--test 'month' is not a column of the edges that can mark ratings" in refused.output
+
+
+def test_a_word_that_an_option_has_is_not_nothing(run):
+    pd.DataFrame({"src": [0, 1, 0], "dst": [1, 2, 2]}).to_parquet("chain.parquet")
+    for dangling in ("none", "uniform"):
+        assert run(f"run pagerank chain.parquet --dangling {dangling} -o {dangling}.parquet").exit_code == 0
+    none, uniform = (pd.read_parquet(f"{one}.parquet")["pagerank"].sum() for one in ("none", "uniform"))
+    assert none < 0.5 and uniform == pytest.approx(1)
+    assert '"none"' in run("run factorize --help").output

@@ -57,7 +57,7 @@ def test_a_column_marks_the_ratings_to_hold_out(movies, parts):
     ("marks", "problem"),
     [
         ([0, 1, 2, 1], "test='mark': the column has values other than true and false"),
-        ([0.0, 1.0, np.nan, 1.0], "test='mark': the column has values other than true and false|missing"),
+        ([0.0, 1.0, np.nan, 1.0], "test='mark': the column has values other than true and false"),
         (["no", "yes", "no", "no"], "mark"),
         ([False] * 4, "test='mark': the column is true for no rating, so nothing is held out; pass test=0"),
         ([True] * 4, "test='mark' holds out all 4 ratings"),
@@ -73,18 +73,13 @@ def test_a_column_that_marks_no_test_is_refused(marks, problem):
             dg.factorize(graph, test=name)
 
 
-def test_a_share_of_few_ratings_holds_out_at_least_one():
-    for seed in range(5):
-        report = dg.factorize(frame_of(FEW), random_seed=seed).report
-        assert report["held_out"].notna().all()
-
-
 @pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("name", ["few items", "long tail", "binary", "very sparse", "trend", "biases only"])
 def test_defaults_are_never_worse_than_biases_alone(name, update):
     known, test = shapes(name)
     result = dg.factorize(frame_of(known), update=update)
-    rows = RatingRows.of(RatingColumns(*ratings_of(known)), known["item"].max() + 1)
+    ratings = RatingColumns(*ratings_of(known))
+    rows = RatingRows.of(ratings, ratings, known["item"].max() + 1)
     alone = np.zeros((known["item"].max() + 1, 1))
     for _ in range(10):
         FactorUpdate(SOLVE, 0, 1).update(rows, alone, 0.0)

@@ -4,6 +4,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from rated import frame_of
 
 import dgraph as dg
 from dgraph.errors import ColumnError, IdError, OptionError
@@ -169,13 +170,13 @@ def test_edges_that_list_either_end_first_do_not_tell_users_from_items(ratings):
         result.recommend("u03")
 
 
-def test_without_factors_none_is_like_another(ratings):
-    noise = ratings.assign(stars=np.random.default_rng(1).random(len(ratings)))
-    result = dg.factorize(dg.Graph.from_edges(noise, **ENDS), rank=2)
+def test_without_factors_none_is_like_another():
+    rows = [(user, 100 + item, 3.0) for user in range(9) for item in range(9) if user != item]
+    result = dg.factorize(frame_of(rows), rank=2)
     assert result.totals["epoch"] == 0
     with pytest.raises(OptionError, match="biases alone are best for this graph"):
-        result.similar("u03")
-    assert len(result.recommend("u03", k=4).compute()) == 4
+        result.similar(3)
+    assert result.recommend(3, k=4).compute()["item"].tolist() == [103]
 
 
 def test_a_result_without_biases_predicts_without_them(ratings):
@@ -183,4 +184,45 @@ def test_a_result_without_biases_predicts_without_them(ratings):
     table = result.compute().set_index("vertex")["factors"]
     found = result.predict({"who": ["u03"], "what": ["i04"]}).compute()["prediction"][0]
     assert found == pytest.approx(result.totals["mean"] + table["u03"] @ table["i04"])
-    assert result.recommend(["u03"], k=1).compute()["prediction"][0] > found - 10
+    unknown = sorted(set(ratings["what"]) - set(ratings[ratings["who"] == "u03"]["what"]))
+    best = result.predict({"who": ["u03"] * len(unknown), "what": unknown}).compute()["prediction"].max()
+    assert result.recommend(["u03"], k=1).compute()["prediction"][0] == pytest.approx(best)
+
+
+@pytest.mark.parametrize("scale", [1e-50, 1e50])
+def test_recommendations_do_not_depend_on_the_scale(ratings, scale):
+    found = []
+    for times in (1.0, scale):
+        graph = dg.Graph.from_edges(ratings.assign(stars=times * ratings["stars"]), **ENDS)
+        found.append(dg.factorize(graph, rank=4).recommend(k=5).compute())
+    assert found[0][["user", "item"]].equals(found[1][["user", "item"]])
+    np.testing.assert_allclose(scale * found[0]["prediction"], found[1]["prediction"], rtol=1e-6)
+
+
+def test_small_graphs_list_what_there_is(ratings):
+    few = ratings[ratings["what"].isin(["i01", "i02", "i03"])]
+    result = dg.factorize(dg.Graph.from_edges(few, **ENDS, loops="drop"), rank=2, test=0, regularization=0.01)
+    assert len(result.recommend("u00", exclude_known=False).compute()) == 3
+    assert len(result.similar("i01").compute()) <= 2
+    with pytest.raises(OptionError, match="k=4 is more than the 3 items"):
+        result.recommend(k=4)
+
+
+def test_many_recommendations_are_sorted(ratings, monkeypatch):
+    result = dg.factorize(dg.Graph.from_edges(ratings, **ENDS), rank=3)
+    found = result.recommend(k=50).compute()
+    monkeypatch.setattr(best_items, "MOST_KEPT", 10)
+    pd.testing.assert_frame_equal(result.recommend(k=50).compute(), found)
+
+
+def test_frames_with_numbers_as_names_are_pairs():
+    graph = dg.Graph.from_edges({"src": [0, 1, 0], "dst": [5, 5, 6], "stars": [1.0, 2.0, 3.0]}, weight="stars")
+    assert len(dg.factorize(graph, test=0).predict(pd.DataFrame([[0, 5], [1, 6]])).compute()) == 2
+    assert len(dg.similarity(graph, pairs=pd.DataFrame([[0, 1]])).compute()) == 1
+
+
+def test_other_columns_made_of_a_result_predict_nothing(ratings):
+    result = dg.factorize(dg.Graph.from_edges(ratings, **ENDS), rank=3)
+    only = result.map(lambda numbers, columns: (numbers, {"bias": columns["bias"]}))
+    with pytest.raises(ColumnError, match="has no column 'factors'"):
+        only.predict({"who": ["u03"], "what": ["i04"]})

@@ -7,6 +7,8 @@ from rated import FEW, frame_of
 
 import dgraph as dg
 from dgraph.errors import OptionError, WeightError
+from dgraph.factors.fit_place import RatingTest, _draw_factors
+from dgraph.factors.rating_rows import RatingColumns
 
 
 def liked(users=40, items=60, parts=1, test=0.1, **options):
@@ -26,9 +28,8 @@ def test_implicit_feedback_matches_numpy():
     users, items = 40, 60
     seen = np.zeros((users, items))
     seen[frame["user"], frame["item"] - 1000] = frame["times"]
-    draw = np.random.default_rng(0)
-    draw.random(len(frame))
-    factors = draw.normal(0, 0.1 / np.sqrt(3), (users + items, 3))
+    factors = np.empty((users + items, 3))
+    _draw_factors(0, np.arange(users + items), 0.1 / np.sqrt(3), factors)
     first, second = slice(0, users), slice(users, None)
     for _ in range(4):
         for own, other, table in ((first, second, seen), (second, first, seen.T)):
@@ -47,9 +48,10 @@ def test_implicit_feedback_matches_numpy():
 @pytest.mark.parametrize("parts", [1, 3])
 def test_held_out_feedback_is_ranked(parts):
     frame, result = liked(parts=parts)
-    draw = np.random.default_rng(0)
     ordered = frame.sort_values(["user", "item"]).reset_index(drop=True)
-    held = draw.random(len(ordered)) < 0.1
+    items = np.unique(ordered["item"], return_inverse=True)[1] + 40
+    ratings = RatingColumns(ordered["user"].to_numpy(), items, ordered["times"].to_numpy(float))
+    held = RatingTest(0.1, 0).held(ratings, np.arange(100), None)
     found = {name: [] for name in ("recall@20", "precision@20", "ndcg")}
     table = result.compute().set_index("vertex")["factors"]
     items = sorted(set(frame["item"]))
@@ -79,3 +81,39 @@ def test_feedback_must_be_above_zero(wrong):
     for alpha in (0, -1, "40", np.inf):
         with pytest.raises(OptionError, match=r"implicit_alpha=.*must be a finite number > 0"):
             dg.LeastSquares(implicit_alpha=alpha)
+
+
+def test_repeated_feedback_adds_up():
+    """Or a pair could be known and held out, and would never be ranked."""
+    frame, once = liked()
+    many = pd.concat([frame.assign(times=frame["times"] / 4)] * 4)
+    graph = dg.Graph.from_edges(many, source="user", destination="item", weight="times")
+    how = {"rank": 3, "epochs": 10, "stop": None, "update": dg.LeastSquares(implicit_alpha=2.0)}
+    result = dg.factorize(graph, **how)
+    np.testing.assert_allclose(result.by_number("factors"), once.by_number("factors"), rtol=1e-6, atol=1e-8)
+    assert result.totals == pytest.approx(once.totals)
+
+
+def test_one_epoch_is_kept_even_if_numbers_tell_more():
+    """Factors of 0 rank items by their numbers, here by how many like them."""
+    draw = np.random.default_rng(1)
+    chance = 0.9 * np.exp(-np.arange(60) / 8)
+    u, v = np.nonzero(draw.random((80, 60)) < chance)
+    graph = dg.Graph.from_edges({"src": u, "dst": v + 100, "times": np.ones(len(u))}, weight="times")
+    for test in (0, 0.2):
+        result = dg.factorize(graph, rank=2, epochs=1, test=test, update=dg.LeastSquares(implicit_alpha=4))
+        assert result.totals["epoch"] == 1 and result.by_number("factors").any() and result.report["kept"].all()
+
+
+@pytest.mark.parametrize("regularization", [0.0, 1e-12])
+def test_more_factors_than_items_are_finite(regularization):
+    _, result = liked(rank=70, regularization=regularization, epochs=3)
+    assert np.isfinite(result.by_number("factors")).all() and result.by_number("factors").any()
+
+
+def test_a_confidence_beyond_measure_is_refused():
+    frame = [("u1", "i1", 1e-30), ("u1", "i2", 2.0), ("u2", "i1", 3.0)]
+    with pytest.raises(OptionError, match=r"implicit_alpha=1e\+300: times the largest weight it is"):
+        dg.factorize(frame_of(frame), test=0, update=dg.LeastSquares(implicit_alpha=1e300))
+    tiny = dg.factorize(frame_of(frame), rank=2, test=0, update=dg.LeastSquares(implicit_alpha=1e-300))
+    assert np.isfinite(tiny.by_number("factors")).all()

@@ -7,8 +7,9 @@ from rated import FEW, frame_of, shapes
 
 import dgraph as dg
 from dgraph.errors import AnswerError, ColumnError, OptionError, WeightError
-from dgraph.factors.factor_updates import balance, weights_of
+from dgraph.factors.factor_updates import balancing_turns, products_of, turn, weights_of
 from dgraph.factors.fit_options import UPDATES
+from dgraph.factors.fit_place import _draw_factors
 from dgraph.factors.rating_rows import RatingColumns, RatingRows
 from dgraph.testing.verify import verify
 
@@ -45,8 +46,6 @@ def test_least_squares_matches_numpy(graph, biases):
     edges = graph.edges.compute()
     u, v, values = (edges[name].to_numpy() for name in edges.columns[:3])
     values = values - values.mean()
-    draw = np.random.default_rng(0)
-    draw.random(len(u))
     factors, bias = np.zeros((900, 4)), np.zeros(900)
 
     def miss():
@@ -65,7 +64,7 @@ def test_least_squares_matches_numpy(graph, biases):
         for _ in range(5):
             update(0, 0.0)
     spread = np.sqrt(np.mean(miss() ** 2))
-    factors = draw.normal(0, 0.5 * np.sqrt(spread / 2), (900, 4))
+    _draw_factors(0, np.arange(900), 0.5 * np.sqrt(spread / 2), factors)
     errors, losses, kept = [], [], {}
     weights = np.bincount(u, minlength=900) + np.bincount(v, minlength=900) + 30
     for epoch in range(1, 7):
@@ -208,19 +207,23 @@ def test_the_newest_factors_need_fewer_epochs_than_all_at_once(graph):
     assert 1.5 * epochs("async") < epochs("bsp") <= 60
 
 
-def rows_of(users, items):
-    """Ratings of each user for each item."""
+def balanced(factors, users, items):
+    """Factors after a balance, if each of these users has rated each of these items; and the rows of their ratings."""
     u, v = (one.ravel().astype(np.uint32) for one in np.meshgrid(users, items))
-    return RatingRows.of(RatingColumns(u, v, np.zeros(len(u))), 60)
+    ratings = RatingColumns(u, v, np.zeros(len(u)))
+    rows, found = RatingRows.of(ratings, ratings, len(factors)), factors.copy()
+    products = [products_of(found, side.vertices, rows, 5) for side in rows.sides]
+    for side, matrix in zip((users, items), balancing_turns(*products), strict=True):
+        turn(found, side, matrix)
+    return found, rows
 
 
 def test_balanced_factors_have_the_same_products_and_are_least():
     draw = np.random.default_rng(1)
-    factors = np.column_stack([draw.normal(size=(60, 5)) @ draw.normal(size=(5, 5)), draw.normal(size=60)])
-    factors[20:, 2] *= 1e3
+    before = np.column_stack([draw.normal(size=(60, 5)) @ draw.normal(size=(5, 5)), draw.normal(size=60)])
+    before[20:, 2] *= 1e3
     users, items = np.arange(20), np.arange(25, 60)
-    before, rows = factors.copy(), rows_of(users, items)
-    balance(factors, 5, rows)
+    factors, rows = balanced(before, users, items)
     np.testing.assert_array_equal(factors[:, 5], before[:, 5])  # biases
     products = [each[users, :5] @ each[items, :5].T for each in (factors, before)]
     np.testing.assert_allclose(*products, rtol=1e-9, atol=1e-9)
@@ -233,12 +236,10 @@ def test_balanced_factors_have_the_same_products_and_are_least():
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_fewer_users_than_factors_balance(count):
-    draw = np.random.default_rng(2)
-    factors = draw.normal(size=(60, 5))
-    users, items = np.arange(count), np.arange(10, 20)
-    before, rows = factors.copy(), rows_of(users, items)
+    before = np.random.default_rng(2).normal(size=(60, 5))
+    users, items, factors = np.arange(count), np.arange(10, 20), before
     for _ in range(3):
-        balance(factors, 5, rows)
+        factors, _ = balanced(factors, users, items)
     np.testing.assert_allclose(factors[users] @ factors[items].T, before[users] @ before[items].T, rtol=1e-6, atol=1e-9)
     assert np.isfinite(factors).all()
 
