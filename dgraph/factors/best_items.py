@@ -21,6 +21,7 @@ USER, ITEM, PREDICTION = "user", "item", "prediction"
 TILE, GROUP = 512, 64  # items whose predictions are made at once; those that are looked at together
 FEW = 4  # users for whom they are made at once
 TASK, ROWS = 1 << 14, 1 << 22  # users of one task, and the rows that it makes at most
+SLICE = 1 << 16  # pairs whose products are made at once
 MOST_KEPT = 256  # items of a user that are kept in order while all are looked at
 
 
@@ -37,7 +38,9 @@ class FactorTable(NamedTuple):
         for end in (one, other):
             found += np.where(end >= 0, self.biases[end], 0.0)
         both = np.flatnonzero((one >= 0) & (other >= 0))
-        found[both] += np.einsum("ij,ij->i", self.factors[one[both]], self.factors[other[both]])
+        for begin in range(0, len(both), SLICE):  # or the factors of all pairs would be in memory
+            some = both[begin : begin + SLICE]
+            found[some] += np.einsum("ij,ij->i", self.factors[one[some]], self.factors[other[some]])
         return found
 
 
@@ -104,9 +107,10 @@ def best_items(
     """For each row of `left`, the k rows of `right` with the largest products, plus their biases, compared in 32 bits,
     without those that `rated` lists for it; and how many there are."""
     k = min(k, len(right))
-    scales = [float(np.abs(one).max(initial=0.0)) or 1.0 for one in (left, right)]
+    scales = [float(np.abs(one).max(initial=0.0)) for one in (left, right)]
     product = scales[0] * scales[1]
-    unit = max(product, float(np.abs(biases).max(initial=0.0)))
+    unit = max(product, float(np.abs(biases).max(initial=0.0))) or 1.0
+    scales = [scale or 1.0 for scale in scales]
     sides = (
         (left / scales[0]).astype(np.float32),
         np.ascontiguousarray((right / scales[1] * (product / unit)).T, np.float32),

@@ -114,7 +114,7 @@ class FactorResult(RunResult, operation="factorize"):
         users : vertex or list of vertices, optional
             The users; by default all that have ratings.
         k : int, default 10
-            How many items to list for each.
+            How many items to list for each; 10 may be more than there are.
         exclude_known : bool, default True
             Leave out items that the user has rated, in the test or not.
 
@@ -165,7 +165,7 @@ class FactorResult(RunResult, operation="factorize"):
         vertex : vertex
             The user or item.
         k : int, default 10
-            How many to list.
+            How many to list; 10 may be more than there are.
 
         Returns
         -------

@@ -29,7 +29,7 @@ class RatingTest:
     def held(self, ratings: RatingColumns, numbers: np.ndarray, marks: np.ndarray | None) -> np.ndarray:
         """A mask of ratings, sorted by the numbers of users and items. It does not depend on the others here."""
         if marks is not None:
-            return _flags(marks, str(self.share))
+            return marks
         drawn = np.empty(len(ratings.values))
         _draw_ratings(self.random_seed, numbers[ratings.users], numbers[ratings.items], drawn)
         return drawn < float(self.share)
@@ -65,13 +65,16 @@ class FitPlace:
         _check(ratings, here, is_feedback=is_feedback)
         order = np.lexsort((ratings.values, numbers[ratings.items], numbers[ratings.users]))
         ratings = ratings.chosen(order)  # an order that does not depend on the partitions
-        marks = None if marks is None else marks[order]
+        marks = None if marks is None else _flags(marks[order], str(test.share))
+        del order
         if is_feedback:
             ratings, marks = _added_up(ratings, marks)
         held = test.held(ratings, numbers, marks)
         of_users, of_items = ratings.users < owned, ratings.items < owned
-        rows = RatingRows.of(ratings.chosen(of_users & ~held), ratings.chosen(of_items & ~held), len(numbers))
-        return cls(numbers, owned, ratings.chosen(of_users & ~held), ratings.chosen(of_users & held), rows, here)
+        known, tested = ratings.chosen(of_users & ~held), ratings.chosen(of_users & held)
+        alone = of_users.all() and of_items.all()
+        rows = RatingRows.of(known, known if alone else ratings.chosen(of_items & ~held), len(numbers))
+        return cls(numbers, owned, known, tested, rows, here)
 
     def drawn(self, random_seed: int, rank: int, deviation: float) -> np.ndarray:
         """Normal numbers for each vertex that has ratings here or elsewhere, the same wherever it is."""
@@ -126,7 +129,7 @@ def _flags(marks: np.ndarray, name: str) -> np.ndarray:
 
 @kernel
 def _draw_ratings(random_seed, users, items, out):
-    """A number in [0, 1) for each rating, by its ends and its place among those with the same ends."""
+    """A number in [0, 1) for each rating, from its ends and its place among those with the same ends."""
     word, place = word_of_round(random_seed, HELD), 0
     for i in range(uint64(out.size)):
         place = place + 1 if i > 0 and users[i] == users[i - 1] and items[i] == items[i - 1] else 0

@@ -93,7 +93,8 @@ class RatingFit:
     step = 1.0  # the share of the best steps that is taken
     mean, unit, count, tested = 0.0, 1.0, 0.0, 0.0  # of all ratings that are known; how many there are, and held out
     looks, looks_of_all, fired = 0, 0.0, 0  # ratings read in an epoch, here and everywhere; vertices updated
-    epoch = 0
+    epoch, leads = 0, True  # whether this worker decides where several decisions are right
+    sent = (0, 0)  # buffers and bytes, by all workers
 
     def alone(self) -> RatingFit:
         """Run with no other worker."""
@@ -119,7 +120,7 @@ class RatingFit:
             [one[: place.owned] for place, one in zip(self.places, kept, strict=True)], loss, measures
         )
         for self.epoch in range(1, plan.epochs + 1):
-            epoch = self.epoch
+            epoch, before = self.epoch, self.sent
             opened = time.perf_counter()
             self.looks = yield from self.advance(regularization)
             busy, factors = time.perf_counter() - opened, [place.factors for place in self.places]
@@ -132,6 +133,7 @@ class RatingFit:
                 owned = [place.factors[: place.owned].copy() for place in self.places]
                 self.best = BestEpoch(owned, loss, measures, epoch)
             row = single_call_row(self.fired, int(self.looks_of_all), busy, superstep=epoch, direction="pull")
+            row |= {"messages": int(self.sent[0] - before[0]), "bytes": int(self.sent[1] - before[1])}
             row |= {"epochs": float(epoch), **measures, "regularization": regularization}
             self.report.append(row | {"seconds": time.perf_counter() - begun})
             if plan.stop is not None and self.tested and epoch - max(self.best.epoch, SETTLE) >= plan.stop.patience:
@@ -210,12 +212,14 @@ class RatingFit:
 
     def measured(self, factors: Sequence[np.ndarray]) -> Facts:
         """The root mean square errors on what was learned from, and on what was held out; NaN without ratings."""
-        pairs = list(zip(self.places, factors, strict=True))
-        parts = {
-            name: sum(self.how.squares(getattr(one, name), its) for one, its in pairs) for name in ("known", "held")
-        }
-        sums = yield parts | {"looks": float(self.looks)}
-        self.looks_of_all = sums["looks"]
+        posts = [place.post for place in self.places if place.post is not None]
+        parts = {"looks": self.looks, "known": 0.0, "held": 0.0}
+        parts |= {"messages": sum(one.buffers for one in posts), "bytes": sum(one.bytes for one in posts)}
+        for place, mine in zip(self.places, factors, strict=True):
+            parts["known"] += self.how.squares(place.known, mine)
+            parts["held"] += self.how.squares(place.held, mine)
+        sums = yield parts
+        self.looks_of_all, self.sent = sums["looks"], (sums["messages"], sums["bytes"])
         known, held = (
             self.unit * float(np.sqrt(sums[name] / many)) if many else nan
             for name, many in (("known", self.count), ("held", self.tested))
@@ -292,7 +296,11 @@ class RatingFit:
             for place in self.places:
                 sums[name] += products_of(place.factors, place.rows.sides[side].vertices, place.rows, rank)
         sums = yield sums
-        for side, matrix in enumerate(balancing_turns(sums["users"], sums["items"])):
+        turns = balancing_turns(sums["users"], sums["items"])
+        if not self.leads:  # others might find another turn that is as good
+            turns = np.zeros((rank, rank)), np.zeros((rank, rank))
+        sums = yield dict(zip(("users", "items"), turns, strict=True))
+        for side, matrix in enumerate(sums.values()):
             for place in self.places:
                 turn(place.factors, place.here[side], matrix)
 

@@ -34,7 +34,6 @@ class FitOnWorker:
     parts: Sequence[int]
     fit: RatingFit
     running: Facts
-    is_first: bool
 
     @classmethod
     def begin(
@@ -44,7 +43,8 @@ class FitOnWorker:
         for place, one in zip(places, partitions.values(), strict=True):
             place.post = ProxyMail(exchange, one)
         fit = RatingFit(plan, places, threads_of_worker())
-        return cls(list(partitions), fit, fit.rounds(), exchange.worker == 0)
+        fit.leads = exchange.worker == 0
+        return cls(list(partitions), fit, fit.rounds())
 
     def step(self, number: int, reports: Sequence[StepReport]) -> StepReport:
         for place in self.fit.places:
@@ -55,7 +55,7 @@ class FitOnWorker:
             return {"done": True}
 
     def finish(self) -> WorkerResult:
-        return self.fit.result(self.parts, reports=self.is_first)
+        return self.fit.result(self.parts, reports=self.fit.leads)
 
 
 def place_of(partition: Partition, plan: FitPlan, columns: Sequence[str]) -> FitPlace:
@@ -67,7 +67,7 @@ def place_of(partition: Partition, plan: FitPlan, columns: Sequence[str]) -> Fit
 
 
 def spread_fit(graph: PartitionedGraph, plan: FitPlan, columns: Sequence[str]) -> Outcome:
-    held = neighbourhood_partitions(graph, columns, ("out",), twice=True, in_order=False)
+    held = neighbourhood_partitions(graph, columns, ("out",), twice=True, in_order=False, kept=False)
     steps = Steps(
         partial(FitOnWorker.begin, plan=plan, columns=tuple(columns)),
         FitOnWorker.step,

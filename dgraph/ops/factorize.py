@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from math import isnan
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from dgraph.factors.spread_fit import spread_fit
 from dgraph.graph import Graph
 from dgraph.keywords import engine_value
 from dgraph.options import BlockDescent
+from dgraph.phrases.phrases import warn
 from dgraph.runs.execution import recoverable_result
 from dgraph.runs.operation import operation
 from dgraph.runs.run_options import RunOptions
@@ -68,8 +70,8 @@ def factorize(
     epochs : int, default 30
         Maximum number of epochs; in each, every vertex is updated once.
     test : float or str, default 0.1
-        Ratings to hold out, from which nothing is learned: a fraction of all ratings, chosen by `random_seed` (0 for
-        none), or the name of an edge column that is true for them.
+        Ratings to hold out, from which nothing is learned: a fraction of all ratings, each drawn by itself from
+        `random_seed` (0 for none), or the name of an edge column that is true for them.
     update : {"gradient", "least_squares"}, Gradient or LeastSquares, default "least_squares"
         Take a gradient step, or solve for each vertex with the factors of the others fixed.
     stop : {"held_out"}, HeldOut or None, default "held_out"
@@ -109,8 +111,8 @@ def factorize(
     Notes
     -----
     On a cluster, all workers fit the ratings of a directed graph together, each with its users and items; undirected
-    graphs and implicit feedback are fitted by one worker. The same seed gives the same factors, or with gradient steps
-    nearly the same, on any number of workers, partitions and threads. For gradient steps
+    graphs and implicit feedback are fitted by one worker. With least squares, the same seed gives the same factors on
+    any number of threads, and up to rounding on any number of workers and partitions. For gradient steps
     without a learning rate, factors are rotated before each epoch so that their components are uncorrelated, which does
     not change any inner product; for vertices with few ratings, the best step is found in a second pass over these
     ratings.
@@ -129,7 +131,7 @@ def factorize(
     descent = _descent(engine)
     check_integer("rank", rank, 1, LARGEST_RANK)
     check_integer("epochs", epochs, 1, 2**31 - 1)
-    check_integer("random_seed", random_seed, 0)
+    check_integer("random_seed", random_seed, 0, 2**63 - 1)
     check_flag("biases", biases)
     automatic = is_default(regularization, AUTO)
     is_real = is_number(regularization) and not isinstance(regularization, bool)
@@ -160,6 +162,11 @@ def factorize(
         )
     result: Any = recoverable_result(graph, partial(_factorized, plan=plan))
     result.options = RunOptions(engine=descent, device="cpu")
+    if not isinstance(test, str) and test and isnan(result.totals["held_out"]) and not isnan(result.totals["rmse"]):
+        warn(
+            f"test={test:g} has held out none of so few ratings, so nothing tells how good the factors are; "
+            "pass a larger share, or test=0"
+        )
     return result
 
 
@@ -212,13 +219,15 @@ class FactorJob:
     threads: int
 
     def __call__(self, pieces: Pieces) -> WorkerResult:
+        kind, place = FeedbackFit if self.plan.way == PREFER else RatingFit, self.place(pieces)
+        return kind(self.plan, [place], self.threads).alone().result()
+
+    def place(self, pieces: Pieces) -> FitPlace:
         u, v, values, *marks = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
         if not self.directed:
             u, v = orient_by_side(u, v, self.vertices)
-        ratings, is_feedback = RatingColumns(u, v, values.astype(np.float64)), self.plan.way == PREFER
-        of = np.arange(self.vertices), self.vertices, ratings, marks[0] if marks else None, self.plan.test
-        del u, v, values, pieces
-        fit = (FeedbackFit if is_feedback else RatingFit)(
-            self.plan, [FitPlace.of(*of, is_feedback=is_feedback)], self.threads
-        )
-        return fit.alone().result()
+        columns, marked = [RatingColumns(u, v, values.astype(np.float64))], marks[0] if marks else None
+        del u, v, values, marks, pieces
+        numbers = np.arange(self.vertices, dtype=np.uint32 if self.vertices < 2**32 else np.int64)
+        is_feedback = self.plan.way == PREFER
+        return FitPlace.of(numbers, self.vertices, columns.pop(), marked, self.plan.test, is_feedback=is_feedback)

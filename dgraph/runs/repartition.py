@@ -39,14 +39,22 @@ def can_reverse(graph: PartitionedGraph, *, in_order: bool) -> bool:
 
 
 def neighbourhood_partitions(
-    graph: PartitionedGraph, columns: Sequence[str], orders: Sequence[str], *, twice: bool, in_order: bool
+    graph: PartitionedGraph,
+    columns: Sequence[str],
+    orders: Sequence[str],
+    *,
+    twice: bool,
+    in_order: bool,
+    kept: bool = True,
 ) -> list[Any]:
-    """The partitions, on the same workers as the graph's own, cached as long as the graph lives. With `in_order`,
-    neighbours are sorted by number and every partition owns whole blocks of numbers, so that sums do not depend on
-    partitions."""
+    """The partitions, on the same workers as the graph's own; if `kept`, cached as long as the graph lives. With
+    `in_order`, neighbours are sorted by number and every partition owns whole blocks of numbers, so that sums do not
+    depend on partitions."""
     if can_reverse(graph, in_order=in_order):
         own = graph.partitioned([REVERSED[order] for order in orders], columns).held
         return graph.workers.wait(graph.workers.each(_reversed, [(one,) for one in own]))
+    if not kept:
+        return _build(graph, columns, orders, INCOMING, twice=twice, in_order=in_order)
     built = _built.setdefault(graph, {})
     key = (tuple(columns), tuple(orders), twice, in_order)
     if key not in built or any_lost(built[key]):

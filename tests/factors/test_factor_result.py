@@ -226,3 +226,11 @@ def test_other_columns_made_of_a_result_predict_nothing(ratings):
     only = result.map(lambda numbers, columns: (numbers, {"bias": columns["bias"]}))
     with pytest.raises(ColumnError, match="has no column 'factors'"):
         only.predict({"who": ["u03"], "what": ["i04"]})
+
+
+def test_biases_alone_recommend_at_any_scale():
+    """All factors are 0."""
+    for scale in (1.0, 1e-50, 1e50):
+        rows = [(user, 100 + item, scale * item) for user in range(9) for item in range(9) if user != item]
+        result = dg.factorize(frame_of(rows), rank=2, test=0, regularization=1e9)
+        assert result.recommend(3, k=4, exclude_known=False).compute()["item"].tolist() == [108, 107, 106, 105]

@@ -22,7 +22,7 @@ def frame():
     return pd.DataFrame(ratings | {"mark": draw.random(len(twice)) < 0.2})
 
 
-@pytest.mark.parametrize("parts", [2, 5])
+@pytest.mark.parametrize(("parts", "policy"), [(2, "outgoing"), (5, "cartesian"), (9, "hybrid")])
 @pytest.mark.parametrize(
     "options",
     [
@@ -35,16 +35,17 @@ def frame():
     ],
     ids=str,
 )
-def test_workers_find_the_factors_that_one_finds_alone(frame, client, parts, options):
+def test_workers_find_the_factors_that_one_finds_alone(frame, client, parts, policy, options):
     alone = dg.factorize(dg.Graph.from_edges(frame, **ENDS), **options)
-    graph = dg.Graph.from_edges(frame, **ENDS, client=client, parts=parts, policy="outgoing")
+    graph = dg.Graph.from_edges(frame, **ENDS, client=client, parts=parts, policy=policy)
     together = dg.factorize(graph, **options)
     assert together.report.options["exchange"] == "workers" and "exchange" not in alone.report.options
-    for name in alone.report.columns.drop(["busy", "seconds"]):
+    for name in alone.report.columns.drop(["busy", "seconds", "messages", "bytes"]):
         if alone.report[name].dtype.kind == "f":
             np.testing.assert_allclose(together.report[name], alone.report[name], rtol=1e-9)
         else:
             assert together.report[name].tolist() == alone.report[name].tolist()
+    assert (together.report["bytes"] > 0).all() and not alone.report["bytes"].any()
     assert together.totals.keys() == alone.totals.keys() and together.totals["epoch"] == alone.totals["epoch"]
     for name in alone.compute().columns.drop("vertex"):
         np.testing.assert_allclose(together.by_number(name), alone.by_number(name), rtol=1e-7, atol=1e-9)
@@ -55,6 +56,31 @@ def test_workers_find_the_factors_that_one_finds_alone(frame, client, parts, opt
     np.testing.assert_allclose(*found, rtol=1e-7, atol=1e-9)
     best = [one.recommend(k=3).compute() for one in (alone, together)]
     assert best[0]["item"].tolist() == best[1]["item"].tolist()
+
+
+def test_one_worker_decides_how_components_are_turned(frame, client):
+    """Others may find turns that are as good, with other signs. Then owners and copies would differ."""
+    graph = dg.Graph.from_edges(frame, **ENDS, client=client)
+    right = dg.factorize(graph, update="gradient").report["rmse"]
+    client.run(_turn_otherwise, workers=[sorted(client.nthreads())[1]])
+    try:
+        found = dg.factorize(graph, update="gradient").report["rmse"]
+    finally:
+        client.run(_turn_again, workers=[sorted(client.nthreads())[1]])
+    np.testing.assert_allclose(found, right, rtol=1e-6)
+
+
+def _turn_otherwise():
+    from dgraph.factors import rating_fit
+
+    rating_fit.turns_found = right = rating_fit.balancing_turns
+    rating_fit.balancing_turns = lambda *products: tuple(-one for one in right(*products))
+
+
+def _turn_again():
+    from dgraph.factors import rating_fit
+
+    rating_fit.balancing_turns = rating_fit.turns_found
 
 
 def test_a_fit_is_as_good_if_all_vertices_are_updated_at_once(frame, client):

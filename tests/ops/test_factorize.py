@@ -193,7 +193,7 @@ def test_ratings_too_large_to_square_are_refused(update):
 
 def test_default_options_may_be_passed_explicitly():
     for engine, device in (("auto", "cpu"), ("block_descent", "auto")):
-        report = dg.factorize(frame_of(FEW), engine=engine, device=device, stop=None).report
+        report = dg.factorize(frame_of(FEW), engine=engine, device=device, test=0, stop=None).report
         assert len(report) == 30
 
 
