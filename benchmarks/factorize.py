@@ -29,7 +29,7 @@ from dgraph.testing.verify import verify
 
 NOISE, RANK = 0.5, 8
 WEAK, STRONG = 0.005, 0.12  # regularization that suits generated ratings, and real ones
-MOST_EPOCHS, NEAR = 100, 1.01
+MOST_EPOCHS, NEAR, NEVER, ORDERED_SEEDS = 100, 1.01, 0, 5
 RATES = (None, 0.25, 0.5, 1.0)  # each side uses its best; None lets each vertex choose
 REAL = "ml-latest-small/ratings.csv.xz"
 SEEDS, MOST, MOST_OF_50 = 10, 0.865, 0.853  # of the real ratings' test: seeds, and the largest errors allowed
@@ -69,15 +69,18 @@ def on_generated_ratings(given: argparse.Namespace) -> None:
 
 
 def compare_orders(graph: dg.Graph, what: str, regularization: float) -> None:
-    """Epochs of gradient steps until the held-out error is near the final one."""
-    how = {"rank": RANK, "regularization": regularization, "epochs": MOST_EPOCHS, "stop": None}
-    limit = NEAR * float(dg.factorize(graph, update="gradient", **how).report["held_out"].iloc[-1])
-    newest, at_once = (fewest_epochs(graph, limit, mode, how) for mode in ("async", "bsp"))
+    """Epochs of gradient steps until the held-out error is near the final one, for several first factors."""
+    found: dict[str, list[float]] = {"async": [], "bsp": []}
+    for seed in range(ORDERED_SEEDS):
+        how = {"rank": RANK, "regularization": regularization, "epochs": MOST_EPOCHS, "stop": None, "random_seed": seed}
+        limit = NEAR * float(dg.factorize(graph, update="gradient", **how).report["held_out"].iloc[-1])
+        for mode, epochs in found.items():
+            epochs.append(fewest_epochs(graph, limit, mode, how) or NEVER)
     claim = Claim("factorize", f"epochs to within 1 % of the final held-out error, {what}", "all at once", 1 / 3, "")
-    if newest is None or at_once is None:
+    if NEVER in (*found["async"], *found["bsp"]):
         claim.failed("never within 1 %", float(MOST_EPOCHS))
     else:
-        claim.record([newest], [at_once])
+        claim.record(found["async"], found["bsp"])
 
 
 def fewest_epochs(graph: dg.Graph, limit: float, mode: Any, how: dict[str, Any]) -> int | None:
