@@ -20,6 +20,11 @@ DATA = Path(os.environ.get("DGRAPH_DATA") or Path(__file__).resolve().parents[2]
 # A background job of a shell ignores Ctrl-C, and the tests of it would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Dask's profiler of workers calls `sys._current_frames()` every 10 ms. In CPython 3.11 that can let go of the
+# interpreter's lock while it holds the list of threads, and whoever starts a thread then waits for ever
+# (python/cpython#106883). Ten workers of this process met it.
+dask.config.set({"distributed.worker.profile.enabled": False})
+
 # On two busy cores a slow example says nothing, so there is no deadline. CI draws the same examples every time, so that
 # a change fails for what it did, and few, because more of the same find nothing. Elsewhere they are fresh: the search
 # goes on.
