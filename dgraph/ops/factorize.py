@@ -145,8 +145,8 @@ def factorize(
     way, at_once = update_value(update), descent.mode == "bsp"
     if at_once and isinstance(way, LeastSquares):
         raise OptionError(
-            f"engine={engine!r}: if all vertices are solved for at once, each for what the others no longer are, "
-            'errors grow; leave it out, or use update="gradient"'
+            f"engine={engine!r}: with least squares for all vertices at once, errors grow; leave it out, or use "
+            'update="gradient"'
         )
     is_feedback = isinstance(way, LeastSquares) and way.implicit_alpha is not None
     chosen = RatingTest(test, random_seed)
