@@ -19,22 +19,22 @@ from dgraph.phrases.phrases import format_count
 NO_VERTEX = -1  # the number of an id that the graph does not have
 
 
-def frame_of_pairs(pairs: Any, names: Sequence[str] = ()) -> pd.DataFrame:
-    """The option `pairs=` as a frame of two columns: the only two, or those with these names."""
+def frame_of_pairs(pairs: Any, names: Sequence[str] = (), option: str = "pairs") -> pd.DataFrame:
+    """An option's value as a frame of two columns: the only two, or those with these names."""
     if isinstance(pairs, Mapping):
         pairs = {name: list(to_python(one)) if np.ndim(one) else one for name, one in pairs.items()}
         lengths = {len(one) if np.ndim(one) == 1 else -1 for one in pairs.values()}
         if len(lengths) != 1 or -1 in lengths:
-            raise ColumnError("pairs=: its columns must be two lists of vertices of the same length")
+            raise ColumnError(f"{option}=: its columns must be two lists of vertices of the same length")
         pairs = pd.DataFrame(pairs)
     elif not hasattr(pairs, "columns") and not hasattr(pairs, "column_names"):
-        raise InputError(f"pairs= is a {type(pairs).__name__}: pass a frame or a dict with two columns of vertices")
+        raise InputError(f"{option}= is a {type(pairs).__name__}: pass a frame or a dict with two columns of vertices")
     frame = to_pandas(pairs.compute() if hasattr(pairs, "dask") else pairs)
     if names and set(names) <= set(frame.columns):
         frame = frame[list(names)]
     if len(frame.columns) != 2:
         others = f", or those that the graph calls {' and '.join(map(repr, names))}" if names else ""
-        raise ColumnError(f"pairs= has the columns {list(frame.columns)}: give two, of vertices{others}")
+        raise ColumnError(f"{option}= has the columns {list(frame.columns)}: give two, of vertices{others}")
     return frame
 
 
@@ -59,13 +59,13 @@ def _given(kind: str, column: pd.Series) -> pd.Index:
     return given
 
 
-def check_known(frame: pd.DataFrame, numbers: Sequence[np.ndarray]) -> None:
+def check_known(frame: pd.DataFrame, numbers: Sequence[np.ndarray], option: str = "pairs") -> None:
     """Refuse pairs of ids that the graph does not have."""
     for name, found in zip(frame.columns, numbers, strict=True):
         if (found == NO_VERTEX).any():
             unknown = frame[name][found == NO_VERTEX]
             raise IdError(
-                f"pairs=: column {name!r} names {format_count(unknown.nunique(), 'vertex')} that the graph does not "
+                f"{option}=: column {name!r} names {format_count(unknown.nunique(), 'vertex')} that the graph does not "
                 f"have, for example {unknown.tolist()[0]!r}; leave such pairs out"
             )
 

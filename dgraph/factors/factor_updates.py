@@ -29,6 +29,7 @@ PIECE = 1 << 14  # ratings whose errors one thread adds up
 AT_ONCE = 4  # ratings that are added to a system of equations together
 # a step of fixed length, a step of the best length, least squares, or these for implicit feedback
 DESCEND, SEARCH, SOLVE, PREFER = range(4)
+NO_PRODUCTS = np.zeros((0, 0))
 
 
 @dataclass(frozen=True)
@@ -54,20 +55,20 @@ class FactorUpdate:
         step: float = 1.0,
         variance: float = 1.0,
         alpha: float = 0.0,
+        products: np.ndarray = NO_PRODUCTS,
         sides: tuple[int, ...] = (0, 1),
     ) -> None:
         """Update the users (side 0) and items (side 1) once, by a step of some length for factors of this variance, or
-        by that share of the best step; for implicit feedback, with `alpha`."""
+        by that share of the best step; for implicit feedback, with `alpha` and the products of the other side."""
         width = factors.shape[1]
         fresh = factors.copy() if self.at_once else factors
         scratch = np.zeros((self.threads, AT_ONCE + width + 1, max(AT_ONCE, width + 1)))
         held = rows.indptr, rows.others, rows.values
         how = float(penalty), float(step), float(variance), float(alpha)
         for number in sides:
-            side, other = rows.sides[number], rows.sides[1 - number]
+            side = rows.sides[number]
             cuts, cursor = side.cuts(self.threads), np.zeros(1, np.int64)
-            of_all = factors[other.vertices] if self.way == PREFER else factors[:0]
-            mine = cursor, cuts, side.vertices, *held, factors, fresh, of_all.T @ of_all, scratch
+            mine = cursor, cuts, side.vertices, *held, factors, fresh, products, scratch
             team(_update, self.threads, *mine, self.way, self.rank, how)
         if self.at_once:
             factors[:] = fresh

@@ -8,31 +8,16 @@ from typing import Any
 import numpy as np
 from numba import uint64
 
-from dgraph.errors import ColumnError, OptionError, WeightError
+from dgraph.errors import OptionError, WeightError
 from dgraph.factors.rating_rows import RatingColumns, RatingRows
+from dgraph.factors.rating_test import RatingTest
 from dgraph.native.team import ONE, kernel
-from dgraph.solvers.compiled_draws import uniform, uniform_of_edge, word_of_round
+from dgraph.solvers.compiled_draws import uniform, word_of_round
 
 LARGEST = 1e100  # largest rating for which sums of squared errors stay finite
-HELD, FACTORS = 1, 2  # what is drawn, as rounds of the generator
+FACTORS, RANKED = 2, 3  # what is drawn, as rounds of the generator
 NOTHING = np.empty((0, 0))
 TWO = uint64(2)
-
-
-@dataclass(frozen=True)
-class RatingTest:
-    """Which ratings are held out: a share, which is drawn, or those that a column marks."""
-
-    share: float | str
-    random_seed: int
-
-    def held(self, ratings: RatingColumns, numbers: np.ndarray, marks: np.ndarray | None) -> np.ndarray:
-        """A mask of ratings, sorted by the numbers of users and items. It does not depend on the others here."""
-        if marks is not None:
-            return marks
-        drawn = np.empty(len(ratings.values))
-        _draw_ratings(self.random_seed, numbers[ratings.users], numbers[ratings.items], drawn)
-        return drawn < float(self.share)
 
 
 @dataclass
@@ -65,7 +50,7 @@ class FitPlace:
         _check(ratings, here, is_feedback=is_feedback)
         order = np.lexsort((ratings.values, numbers[ratings.items], numbers[ratings.users]))
         ratings = ratings.chosen(order)  # an order that does not depend on the partitions
-        marks = None if marks is None else _flags(marks[order], str(test.share))
+        marks = None if marks is None else test.flags(marks[order])
         del order
         if is_feedback:
             ratings, marks = _added_up(ratings, marks)
@@ -75,6 +60,11 @@ class FitPlace:
         alone = of_users.all() and of_items.all()
         rows = RatingRows.of(known, known if alone else ratings.chosen(of_items & ~held), len(numbers))
         return cls(numbers, owned, known, tested, rows, here)
+
+    def products(self, side: int) -> np.ndarray:
+        """The products of all pairs of factors, summed over the users (side 0) or items (side 1) that belong here."""
+        found = self.factors[self.rows.sides[side].vertices]
+        return found.T @ found
 
     def drawn(self, random_seed: int, rank: int, deviation: float) -> np.ndarray:
         """Normal numbers for each vertex that has ratings here or elsewhere, the same wherever it is."""
@@ -120,20 +110,18 @@ def _added_up(ratings: RatingColumns, marks: np.ndarray | None) -> tuple[RatingC
     return merged, None if marks is None else np.maximum.reduceat(marks, first)
 
 
-def _flags(marks: np.ndarray, name: str) -> np.ndarray:
-    """A column that marks ratings to hold out, as booleans."""
-    if marks.dtype.kind not in "biuf" or not np.isin(marks, (0, 1)).all():
-        raise ColumnError(f"test={name!r}: the column has values other than true and false")
-    return marks.astype(bool)
+def drawn_for_vertices(random_seed: int, numbers: np.ndarray) -> np.ndarray:
+    """A number in [0, 1) for each vertex, the same wherever it is."""
+    found = np.empty(len(numbers))
+    _draw_vertices(random_seed, numbers, found)
+    return found
 
 
 @kernel
-def _draw_ratings(random_seed, users, items, out):
-    """A number in [0, 1) for each rating, from its ends and its place among those with the same ends."""
-    word, place = word_of_round(random_seed, HELD), 0
+def _draw_vertices(random_seed, numbers, out):
+    word = word_of_round(random_seed, RANKED)
     for i in range(uint64(out.size)):
-        place = place + 1 if i > 0 and users[i] == users[i - 1] and items[i] == items[i - 1] else 0
-        out[i] = uniform_of_edge(word, users[i], items[i], uint64(place))
+        out[i] = uniform(word, numbers[i], uint64(0))
 
 
 @kernel

@@ -7,7 +7,7 @@ the same lines run on one worker, and on many as steps (`spread_fit.py`).
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, nan
 from typing import Any
@@ -28,7 +28,8 @@ from dgraph.factors.factor_updates import (
     weights_of,
 )
 from dgraph.factors.fit_options import Gradient, HeldOut, LeastSquares
-from dgraph.factors.fit_place import FitPlace, RatingTest
+from dgraph.factors.fit_place import FitPlace
+from dgraph.factors.rating_test import RatingTest
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 
 FIRST, FALL, LEAST = 0.15, 0.7, 0.003  # regularization="auto": the first, the factor from one to the next, the last
@@ -39,6 +40,8 @@ HALVES = 0.5 ** np.arange(60)  # factors to try in the search for a step length
 DIVERGED = 10.0  # how many times the first error shows that steps are too long
 LARGEST = 1e200  # a penalty beyond this would overflow
 SIDES = {0: (BROADCAST, "out"), 1: (TARGET, "in")}  # of users and items: under which tag their copies hear of them
+
+COUNTS = ("round", "fired", "edges", "bytes")  # what `counts` tells
 
 FitSums = dict[str, Any]  # numbers and arrays
 Facts = Generator[FitSums, FitSums, Any]  # yields a worker's part of some sums, and is sent the sums
@@ -57,6 +60,10 @@ class FitPlan:
     stop: HeldOut | None
     test: RatingTest
     at_once: bool = False
+
+    @property
+    def is_feedback(self) -> bool:
+        return self.way == PREFER
 
     @property
     def way(self) -> int:
@@ -90,37 +97,49 @@ class RatingFit:
     places: Sequence[FitPlace]
     threads: int
     report: list[dict[str, Any]] = field(default_factory=list)
-    step = 1.0  # the share of the best steps that is taken
+    step, regularization = 1.0, 0.0  # the share of the best steps that is taken; and what the next epoch takes
     mean, unit, count, tested = 0.0, 1.0, 0.0, 0.0  # of all ratings that are known; how many there are, and held out
     looks, looks_of_all, fired = 0, 0.0, 0  # ratings read in an epoch, here and everywhere; vertices updated
-    epoch, leads = 0, True  # whether this worker decides where several decisions are right
+    epoch, worker, workers = 0, 0, 1
+    checkpoints: Any = None  # a `FitCheckpoints`, if there are any
     sent = (0, 0)  # buffers and bytes, by all workers
 
-    def alone(self) -> RatingFit:
-        """Run with no other worker."""
+    def alone(self, tell: Callable[[dict[str, int]], None] = lambda counts: None) -> RatingFit:
+        """Run with no other worker; `tell` is called with the counts so far."""
         running = self.rounds()
         try:
             sums = next(running)
             while True:
                 sums = running.send(combined([sums]))
+                tell(self.counts())
         except StopIteration:
+            tell(self.counts())
             return self
+
+    def counts(self) -> dict[str, int]:
+        """What all workers have done so far, as the first one tells it to show progress."""
+        if self.worker:
+            return dict.fromkeys(COUNTS, 0)
+        sums = {name: sum(row[name] for row in self.report) for name in COUNTS if name != "round"}
+        return {"round": self.epoch, **sums}
 
     def rounds(self) -> Facts:
         plan, begun = self.plan, time.perf_counter()
         self.how = FactorUpdate(plan.way, plan.rank, self.threads, plan.at_once)
         yield from self.prepare()
-        regularization = self.usual() if plan.regularization is None else plan.regularization
-        yield from self._check_penalty(regularization)
+        self.regularization = self.usual() if plan.regularization is None else plan.regularization
+        yield from self._check_penalty(self.regularization)
         yield from self.begin()
         kept = [self.without_factors(place.factors) for place in self.places]
         measures = yield from self.measured(kept)
-        first, loss = measures["rmse"], (yield from self.loss(kept, measures, regularization))
+        first, loss = measures["rmse"], (yield from self.loss(kept, measures, self.regularization))
         self.best = BestEpoch(
             [one[: place.owned] for place, one in zip(self.places, kept, strict=True)], loss, measures
         )
-        for self.epoch in range(1, plan.epochs + 1):
-            epoch, before = self.epoch, self.sent
+        if self.checkpoints is not None and self.checkpoints.restore(self):
+            yield from self._tell((0, 1))
+        for epoch in range(self.epoch + 1, plan.epochs + 1):
+            self.epoch, before, regularization = epoch, self.sent, self.regularization
             opened = time.perf_counter()
             self.looks = yield from self.advance(regularization)
             busy, factors = time.perf_counter() - opened, [place.factors for place in self.places]
@@ -138,7 +157,11 @@ class RatingFit:
             self.report.append(row | {"seconds": time.perf_counter() - begun})
             if plan.stop is not None and self.tested and epoch - max(self.best.epoch, SETTLE) >= plan.stop.patience:
                 break
-            regularization = self.next(epoch, regularization)
+            self.regularization = self.next(epoch, regularization)
+            if self.checkpoints is not None and epoch < plan.epochs:
+                sums = yield {"overdue": self.worker == 0 and self.checkpoints.is_overdue}
+                if self.checkpoints.is_due(epoch, overdue=bool(sums["overdue"])):
+                    self.checkpoints.keep(self)
         for row in self.report:
             row["kept"] = row["superstep"] == self.best.epoch
 
@@ -151,7 +174,7 @@ class RatingFit:
                 columns["bias"] = self.unit * factors[:, self.plan.rank]
             values[part] = VertexValues(place.numbers[: place.owned].astype(np.int64), columns)
         totals = {"mean": self.mean, "epoch": self.best.epoch, **self.best.measures}
-        return WorkerResult(values, set(), self.report if reports else [], len(self.report), totals)
+        return WorkerResult(values, set(), self.report if reports else [], self.epoch, totals)
 
     # -- what differs for implicit feedback ----------------------------------------------------------------------------
 
@@ -261,12 +284,12 @@ class RatingFit:
         parts = {one: float(sum(len(getattr(place, one).values) for place in self.places)) for one in ("known", "held")}
         sums = yield parts | {"owned": float(sum(place.owned for place in self.places))}
         self.count, self.tested, self.fired = sums["known"], sums["held"], int(sums["owned"])
-        share = self.plan.test.share
+        held, column = self.plan.test.what, self.plan.test.column
         if self.tested and not self.count:
             what = f"all {self.tested:,.0f} ratings" if self.tested > 1 else "the only rating"
-            raise OptionError(f"test={share!r} holds out {what}, so none is left to learn from: hold out fewer")
-        if isinstance(share, str) and self.count and not self.tested:
-            raise OptionError(f"test={share!r}: the column is true for no rating, so nothing is held out; pass test=0")
+            raise OptionError(f"test={held!r} holds out {what}, so none is left to learn from: hold out fewer")
+        if column is not None and self.count and not self.tested:
+            raise OptionError(f"test={column!r}: the column is true for no rating, so nothing is held out; pass test=0")
 
     def _update(self, penalty: float, step: float = 1.0, variance: float = 1.0) -> Facts:
         """Update users, and then items, or both at once, and tell others of them."""
@@ -297,12 +320,12 @@ class RatingFit:
                 sums[name] += products_of(place.factors, place.rows.sides[side].vertices, place.rows, rank)
         sums = yield sums
         turns = balancing_turns(sums["users"], sums["items"])
-        if not self.leads:  # others might find another turn that is as good
+        if self.worker:  # others might find another turn that is as good
             turns = np.zeros((rank, rank)), np.zeros((rank, rank))
         sums = yield dict(zip(("users", "items"), turns, strict=True))
-        for side, matrix in enumerate(sums.values()):
+        for side, name in enumerate(("users", "items")):
             for place in self.places:
-                turn(place.factors, place.here[side], matrix)
+                turn(place.factors, place.here[side], sums[name])
 
     def _objective(self, penalty: float) -> Facts:
         """What is minimized. Every update of a vertex lowers it."""

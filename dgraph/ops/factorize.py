@@ -3,29 +3,37 @@ from the newest factors of the others (GraphABCD, Yang et al. 2020)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from math import isnan
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from dgraph.arguments import AUTO, check_flag, check_integer, is_default, is_number
-from dgraph.errors import ColumnError, OptionError
+from dgraph.checkpoint.keeper import CheckpointPlan
+from dgraph.cluster.scheduler import hearing_of_silence
+from dgraph.errors import OptionError
 from dgraph.factors.factor_result import FactorResult
-from dgraph.factors.factor_updates import PREFER
-from dgraph.factors.feedback_fit import FeedbackFit
+from dgraph.factors.feedback_fit import fit_of
+from dgraph.factors.fit_checkpoints import FitCheckpoints, fit_checkpoints
 from dgraph.factors.fit_options import Gradient, LeastSquares, StopLike, UpdateLike, stop_value, update_value
-from dgraph.factors.fit_place import FitPlace, RatingTest
-from dgraph.factors.rating_fit import FitPlan, RatingFit
+from dgraph.factors.fit_place import FitPlace
+from dgraph.factors.rating_fit import FitPlan
 from dgraph.factors.rating_rows import RatingColumns, orient_by_side, ratings_of
+from dgraph.factors.rating_test import rating_test
 from dgraph.factors.spread_fit import spread_fit
 from dgraph.graph import Graph
-from dgraph.keywords import engine_value
-from dgraph.options import BlockDescent
+from dgraph.keywords import CheckpointLike, ProgressLike, engine_value
+from dgraph.options import BlockDescent, Checkpoint
 from dgraph.phrases.phrases import warn
 from dgraph.runs.execution import recoverable_result
 from dgraph.runs.operation import operation
+from dgraph.runs.progress import Progress
+from dgraph.runs.resumption import forget
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import WorkerResult
 
@@ -41,12 +49,14 @@ def factorize(
     biases: bool = True,
     regularization: float | Literal["auto"] = "auto",
     epochs: int = 30,
-    test: float | str = 0.1,
+    test: float | str | dict[str, Any] | pd.DataFrame = 0.1,
     update: UpdateLike = "least_squares",
     stop: StopLike = "held_out",
     random_seed: int = 0,
     engine: Literal["auto", "block_descent"] | BlockDescent = "auto",
     device: Literal["auto", "cpu"] = "auto",
+    checkpoint: CheckpointLike = None,
+    progress: ProgressLike = None,
 ) -> FactorResult:
     """Collaborative filtering: factors and biases of users and items that reproduce their ratings.
 
@@ -69,9 +79,10 @@ def factorize(
         implicit feedback, squared factors are multiplied by this alone, and ``"auto"`` is 0.01.
     epochs : int, default 30
         Maximum number of epochs; in each, every vertex is updated once.
-    test : float or str, default 0.1
+    test : float, str, frame or dict, default 0.1
         Ratings to hold out, from which nothing is learned: a fraction of all ratings, each drawn by itself from
-        `random_seed` (0 for none), or the name of an edge column that is true for them.
+        `random_seed` (0 for none), the name of an edge column that is true for them, or a frame of their users and
+        items, in two columns, or in those that the graph's edges have for them.
     update : {"gradient", "least_squares"}, Gradient or LeastSquares, default "least_squares"
         Take a gradient step, or solve for each vertex with the factors of the others fixed.
     stop : {"held_out"}, HeldOut or None, default "held_out"
@@ -84,6 +95,10 @@ def factorize(
         ``dg.BlockDescent(mode="bsp")`` both are updated at once from the factors of the previous epoch.
     device : {"auto", "cpu"}, default "auto"
         The kernels run only on the CPU.
+    checkpoint : path, URL or Checkpoint, optional
+        Where to save the factors after every tenth epoch, and where to go on from; see `dgraph.run`.
+    progress : bool or callable, optional
+        Whether to show progress, or a function that receives a dict of counts. Epochs count as supersteps.
 
     Returns
     -------
@@ -102,7 +117,9 @@ def factorize(
         If an option has a value that is not allowed, all ratings are held out, the factors overflow, or a vertex is
         both a user and an item.
     ColumnError
-        If the graph has no weights, or `test` is not a column of true and false.
+        If the graph has no weights, `test` is not a column of true and false, or a frame lacks the two columns.
+    IdError
+        If `test` names a vertex that the graph does not have, or a pair without a rating.
     WeightError
         If a rating is not finite, or beyond 1e100, or implicit feedback is not above 0.
     RoomError
@@ -110,8 +127,8 @@ def factorize(
 
     Notes
     -----
-    On a cluster, all workers fit the ratings of a directed graph together, each with its users and items; undirected
-    graphs and implicit feedback are fitted by one worker. With least squares, the same seed gives the same factors on
+    On a cluster, all workers fit the ratings of a directed graph together, each with its users and items; those of an
+    undirected graph are fitted by one worker. With least squares, the same seed gives the same factors on
     any number of threads, and up to rounding on any number of workers and partitions. For gradient steps
     without a learning rate, factors are rotated before each epoch so that their components are uncorrelated, which does
     not change any inner product; for vertices with few ratings, the best step is found in a second pass over these
@@ -137,10 +154,6 @@ def factorize(
     is_real = is_number(regularization) and not isinstance(regularization, bool)
     if not automatic and not (is_real and 0 <= float(regularization) < np.inf):
         raise OptionError(f'regularization={regularization!r} must be a finite number >= 0, or "auto"')
-    if not isinstance(test, str) and (isinstance(test, bool) or not (is_number(test) and 0 <= test < 1)):
-        raise OptionError(
-            f"test={test!r} must be a number >= 0 and < 1 (the fraction of ratings to hold out), or an edge column"
-        )
     stronger = None if automatic else float(regularization)
     way, at_once = update_value(update), descent.mode == "bsp"
     if at_once and isinstance(way, LeastSquares):
@@ -149,22 +162,23 @@ def factorize(
             'update="gradient"'
         )
     is_feedback = isinstance(way, LeastSquares) and way.implicit_alpha is not None
-    chosen = RatingTest(test, random_seed)
-    plan = FitPlan(rank, biases and not is_feedback, stronger, way, epochs, stop_value(stop), chosen, at_once)
+    stops = stop_value(stop)
     if graph.weight is None:
         raise graph.input_edges.edges.no_weight("factorize needs ratings, which are weights")
-    columns = [name for name in graph.edge_columns if name != graph.weight]
-    if isinstance(test, str) and test not in columns:
-        has = ", ".join(map(repr, columns)) or "no other"
-        raise ColumnError(
-            f"test={test!r} is not a column of the edges that can mark ratings; they have {has}; keep it with columns= "
-            "when you read edges from files"
-        )
-    result: Any = recoverable_result(graph, partial(_factorized, plan=plan))
+    held = rating_test(graph, test, random_seed)
+    plan = FitPlan(rank, biases and not is_feedback, stronger, way, epochs, stops, held, at_once)
+    options, again = RunOptions(checkpoint=checkpoint, progress=progress), RunOptions(progress=False)
+    work = partial(_factorized, plan=plan)
+    result: Any = recoverable_result(graph, partial(work, options=options), later=partial(work, options=again))
     result.options = RunOptions(engine=descent, device="cpu")
-    if not isinstance(test, str) and test and isnan(result.totals["held_out"]) and not isnan(result.totals["rmse"]):
+    if (
+        isinstance(held.what, float)
+        and held.what
+        and isnan(result.totals["held_out"])
+        and not isnan(result.totals["rmse"])
+    ):
         warn(
-            f"test={test:g} has held out none of so few ratings, so nothing tells how good the factors are; "
+            f"test={held.what:g} has held out none of so few ratings, so nothing tells how good the factors are; "
             "pass a larger share, or test=0"
         )
     return result
@@ -185,19 +199,38 @@ def _descent(engine: Any) -> BlockDescent:
     return descent
 
 
-def _factorized(graph: Graph, plan: FitPlan) -> FactorResult:
-    workers, share = graph.workers, plan.test.share
-    columns = (graph.weight or "", *([share] if isinstance(share, str) else []))
+def _factorized(graph: Graph, plan: FitPlan, options: RunOptions) -> FactorResult:
+    with closing(Progress.of(options.progress, "factorize")) as shown, hearing_of_silence(shown.silent):
+        shown.prepare("building partitions")
+        with graph.input_edges.stopwatch.told_to(shown.building if shown.active else None):
+            result, checkpoints = _fitted(graph, plan, options.checkpoint, shown)
+        if checkpoints is not None:
+            forget(graph, checkpoints.store)
+        shown.end(result.rounds)
+    return result
+
+
+def _fitted(
+    graph: Graph, plan: FitPlan, option: Checkpoint | None, shown: Progress
+) -> tuple[FactorResult, CheckpointPlan | None]:
+    workers = graph.workers
+    columns = tuple(one for one in (graph.weight, plan.test.column) if one is not None)
     chosen = {"engine": "block_descent", "device": "cpu", "rank": plan.rank, "biases": plan.biases, **_told(plan)}
     chosen |= {"random_seed": plan.test.random_seed}
-    if workers.client is not None and graph.num_parts > 1 and graph.directed and plan.way != PREFER:
-        outcome = spread_fit(graph, plan, columns)
+    if workers.client is not None and graph.num_parts > 1 and graph.directed:
+        outcome, checkpoints = spread_fit(graph, plan, columns, option, shown)
         chosen |= {"exchange": outcome.exchange, "repartitioned": "every rating at both of its ends"}
-        return FactorResult(graph, outcome.results, [], chosen, summaries=outcome.summaries)
+        return FactorResult(graph, outcome.results, [], chosen, summaries=outcome.summaries), checkpoints
     partitions = graph.partitioned(("out",), columns).held
     pieces = workers.bring(workers.each(ratings_of, [(one, columns, graph.directed) for one in partitions]))
-    job = FactorJob(graph.num_vertices, graph.directed, plan, workers.threads)
-    return FactorResult(graph, workers.wait(workers.each(job, [(pieces,)])), [], chosen)
+    checkpoints = fit_checkpoints(graph, plan, columns, partitions, option)
+    tell = None
+    if workers.client is not None:
+        shown.prepare("one worker fits the factors; its epochs are not shown")
+    elif shown.active:
+        tell = shown.after_counts
+    job = FactorJob(graph.num_vertices, graph.directed, plan, workers.threads, checkpoints, tell)
+    return FactorResult(graph, workers.wait(workers.each(job, [(pieces,)])), [], chosen), checkpoints
 
 
 def _told(plan: FitPlan) -> dict[str, Any]:
@@ -217,10 +250,15 @@ class FactorJob:
     directed: bool
     plan: FitPlan
     threads: int
+    checkpoints: CheckpointPlan | None
+    tell: Callable[[list[dict[str, int]]], None] | None
 
     def __call__(self, pieces: Pieces) -> WorkerResult:
-        kind, place = FeedbackFit if self.plan.way == PREFER else RatingFit, self.place(pieces)
-        return kind(self.plan, [place], self.threads).alone().result()
+        fit = fit_of(self.plan)(self.plan, [self.place(pieces)], self.threads)
+        if self.checkpoints is not None:
+            fit.checkpoints = FitCheckpoints(self.checkpoints)
+        tell = self.tell
+        return (fit.alone() if tell is None else fit.alone(lambda counts: tell([counts]))).result()
 
     def place(self, pieces: Pieces) -> FitPlace:
         u, v, values, *marks = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
@@ -229,5 +267,5 @@ class FactorJob:
         columns, marked = [RatingColumns(u, v, values.astype(np.float64))], marks[0] if marks else None
         del u, v, values, marks, pieces
         numbers = np.arange(self.vertices, dtype=np.uint32 if self.vertices < 2**32 else np.int64)
-        is_feedback = self.plan.way == PREFER
-        return FitPlace.of(numbers, self.vertices, columns.pop(), marked, self.plan.test, is_feedback=is_feedback)
+        how = {"is_feedback": self.plan.is_feedback}
+        return FitPlace.of(numbers, self.vertices, columns.pop(), marked, self.plan.test, **how)

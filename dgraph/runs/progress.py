@@ -52,8 +52,11 @@ class Progress:
 
     def after_chunk(self, tokens: Sequence[Any]) -> None:
         """Called with the tokens of all workers after each chunk of steps."""
+        self.after_counts([token.values for token in tokens])
+
+    def after_counts(self, counts: Sequence[Mapping[str, Any]]) -> None:
+        """Called with the round and the counts of each worker."""
         if self._due():
-            counts = [token.values for token in tokens]
             sums = {name: sum(one[name] for one in counts) for name in ("fired", "edges", "bytes")}
             self._tell(max(one["round"] for one in counts), sums)
 

@@ -5,8 +5,9 @@ import pytest
 
 import dgraph as dg
 from dgraph.errors import OptionError
-from dgraph.factors.fit_place import RatingTest, _draw_factors
+from dgraph.factors.fit_place import _draw_factors
 from dgraph.factors.rating_rows import RatingColumns
+from dgraph.factors.rating_test import RatingTest
 
 
 def held(u, v, share=0.2, seed=1, numbers=None):

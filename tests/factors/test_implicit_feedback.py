@@ -7,8 +7,9 @@ from rated import FEW, frame_of
 
 import dgraph as dg
 from dgraph.errors import OptionError, WeightError
-from dgraph.factors.fit_place import RatingTest, _draw_factors
+from dgraph.factors.fit_place import _draw_factors
 from dgraph.factors.rating_rows import RatingColumns
+from dgraph.factors.rating_test import RatingTest
 
 
 def liked(users=40, items=60, parts=1, test=0.1, **options):

@@ -334,7 +334,6 @@ def test_ratings_that_are_not_finite_are_refused(value):
         ({"engine": dg.BlockDescent(mode="bsp")}, 'errors grow; leave it out, or use update="gradient"'),
         ({"regularization": 1e300}, "regularization=1e.300 is too large: penalties overflow"),
         ({"test": True}, "test=True must be a number >= 0 and < 1"),
-        ({"progress": True}, "progress=True: factorize has no such option"),
         ({"deterministic": True}, "deterministic=True: factorize has no such option"),
         ({"daemons": ["cpu"]}, "daemons=.'cpu'.: factorize has no such option"),
         ({"update": dg.Gradient(learning_rate=1e6), "epochs": 50}, "learning_rate=1e.06 is too large"),

@@ -131,7 +131,7 @@ WITHOUT_PROGRAM = {  # those of the five that they take, with fewer choices
     "eccentricity": ["engine", "device"],
     "fast_rp": ["engine", "device"],
     "lcc": ["engine", "device"],
-    "factorize": ["engine", "device"],
+    "factorize": ["engine", "device", "checkpoint", "progress"],
     "leiden": ["engine", "device", "checkpoint", "progress"],
     "louvain": ["engine", "device", "checkpoint", "progress"],
 }
