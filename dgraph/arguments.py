@@ -194,16 +194,21 @@ def vertex_list(name: str, value: Any, *, at_least: int = 1) -> list[Any]:
     if isinstance(value, np.ndarray):
         value = value.tolist()  # an array without dimensions becomes a single vertex
     value = to_python(value)
-    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
-    listed = [to_python(one) for one in value] if several else [value]
+    listed = [to_python(one) for one in value] if is_collection(value) else [value]
     if len(listed) < at_least:
         raise OptionError(f"{name}={value!r} is empty: give at least one vertex")
     for one in listed:
-        if isinstance(one, Iterable) and not isinstance(one, str | bytes):
+        if is_collection(one):
             raise OptionError(
                 f"{name}={value!r} contains {one!r}, which is not a vertex: give one flat list of vertices"
             )
     return listed
+
+
+def is_collection(value: Any) -> bool:
+    """Whether a value is a collection of vertices, and not a single one."""
+    value = to_python(value)
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes) and getattr(value, "ndim", 1) > 0
 
 
 def to_python(value: Any) -> Any:

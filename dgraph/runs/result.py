@@ -23,20 +23,23 @@ from dgraph.errors import ColumnError, InputError, LostChainError
 from dgraph.phrases.phrases import format_count
 from dgraph.phrases.printable import printable
 from dgraph.runs.result_column import ResultColumn
+from dgraph.runs.result_paths import Trails
 from dgraph.runs.run_report import RunReport
 from dgraph.runs.worker_results import (
     VertexValues,
     WorkerResult,
     WorkerResults,
+    changed_values,
     numbered_table,
+    numbered_values,
     single_call_row,
     table,
+    table_alone,
     vector_dtype,
 )
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
-
 
 NO_FRAME = "a RunResult is not a frame; result.compute() is a pandas frame, and result.frame a lazy Dask frame"
 
@@ -89,6 +92,7 @@ class RunResult(NotPicklable):
         self._is_beside = len(self._held.homes) == graph.num_parts
         self._own: list[Any] = []  # a copy of the numbering on a worker, once there is a frame
         self._empty = next(iter(summaries[0].without_values().parts.values()))  # no vertices, but the columns' dtypes
+        self._trails: Trails | None = None  # how paths are followed, once somebody asks for one
         self._follows = False  # whether this result was made from columns of another result
         self._work: Callable[[PartitionedGraph], RunResult] | None = None  # recomputes the values, if that is possible
         self._rows = sorted((row for one in summaries for row in one.rows), key=itemgetter("superstep", "partition"))
@@ -120,9 +124,6 @@ class RunResult(NotPicklable):
             return self._workers.bring(self._workers.each(function, arguments()))
 
         return retry(self._workers.client, work, self._workers.forget)
-
-    def _piece(self, part: int) -> list[tuple]:
-        return [self._parts()[part]]
 
     @cached_property
     def report(self) -> RunReport:
@@ -185,7 +186,7 @@ class RunResult(NotPicklable):
     def _frame(self, *, as_cudf: bool) -> Any:
         meta = table(self._empty, self._numbering, self._vertex_columns, self._missing)
         copied = retry(self._workers.client, partial(self._parts, on_two=True), self._workers.forget)
-        tables = [self._workers.call(_table, *one) for one in copied]
+        tables = [self._workers.call(table_alone, *one) for one in copied]
         kinds, of_vertices = self._empty.columns, self._vertex_columns
         if not as_cudf:
             vectors = [name for name, one in kinds.items() if one.ndim == 2 and name not in of_vertices]
@@ -240,7 +241,7 @@ class RunResult(NotPicklable):
             yield self.compute()
             return
         for part in range(len(self._held.homes)):
-            yield self._get(_table, partial(self._piece, part))[0]
+            yield self._get(table_alone, partial(self._parts, [part]))[0]
 
     def column(self, name: str) -> ResultColumn:
         """A column of this result as input to a later run; its values stay on their workers.
@@ -314,10 +315,41 @@ class RunResult(NotPicklable):
             held = self._available()
             return [(held.of(part), part, name) for part in held.homes]
 
-        pairs = self._get(_values, arguments)
+        pairs = self._get(numbered_values, arguments)
         values = np.concatenate([value for _, value in pairs])
         values[np.concatenate([number for number, _ in pairs])] = values.copy()
         return values
+
+    def path(self, target: Any) -> Any:
+        """The path that `bfs` or `sssp` found to a vertex, or to each of several, along `predecessor`.
+
+        The first call fetches the predecessors to this process, 4 bytes per vertex (8 from 2**31 vertices on).
+
+        Parameters
+        ----------
+        target : vertex or list of vertices
+            Where paths end.
+
+        Returns
+        -------
+        list or pandas.DataFrame
+            The vertices from a source to the target; none if it is unreached. For a list of targets, a frame with a row
+            for each vertex of each path: ``target``, ``step`` (0 at the source), ``vertex``.
+
+        Raises
+        ------
+        ColumnError
+            If the result has no predecessors.
+        IdError
+            If a target is not in the graph.
+
+        Examples
+        --------
+        >>> dg.bfs(dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]}), "a").path("c")
+        ['a', 'b', 'c']
+        """
+        self._trails = self._trails or Trails.of(self)
+        return self._trails.path(target)
 
     def after(self, earlier: RunResult) -> RunResult:
         """Return this result with the report, rounds and totals of the earlier run that computed its values.
@@ -408,17 +440,17 @@ class RunResult(NotPicklable):
                 (change, part, *(sent[i] if i in sent else one.of(part) for i, one in enumerate(held)))
                 for part in homes
             ]
-            return WorkerResults(workers.each(_changed, arguments), homes)
+            return WorkerResults(workers.each(changed_values, arguments), homes)
 
         changed._held = retry(workers.client, work, workers.forget)
         changed._empty = VertexValues(*change(*self._empty, *(one._empty.columns for one in others)))
-        changed._whole = whole
+        changed._whole, changed._trails = whole, None
         if (recompute := self._work) is not None:
             changed._work = lambda graph: recompute(graph).map(change, *others, whole=whole)
         return changed
 
-    def _parts(self, *, on_two: bool = False) -> list[tuple]:
-        """The arguments of `numbered_table` for each partition; with `on_two`, on two workers each."""
+    def _parts(self, some: Sequence[int] | None = None, *, on_two: bool = False) -> list[tuple]:
+        """The arguments of `numbered_table` for all or some partitions; with `on_two`, on two workers each."""
         held, workers = self._available(), self._workers
         results, numbering = held.results, workers.share(self._numbering)
         if on_two:
@@ -426,7 +458,7 @@ class RunResult(NotPicklable):
                 self._own = workers.hold([workers.call(copy_here, numbering)])
             *results, numbering = replicate(workers, [*results, *self._own])
         rest = numbering, self._vertex_columns, self._missing
-        return [(results[held.homes[part]], part, *rest) for part in sorted(held.homes)]
+        return [(results[held.homes[part]], part, *rest) for part in some or sorted(held.homes)]
 
     def _client(self) -> Any:
         return self._workers.client
@@ -446,25 +478,3 @@ class RunResult(NotPicklable):
             took = self._options["milliseconds to find the end"]
             rounds = f"{self.report.options['local rounds taken']} local rounds, end detected in {took:g} ms"
         return f"<result of {rounds}: {names} of {format_count(self._numbering.size, 'vertex')}>"
-
-
-def _changed(change: Callable[..., Any], part: int, result: WorkerResult, *others: Any) -> WorkerResult:
-    numbers, columns = result.parts[part]
-    beside = []
-    for other in others:
-        if isinstance(other, WorkerResult):
-            assert np.array_equal(other.parts[part].numbers, numbers), "results on the same graph have the same parts"
-            beside.append(other.parts[part].columns)
-        else:
-            beside.append({name: values[numbers] for name, values in other.items()})
-    changed = VertexValues(*change(numbers, columns, *beside))
-    return WorkerResult({part: changed}, result.missing, [], result.rounds, result.totals)
-
-
-def _table(*arguments: Any) -> pd.DataFrame:
-    return numbered_table(*arguments)[1]
-
-
-def _values(result: WorkerResult, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:
-    numbers, columns = result.parts[part]
-    return numbers, columns[name]

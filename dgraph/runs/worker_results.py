@@ -3,7 +3,7 @@ conversion to tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -117,3 +117,32 @@ def _ids(numbers: np.ndarray, numbering: Numbering, some_missing: bool) -> Any:
     if numbering.id_type.kind == "integer":
         ids = ids.astype("UInt64" if ids.dtype.kind == "u" else "Int64")
     return ids.mask(absent)
+
+
+# -- tasks that read or change the values of a partition ---------------------------------------------------------------
+
+
+def changed_values(change: Callable[..., Any], part: int, result: WorkerResult, *others: Any) -> WorkerResult:
+    """What `RunResult.map` makes of a partition's values. `others` are results of the same partition, or the values of
+    all vertices."""
+    numbers, columns = result.parts[part]
+    beside = []
+    for other in others:
+        if isinstance(other, WorkerResult):
+            assert np.array_equal(other.parts[part].numbers, numbers), "results on the same graph have the same parts"
+            beside.append(other.parts[part].columns)
+        else:
+            beside.append({name: values[numbers] for name, values in other.items()})
+    changed = VertexValues(*change(numbers, columns, *beside))
+    return WorkerResult({part: changed}, result.missing, [], result.rounds, result.totals)
+
+
+def table_alone(*arguments: Any) -> pd.DataFrame:
+    """The table of `numbered_table`."""
+    return numbered_table(*arguments)[1]
+
+
+def numbered_values(result: WorkerResult, part: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of a partition's vertices, and their values in a column."""
+    numbers, columns = result.parts[part]
+    return numbers, columns[name]
