@@ -208,6 +208,7 @@ REMARKS: dict[str, tuple[Remark, ...]] = {
     "leiden": (ALL_COUNT, LOOPS_INSIDE, REFUSED_WEIGHTS),
     "louvain": (ALL_COUNT, LOOPS_INSIDE, REFUSED_WEIGHTS),
     "matching": (Remark("kept_loops", "self loops ({:,}) are refused: they connect a side with itself"),),
+    "maximal_independent_set": (Remark("isolated", "isolated vertices ({:,}) are in the set"),),
     "pagerank": (
         ALL_COUNT,
         Remark(

@@ -86,6 +86,7 @@ FOOTPRINTS: dict[str, Footprint] = {
         MemoryNeed(BOTH, 120, 11, 11), MemoryNeed(("out",), 0, 25, 25, everywhere=85), message_bytes=0, planned=False
     ),
     "matching": Footprint(MemoryNeed(("out",), 26), MemoryNeed(("out",), 97, 1, 23.5), both_ends=True),
+    "maximal_independent_set": Footprint(MemoryNeed(BOTH, 20), MemoryNeed(BOTH, 100), message_bytes=1),
     "pagerank": Footprint(MemoryNeed(("incoming",), 48, 3.7), MemoryNeed(("incoming",), 68), gathers=True),
     "scc": Footprint(MemoryNeed(BOTH, 75), MemoryNeed(BOTH, 110), message_bytes=24),
     "sketched_closeness": Footprint(MemoryNeed(BOTH, 620), MemoryNeed(BOTH, 1500), message_bytes=256, planned=False),

@@ -156,11 +156,14 @@ ALL_CHANGE = (  # in some round
 )  # fmt: skip
 
 
+ALONE = ("pagerank", "wcc", "core_number", "lcc", "leiden", "louvain", "maximal_independent_set")
+
+
 @pytest.mark.parametrize(
     ("name", "parts", "how"),
     [
         *((name, 3, {}) for name in dg.OPERATIONS),
-        *((name, 1, {}) for name in ("pagerank", "wcc", "core_number", "lcc", "leiden", "louvain")),
+        *((name, 1, {}) for name in ALONE),
         *((name, parts, {"weighted": True}) for name in ("pagerank", "label_propagation") for parts in (1, 3)),
         *((name, parts, {"method": "sketch"}) for name in ("closeness", "harmonic") for parts in (1, 3)),
     ],

@@ -98,6 +98,7 @@ ALONE = {  # what the first column holds for vertex 25, by how the row "isolated
     "keeps its label": 25,
     "is in the 0-core only": False,
     "has no mate": "missing",
+    "is in the set": True,
     "gets its share": "some",
     "has `beta`": "some",
     "tends to 0": "some",
