@@ -1,4 +1,4 @@
-"""Maximal independent sets against NetworKit, on R-MAT, grid and uniform graphs.
+"""Maximal independent sets against NetworKit, and greedy colorings against igraph, on R-MAT, grid and uniform graphs.
 
     .venv/bin/python benchmarks/choices.py
 
@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from betweenness import networkit_of, ours_of
+from betweenness import igraph_of, networkit_of, ours_of
 from harness import Claim, parser_of, rmat_edges, simple, take_turns
 
 import dgraph as dg
@@ -21,6 +21,7 @@ from dgraph.io.generate import Grid, Uniform
 from dgraph.testing.verify import Edges, verify
 
 FASTER = 0.9  # the most that ours may take, relative to theirs
+AS_FAST, COLORS = 1.0, 1.1  # for colorings: of the time, and of the number of colors
 Find = Callable[[], Any]
 
 
@@ -63,11 +64,33 @@ def independent_sets(title: str, edges: Edges, graph: dg.Graph, trials: int) -> 
     claim.record(*take_turns(turns, trials).values())
 
 
+def colorings(title: str, edges: Edges, graph: dg.Graph, trials: int) -> None:
+    claim = Claim("choices", f"coloring, {title}", "igraph", AS_FAST)
+    try:
+        theirs = igraph_of(edges).vertex_coloring_greedy
+    except ImportError as missing:
+        claim.absent(str(missing))
+        return
+    counts: dict[str, list[int]] = {"ours": [], "theirs": []}
+
+    def check(name: str, colors: np.ndarray, **options: int) -> None:
+        verify("coloring", edges, {"color": colors}, **options)
+        counts[name].append(int(colors.max()) + 1)
+
+    turns = {
+        "ours": (partial(dg.coloring, graph), lambda found: check("ours", found.by_number("color"), random_seed=0)),
+        "theirs": (theirs, lambda found: check("theirs", np.array(found))),
+    }
+    claim.record(*take_turns(turns, trials).values())
+    Claim("choices", f"number of colors, {title}", "igraph", COLORS, unit="colors").record(*counts.values())
+
+
 def main() -> None:
     given = parser_of(__doc__, scale=20, trials=3).parse_args()
     for title, edges in graphs(given.scale):
         graph = ours_of(edges)
         independent_sets(title, edges, graph, given.trials)
+        colorings(title, edges, graph, given.trials)
 
 
 if __name__ == "__main__":

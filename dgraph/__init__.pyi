@@ -46,6 +46,7 @@ from dgraph.ops.label_propagation import label_propagation as label_propagation
 from dgraph.ops.cdlp import cdlp as cdlp
 from dgraph.ops.matching import matching as matching
 from dgraph.ops.maximal_independent_set import maximal_independent_set as maximal_independent_set
+from dgraph.ops.coloring import coloring as coloring
 from dgraph.ops.factorize import factorize as factorize
 from dgraph.factors.fit_options import Gradient as Gradient, HeldOut as HeldOut, LeastSquares as LeastSquares
 

@@ -191,6 +191,7 @@ REMARKS: dict[str, tuple[Remark, ...]] = {
     "bfs": (UNREACHABLE,),
     "closeness": DISTANCES,
     "cdlp": VOTES,
+    "coloring": SIMPLE,
     "core_number": SIMPLE,
     "degree_centrality": DEGREES,
     "degrees": DEGREES,

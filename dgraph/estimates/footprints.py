@@ -54,6 +54,9 @@ FOOTPRINTS: dict[str, Footprint] = {
     "closeness": Footprint(MemoryNeed(BOTH, 80), MemoryNeed(BOTH, 400), planned=False),
     "bfs": Footprint(MemoryNeed(BOTH, 25), MemoryNeed(BOTH, 60)),
     "cdlp": Footprint(MemoryNeed(BOTH, 22), MemoryNeed(("out",), 84, 5, 30), both_ends=True),
+    "coloring": Footprint(
+        MemoryNeed(BOTH, 40), MemoryNeed(("out",), 35, 7.5, 11), message_bytes=24, simple=True, both_ends=True
+    ),
     "core_number": _CORES,
     "degree_centrality": Footprint(MemoryNeed(("out",), 54), MemoryNeed(BOTH, 99)),
     "degrees": Footprint(MemoryNeed(("out",), 30), MemoryNeed(BOTH, 75)),
@@ -86,7 +89,7 @@ FOOTPRINTS: dict[str, Footprint] = {
         MemoryNeed(BOTH, 120, 11, 11), MemoryNeed(("out",), 0, 25, 25, everywhere=85), message_bytes=0, planned=False
     ),
     "matching": Footprint(MemoryNeed(("out",), 26), MemoryNeed(("out",), 97, 1, 23.5), both_ends=True),
-    "maximal_independent_set": Footprint(MemoryNeed(BOTH, 20), MemoryNeed(BOTH, 100), message_bytes=1),
+    "maximal_independent_set": Footprint(MemoryNeed(BOTH, 20), MemoryNeed(BOTH, 95), message_bytes=18),
     "pagerank": Footprint(MemoryNeed(("incoming",), 48, 3.7), MemoryNeed(("incoming",), 68), gathers=True),
     "scc": Footprint(MemoryNeed(BOTH, 75), MemoryNeed(BOTH, 110), message_bytes=24),
     "sketched_closeness": Footprint(MemoryNeed(BOTH, 620), MemoryNeed(BOTH, 1500), message_bytes=256, planned=False),

@@ -156,7 +156,7 @@ ALL_CHANGE = (  # in some round
 )  # fmt: skip
 
 
-ALONE = ("pagerank", "wcc", "core_number", "lcc", "leiden", "louvain", "maximal_independent_set")
+ALONE = ("pagerank", "wcc", "core_number", "lcc", "leiden", "louvain", "maximal_independent_set", "coloring")
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ def what_it_is():
     for operation in ("wcc", "scc", "triangles", "lcc", "core_number", "k_core"):
         verify(operation, whole(), getattr(dg, operation)(whole()))
     verify("maximal_independent_set", whole(), dg.maximal_independent_set(whole(), random_seed=4), random_seed=4)
+    verify("coloring", whole(), dg.coloring(whole(), random_seed=4), random_seed=4)
     cores = dg.core_number(whole()).compute()["core"]
     assert dg.k_core(whole()).compute()["in_core"].equals((cores == cores.max()).rename("in_core"))
     assert dg.k_core(whole(), 2, remove=True).compute()["vertex"].tolist() == np.flatnonzero(cores >= 2).tolist()
@@ -111,7 +112,9 @@ def ties():
     tied = graph_of((0, 2), (1, 2), directed=False)
     assert dg.cdlp(tied, max_iter=1).compute()["label"].tolist() == [2, 2, 0]
     random = (
-        *(("label_propagation", "label", FRAME), ("maximal_independent_set", "in_set", FRAME)),
+        ("label_propagation", "label", FRAME),
+        ("maximal_independent_set", "in_set", FRAME),
+        ("coloring", "color", pd.DataFrame({"src": range(20), "dst": np.arange(1, 21) % 20})),
         ("matching", "mate", edges_of("matching", 2)),
     )
     for operation, column, frame in random:

@@ -243,7 +243,7 @@ GRAPHS = {
 SOLVED = {  # these must keep their solvers; operations that are added later may lack one
     *("pagerank", "bfs", "sssp", "wcc", "scc", "label_propagation", "leiden", "louvain", "cdlp", "lcc", "triangles"),
     *("core_number", "k_core", "matching", "hits", "katz", "degrees", "several sources", "several personalizations"),
-    "maximal_independent_set",
+    *("maximal_independent_set", "coloring"),
 }
 
 

@@ -138,6 +138,9 @@ class Case:
         chosen = nx.maximal_independent_set(self.simple, seed=4)
         return {"in_set": np.isin(np.arange(N), chosen)}, {}
 
+    def coloring(self):
+        return {"color": self.by_number(nx.greedy_color(self.simple, strategy="largest_first"))}, {}
+
     def hits(self):
         hub, authority = nx.hits(self.counted(), tol=1e-14, max_iter=1000)
         return {"hub": self.by_number(hub), "authority": self.by_number(authority)}, {}
@@ -267,6 +270,9 @@ def tied(case, answer, v, other):
         ("matching", {"mate": np.array([2, -1, 0, 4, 3])}, "no edge joins"),
         ("maximal_independent_set", {"in_set": np.array([0, 0, 1, 1, 0])}, "vertex 0: neither it nor a neighbour"),
         ("maximal_independent_set", {"in_set": np.array([1, 0, 1, 1, 1])}, "edge 3 - 4: both ends"),
+        ("coloring", {"color": np.array([0, 1, 0, 1, 1])}, "edge 3 - 4: both ends have color 1"),
+        ("coloring", {"color": np.array([0, 2, 0, 0, 1])}, "vertex 1: no neighbour has color 1"),
+        ("coloring", {"color": np.array([0, 1, 0, -1, 0])}, "vertex 3: color -1"),
         ("label_propagation", {"label": np.array([0, 0, 7, 3, 3])}, "neighbours have its label"),
         ("louvain", {"community": np.array([1, 1, 1, 3, 3])}, "smallest vertex 0"),
         ("louvain", {"community": np.array([0, 1, 2, 3, 4])}, "below"),

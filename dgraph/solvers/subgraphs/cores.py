@@ -4,6 +4,7 @@ PKC, 2017)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numba import uint64
 from dgraph.native.free_memory import has_room
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, atomic_add, atomic_min, barrier, kernel, team
+from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.solver import Problem, Solution
 from dgraph.solvers.subgraphs.neighbours import OTHERS, distinct, is_simple
 
@@ -62,6 +64,19 @@ def peel(problem: Problem, levels: int) -> tuple[np.ndarray, int]:
     going = np.empty((threads, size), np.uint32)
     team(_peel, threads, *sides, left, marks, waiting, going, np.array([0, MOST_LEVELS, MOST_LEVELS]), levels)
     return left.astype(np.int64), edges
+
+
+def distinct_degrees(tables: Sequence[Adjacency], size: int, threads: int) -> np.ndarray:
+    """The number of neighbours of each vertex besides itself, each counted once, from one table, or from one table for
+    each direction."""
+    rows, *more = tables
+    sides: tuple[Any, ...] = (rows.indptr[:-1], rows.indptr[1:], rows.neighbours, None, None, None)
+    if more:
+        sides = (*sides[:3], more[0].indptr[:-1], more[0].indptr[1:], more[0].neighbours)
+    marks = None if not more and is_simple(rows, threads) else np.zeros((threads, size), np.bool_)
+    degrees = np.empty(size, np.int32)
+    team(_count, threads, np.zeros(1, np.int64), *sides, degrees, marks)
+    return degrees
 
 
 @kernel

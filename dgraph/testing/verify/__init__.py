@@ -23,7 +23,7 @@ from dgraph.errors import AnswerError, IdError, OptionError
 from dgraph.graph import Graph
 from dgraph.phrases.phrases import format_count
 from dgraph.testing.verify.betweenness import betweenness
-from dgraph.testing.verify.choices import maximal_independent_set
+from dgraph.testing.verify.choices import coloring, maximal_independent_set
 from dgraph.testing.verify.closeness import closeness, harmonic
 from dgraph.testing.verify.communities import leiden, louvain
 from dgraph.testing.verify.components import scc, wcc
@@ -58,6 +58,7 @@ OPERATIONS: Table = {
     "core_number": (core_number, ("core",), ()),
     "k_core": (k_core, ("in_core",), ()),
     "matching": (matching, ("mate",), ("mate",)),
+    "coloring": (coloring, ("color",), ()),
     "maximal_independent_set": (maximal_independent_set, ("in_set",), ()),
     "hits": (hits, ("hub", "authority"), ()),
     "katz": (katz, ("katz",), ()),
