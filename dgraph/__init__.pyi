@@ -52,6 +52,7 @@ from dgraph.factors.fit_options import Gradient as Gradient, HeldOut as HeldOut,
 
 # numbers that describe a graph
 from dgraph.measures.diameter import diameter as diameter, radius as radius
+from dgraph.measures.shortest_path import shortest_path as shortest_path
 
 from dgraph.measures.neighborhood import neighborhood_function as neighborhood_function
 from dgraph.measures.similarity import similarity as similarity

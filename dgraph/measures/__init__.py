@@ -1,1 +1,1 @@
-"""Numbers that describe a whole graph. Operations, with a row for each vertex, are in `ops/`."""
+"""Numbers that describe a whole graph, similarity, and paths. Operations, with a row for each vertex, are in `ops/`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dgraph.native.team import worthwhile_threads
+from dgraph.partition.adjacency import Adjacency
 from dgraph.programs.monoid import NONE, UNREACHED
 from dgraph.solvers.paths.bellman_ford import bellman_ford, by_steps
 from dgraph.solvers.paths.breadth_first import SearchGoal, search
@@ -17,7 +18,7 @@ from dgraph.solvers.paths.local_levels import TightEdges
 from dgraph.solvers.paths.local_levels import settle as settle_levels
 from dgraph.solvers.paths.vertex_numbers import numbers_of
 from dgraph.solvers.solver import FIRST_SEND_FACTOR, Problem, SettleProblem, Solution
-from dgraph.tables.edge_tables import cached_on
+from dgraph.tables.edge_tables import EdgeTables, cached_on
 
 ROUND_EDGES = 1 << 20  # edges after which a round ends, because messages from other partitions may save many more
 # kernels are compiled for these types of weights
@@ -166,10 +167,13 @@ def _weighted(problem: Problem | SettleProblem) -> tuple[np.ndarray, np.ndarray,
     (out,) = problem.edges.senders("out")
     if "weight" not in problem.edges.columns:
         return out.indptr, out.neighbours, np.broadcast_to(np.float64(1), out.num_edges)
-    weights = out.columns[problem.edges.columns["weight"][0]]
-    if weights.dtype not in NOT_CAST:
-        weights = problem.edges.column(out, "weight")
-    return out.indptr, out.neighbours, weights
+    return out.indptr, out.neighbours, weights_of(problem.edges, out)
+
+
+def weights_of(edges: EdgeTables, side: Adjacency) -> np.ndarray:
+    """The weights of a table, in the user's type if kernels support it."""
+    weights = side.columns[edges.columns["weight"][0]]
+    return weights if weights.dtype in NOT_CAST else edges.column(side, "weight")
 
 
 def _distances(problem: Problem, sources: np.ndarray) -> tuple[np.ndarray, int]:
