@@ -267,5 +267,6 @@ class FactorJob:
         columns, marked = [RatingColumns(u, v, values.astype(np.float64))], marks[0] if marks else None
         del u, v, values, marks, pieces
         numbers = np.arange(self.vertices, dtype=np.uint32 if self.vertices < 2**32 else np.int64)
-        how = {"is_feedback": self.plan.is_feedback}
-        return FitPlace.of(numbers, self.vertices, columns.pop(), marked, self.plan.test, **how)
+        test, is_feedback = self.plan.test, self.plan.is_feedback
+        # not by **, which would keep the columns until the call returns
+        return FitPlace.of(numbers, self.vertices, columns.pop(), marked, test, is_feedback=is_feedback)

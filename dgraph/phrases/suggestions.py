@@ -10,7 +10,7 @@ ALIKE, CLOSE_MATCH = 0.6, 0.8  # similarity that makes a known name a likely sug
 FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the same thing
     "wcc": ("components", "connected_components", "weakly_connected_components"),
     "scc": ("strongly_connected_components", "strong_components"),
-    "sssp": ("shortest_path", "shortest_paths", "dijkstra", "bellman_ford", "single_source_shortest_path"),
+    "sssp": ("shortest_paths", "dijkstra", "bellman_ford", "single_source_shortest_path"),
     "shortest_path": (
         *("bidirectional_shortest_path", "bidirectional_dijkstra", "single_pair_shortest_path", "dijkstra_path"),
         *("bellman_ford_path", "get_shortest_path", "get_shortest_paths"),
