@@ -63,6 +63,9 @@ from dgraph.communities.quality import modularity as modularity, partition_quali
 from dgraph.communities.coarsening import coarsen as coarsen
 from dgraph.communities.trusses import k_truss as k_truss, truss_number as truss_number
 
+# graphs cut out of graphs
+from dgraph.subgraphs.subgraph import subgraph as subgraph
+
 # your own programs: their parts, their generated kernels, and how to run them
 from dgraph.programs.program import (
     VertexProgram as VertexProgram,

@@ -53,6 +53,7 @@ ROOMS = (
     "dgraph.communities",
     "dgraph.factors",
     "dgraph.ops",
+    "dgraph.subgraphs",
     "dgraph.measures",
     "dgraph.testing",
     "dgraph",

@@ -101,7 +101,16 @@ class InputEdges:
 
     def anew(self, rules: EdgeRules | None = None) -> InputEdges:
         """The same frames as the input of another graph, with other rules if given."""
-        return InputEdges(self.edges, self.vertices, rules or self.rules, self.workers, self.saved)
+        other = InputEdges(self.edges, self.vertices, rules or self.rules, self.workers, self.saved)
+        if self._numbering is not None and self.streamed is None:
+            other.rows = self.rows
+            return other.numbered_as(self)
+        return other
+
+    def numbered_as(self, other: InputEdges) -> InputEdges:
+        """These edges, whose vertices have the numbers that they have in another graph."""
+        self._numbering = other.numbering
+        return self
 
     # -- sizes --------------------------------------------------------------------------------------------------------
 
@@ -351,7 +360,7 @@ class InputEdges:
     def as_listed(self, chosen: Sequence[int] | None = None, *, to_build: bool = False) -> list[Any]:
         """Chunks of edges by number, before any rule: all of them, or those of the chosen pieces. With `to_build`, the
         caller owns the chunks, and they are not kept here; they may be freed unless something else still reads them."""
-        numbering = self.numbering
+        self.number()
         with self._lending:
             if self.fresh is not None and any_lost(self.fresh):
                 self.fresh = None
@@ -364,9 +373,17 @@ class InputEdges:
         if fresh is not None:
             ours = to_build and not lent and self.workers.client is None
             return [replace(chunk, exclusive=True) for chunk in chunks] if ours else chunks
-        shared = self.workers.share(numbering)
+        return self.workers.hold(self._renumbered(chunks))
+
+    def to_read(self) -> list[Any]:
+        """Like `as_listed`, but edges that are not held now become tasks, so that they need never be held at once."""
+        return self._renumbered(self.id_chunks()) if self.fresh is None else self.as_listed()
+
+    def _renumbered(self, chunks: list[Any]) -> list[Any]:
+        """Tasks that number chunks with the user's ids."""
+        shared = self.workers.share(self.numbering)
         how = shared, self.workers.client is None, self.id_coder.encode, is_lazy(self.edges.frame)
-        return self.workers.hold([self.workers.call(numbering_tasks.renumber_chunk, chunk, *how) for chunk in chunks])
+        return [self.workers.call(numbering_tasks.renumber_chunk, chunk, *how) for chunk in chunks]
 
     def id_chunks(self) -> list[Any]:
         ends = self.edges.source, self.edges.destination

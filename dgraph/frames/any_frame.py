@@ -105,6 +105,13 @@ def split_frame(frame: Any, pieces: int) -> list[Any]:
     return [frame.slice(a, z - a) if isinstance(frame, pa.Table) else frame.iloc[a:z] for a, z in bounds]
 
 
+def select_rows(frame: Any, mask: np.ndarray) -> Any:
+    """The rows of a frame in main memory at which a mask is true."""
+    if isinstance(frame, dict):
+        return {name: np.asarray(values)[mask] for name, values in frame.items()}
+    return frame.filter(pa.array(mask)) if isinstance(frame, pa.Table) else _in_native_order(frame)[mask]
+
+
 _INTEGER_TYPES = [f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)]
 _NULLABLE_TYPES = {pa.type_for_alias(name.lower()): pd.api.types.pandas_dtype(name) for name in _INTEGER_TYPES}
 _NULLABLE_TYPES[pa.bool_()] = pd.BooleanDtype()

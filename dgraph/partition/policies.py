@@ -205,6 +205,11 @@ def saved_policy(name: str) -> Policy:
     return POLICIES.get(name) or Policy(name, edges=partial(_not_saved, name))
 
 
+def is_saved_function(policy: Any) -> bool:
+    """Whether a policy stands for a user's function that was not saved with a graph."""
+    return isinstance(policy, Policy) and getattr(policy.edges, "func", None) is _not_saved
+
+
 def _not_saved(name: str, *given: Any) -> Any:
     remedy = "pass policy= to open_graph, which partitions the graph again"
     raise OptionError(f"the graph was partitioned by a function, {name}, which is not saved with it; {remedy}")

@@ -7,7 +7,8 @@ in a bitmap if there are gaps; no id is looked up in a table. All other ids have
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dgraph.errors import IdError
-from dgraph.partition.ids.bitmaps import Ranks
+from dgraph.partition.ids.bitmaps import Ranks, bitmap
 from dgraph.partition.ids.chunk import Chunk, Ids
 from dgraph.partition.ids.id_tables import encode, place_in
 from dgraph.partition.ids.id_types import IdType
@@ -34,6 +35,36 @@ class Numbering:
     @classmethod
     def by_bitmap(cls, id_type: IdType, first: int, words: np.ndarray) -> Numbering:
         return cls(id_type, Ranks.of_bitmap(first, words))
+
+    def of(self, chosen: Ranks) -> Numbering:
+        """The numbering of the vertices whose numbers are in `chosen`."""
+        if self.ranks is None:
+            mask = np.zeros(self.size, bool)
+            mask[chosen.members()] = True
+            cuts = np.split(mask, np.cumsum([len(table) for table in self.tables])[:-1])
+            tables = [table.filter(pa.array(cut)) for table, cut in zip(self.tables, cuts, strict=True)]
+            return Numbering(self.id_type, None, tables)
+        if self.ranks.is_dense:
+            return Numbering(self.id_type, replace(chosen, first=self.ranks.first + chosen.first))
+        ids = self.ranks.members()[chosen.members()]
+        if not len(ids):
+            return Numbering(self.id_type, Ranks(self.ranks.first, 0))
+        low, high = int(ids[0]), int(ids[-1])
+        return Numbering.by_bitmap(self.id_type, low, bitmap([ids], low, high))
+
+    def numbers_of(self, vertices: Chunk) -> np.ndarray:
+        """The number of each id of a chunk of vertices that the user lists; refuses an id that the graph lacks."""
+        kind, ids = self.id_type.kind, vertices.sources
+        if kind == vertices.id_type.kind == "integer":
+            fitted = np.asarray(ids).astype(self.id_type.dtype)
+            if (changed := (fitted.astype(ids.dtype) != ids) | ((fitted < 0) != (ids < 0))).any():
+                self.find(ids[changed].tolist()[0])
+            vertices = replace(vertices, sources=fitted)
+        if kind == vertices.id_type.kind:
+            with suppress(IdError):  # `find` says which id it is
+                return self.number_of(vertices)
+        given = np.asarray(vertices.id_type.restore(ids)).tolist()  # may be UUIDs as text
+        return np.array([self.find(one) for one in given], np.int64)
 
     @cached_property
     def size(self) -> int:
