@@ -65,10 +65,11 @@ from dgraph.communities.trusses import k_truss as k_truss, truss_number as truss
 
 # graphs cut out of graphs
 from dgraph.subgraphs.subgraph import subgraph as subgraph
+from dgraph.subgraphs.ego import ego as ego
 from dgraph.subgraphs.largest_component import largest_component as largest_component
 from dgraph.subgraphs.reverse import reverse as reverse
 from dgraph.subgraphs.simplify import simplify as simplify
-from dgraph.subgraphs.ego import ego as ego
+from dgraph.subgraphs.filter_edges import filter_edges as filter_edges
 
 # your own programs: their parts, their generated kernels, and how to run them
 from dgraph.programs.program import (

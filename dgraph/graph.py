@@ -18,7 +18,7 @@ from dgraph.partition import rules
 from dgraph.partition.ids.chunk import chunk_of_edges
 from dgraph.partition.policies import PartitionOptions
 from dgraph.phrases.phrases import format_count
-from dgraph.phrases.suggestions import CLOSE_MATCH, suggestion
+from dgraph.phrases.suggestions import CLOSE_MATCH, CUTS, suggestion
 
 if TYPE_CHECKING:
     from dgraph.building.validation import Validation
@@ -263,12 +263,12 @@ class Graph(PartitionedGraph):
 
         def __getattr__(self, name: str) -> NoReturn:
             """Suggest a name for attributes of other libraries' graphs, which have operations as methods."""
-            ours = {one for one in dir(Graph) if not one.startswith("_")}
+            ours, functions = {one for one in dir(Graph) if not one.startswith("_")}, {*OPERATIONS, *CUTS}
 
             def said(near: str) -> str:
-                return f"it is a function, dgraph.{near}(G)" if near in OPERATIONS else f"did you mean {near}?"
+                return f"it is a function, dgraph.{near}(G)" if near in functions else f"did you mean {near}?"
 
-            known = sorted(ours | OPERATIONS)
+            known = sorted(ours | functions)
             more = "" if name.startswith("_") else suggestion(name, known, CLOSE_MATCH, said=said, operations=True)
             raise AttributeError(f"a Graph has no {name!r}{more and f'; {more}'}")
 

@@ -45,6 +45,12 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
     "label_propagation": ("lpa", "communities"),
     "coloring": ("colouring", "color", "greedy_color", "vertex_coloring", "vertex_coloring_greedy", "graph_coloring"),
     "maximal_independent_set": ("mis", "luby", "independent_set", "largest_independent_vertex_sets"),
+    "subgraph": ("induced_subgraph", "extract_subgraph", "node_subgraph", "vertex_subgraph"),
+    "ego": ("ego_graph", "neighborhood", "neighborhood_graph", "k_hop_subgraph", "neighbors_subgraph"),
+    "largest_component": ("giant_component", "largest_connected_component", "largest_cc"),
+    "reverse": ("transpose", "reverse_edges", "reverse_view", "reversed"),
+    "simplify": ("to_simple", "simple_graph", "remove_self_loops", "remove_loops", "remove_multi_edges"),
+    "filter_edges": ("filteredges", "edge_subgraph", "select_edges", "subgraph_edges", "filter"),
     "alpha": ("damping", "damping_factor", "damp"),
     "tol": ("tolerance", "eps", "epsilon", "threshold"),
     "max_iter": ("iterations", "num_iterations", "niter"),
@@ -68,6 +74,8 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
     "depth_limit": ("cutoff", "max_depth"),
     "cuda": ("gpu",),
 }
+# Functions that make a graph from a graph, which other libraries have as methods
+CUTS = ("subgraph", "ego", "largest_component", "reverse", "simplify", "filter_edges")
 # What dgraph lacks: the NetworkX function for it (or the method of igraph's graphs), the names that it goes by, and
 # what dgraph offers for a similar question.
 _COMMUNITIES, _FROM_ONE = "leiden and louvain find communities", "sssp and bfs find the distances from one vertex"
