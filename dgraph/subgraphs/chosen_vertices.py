@@ -36,8 +36,8 @@ def read_mask(graph: PartitionedGraph, vertices: Any) -> np.ndarray:
         if vertices not in graph.input_edges.vertices.columns:
             known = ", ".join(map(repr, graph.input_edges.vertices.columns)) or "no columns"
             raise ColumnError(
-                f"vertices={vertices!r}: there is no such vertex column; the vertices have {known}. To choose a vertex of this "
-                f"name, pass [{vertices!r}]"
+                f"vertices={vertices!r}: there is no such vertex column; the vertices have {known}. To choose a vertex "
+                f"of this name, pass [{vertices!r}]"
             )
         return _booleans(graph, vertex_table(graph, [vertices])[vertices], f"vertex column {vertices!r}")
     vertices = to_python(vertices)

@@ -213,6 +213,14 @@ def test_cut_graphs_can_be_used_like_others(tmp_path):
     assert dg.core_number(H, engine="bsp").compute().equals(dg.core_number(H).compute())
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [("subgraph", "subgraph"), ("induced_subgraph", "subgraph"), ("to_simple", "simplify")]
+)
+def test_methods_of_other_libraries_lead_to_functions(theirs, ours):
+    with pytest.raises(AttributeError, match=rf"it is a function, dgraph\.{ours}\(G\)"):
+        getattr(dg.Graph.from_edges({"src": [0], "dst": [1]}), theirs)
+
+
 def test_cut_graphs_keep_the_memory_limit():
     G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 0]}, memory="1 GiB")
     for made in (
