@@ -55,6 +55,7 @@ ROOMS = (
     "dgraph.ops",
     "dgraph.subgraphs",
     "dgraph.measures",
+    "dgraph.walks",
     "dgraph.testing",
     "dgraph",
     # benchmarks and the command line, which call them

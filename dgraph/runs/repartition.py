@@ -1,5 +1,6 @@
 """Partitions built for one run. One kind keeps all edges of a vertex in the partition that owns it, for programs that
-merge whole neighbourhoods at once; the other kind is sized by the speed of the workers.
+merge whole neighbourhoods at once, and for what chooses among them; the other kind is sized by the speed of the
+workers.
 
 If messages travel along the edges, the first kind is the incoming cut. For an undirected graph, this is the outgoing
 cut read in reverse, so nothing is built. If messages also travel against the edges, each edge of a directed graph is
@@ -8,7 +9,7 @@ placed twice: with its destination and with its source.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,7 +29,7 @@ from dgraph.vertex_state.switches import RoundOptions
 
 _built: WeakKeyDictionary[PartitionedGraph, dict[tuple, list[Any]]] = WeakKeyDictionary()
 
-INCOMING = policies.POLICIES["incoming"]
+INCOMING, OUTGOING = policies.POLICIES["incoming"], policies.POLICIES["outgoing"]
 REVERSED = {"out": "incoming", "incoming": "out"}
 
 
@@ -55,10 +56,26 @@ def neighbourhood_partitions(
         return graph.workers.wait(graph.workers.each(_reversed, [(one,) for one in own]))
     if not kept:
         return _build(graph, columns, orders, INCOMING, twice=twice, in_order=in_order)
-    built = _built.setdefault(graph, {})
     key = (tuple(columns), tuple(orders), twice, in_order)
+    return _kept(graph, key, lambda: _build(graph, columns, orders, INCOMING, twice=twice, in_order=in_order))
+
+
+def row_partitions(graph: PartitionedGraph, order: str, columns: Sequence[str]) -> tuple[list[Any], str]:
+    """Partitions with all out-edges of the vertices that they own, or all in-edges, and the order to read: those of the
+    graph itself if they are so, else others, cached as long as the graph lives."""
+    for one in (order,) if graph.directed else ("out", "incoming"):
+        cut = graph.cut
+        if graph.num_parts == 1 or (cut.sends_from_masters if one == "out" else cut.gathers_at_masters):
+            return graph.partitioned((one,), columns).held, one
+    policy, key = OUTGOING if order == "out" else INCOMING, (tuple(columns), order)
+    return _kept(graph, key, lambda: _build(graph, columns, (order,), policy, twice=False, in_order=False)), order
+
+
+def _kept(graph: PartitionedGraph, key: tuple, build: Callable[[], list[Any]]) -> list[Any]:
+    """What `build` returns, cached as long as the graph lives and nothing of it is lost."""
+    built = _built.setdefault(graph, {})
     if key not in built or any_lost(built[key]):
-        built[key] = _build(graph, columns, orders, INCOMING, twice=twice, in_order=in_order)
+        built[key] = build()
     return built[key]
 
 

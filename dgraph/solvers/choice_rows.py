@@ -1,0 +1,156 @@
+"""Rows of neighbours from which walks and samples choose, in an order that does not depend on partitions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.machine_code import inlined
+from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, atomic_max, kernel, team
+
+GRAIN = 64  # rows that a thread takes at a time
+BELOW = 1 - 2.0**-53  # times a sum, the largest number below it
+
+
+class ChoiceRows(NamedTuple):
+    """`neighbours[indptr[r]:indptr[r + 1]]` are the other ends of the edges of row r, ascending; `sums` adds up their
+    weights within the row. Without weights it is empty, and all edges are equally likely."""
+
+    indptr: np.ndarray
+    neighbours: np.ndarray
+    sums: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        return sum(one.nbytes for one in self)
+
+
+class SplitRow(NamedTuple):
+    """A row from `begin` to `end`, in which the entries from `low` to `high` lead to the vertex that a walk came from,
+    with the sums of weights before each."""
+
+    begin: int
+    low: int
+    high: int
+    end: int
+    before: float
+    through: float
+    total: float
+
+
+def choice_rows(indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray | None, threads: int) -> ChoiceRows:
+    """The rows, sorted; equal neighbours are sorted by weight. What is so already is not copied."""
+    unlike = np.zeros(2, np.int64)
+    if weights is None:
+        team(_find_descent, threads, unlike, indptr, neighbours)
+        if not unlike[1]:
+            return ChoiceRows(indptr, neighbours, np.empty(0))
+    rows = ChoiceRows(indptr, np.empty(len(neighbours), np.uint32), np.empty(0 if weights is None else len(neighbours)))
+    team(_sort, threads, np.zeros(1, np.int64), neighbours, weights, *rows)
+    return rows
+
+
+@kernel
+def _find_descent(rank, size, signals, tally, indptr, neighbours):
+    """Set tally[1] if a row does not ascend."""
+    rows = indptr.size - 1
+    while atomic_load(tally, 1) == 0:
+        begin = atomic_add(tally, 0, GRAIN)
+        if begin >= rows:
+            break
+        for r in range(uint64(begin), uint64(min(begin + GRAIN, rows))):
+            for e in range(uint64(indptr[r]) + ONE, uint64(indptr[r + ONE])):
+                if neighbours[e] < neighbours[e - ONE]:
+                    atomic_max(tally, 1, 1)
+
+
+@kernel
+def _sort(rank, size, signals, cursor, given, weights, indptr, neighbours, sums):
+    rows = indptr.size - 1
+    while True:
+        begin = atomic_add(cursor, 0, GRAIN)
+        if begin >= rows or atomic_load(signals, STOP) != 0:
+            break
+        for r in range(uint64(begin), uint64(min(begin + GRAIN, rows))):
+            first, last = uint64(indptr[r]), uint64(indptr[r + ONE])
+            if weights is None:
+                neighbours[first:last] = given[first:last]
+                neighbours[first:last].sort()
+            else:
+                order = np.argsort(given[first:last])
+                neighbours[first:last] = given[first:last][order]
+                sums[first:last] = weights[first:last][order]
+                start, total = first, 0.0
+                for e in range(first, last):
+                    if e + ONE == last or neighbours[e + ONE] != neighbours[e]:
+                        sums[start : e + ONE].sort()
+                        start = e + ONE
+                for e in range(first, last):
+                    total += sums[e]
+                    sums[e] = total
+
+
+@inlined
+def weight_before(rows, begin, entry):
+    """The weight of the entries of a row before one of them; without weights, their number."""
+    if rows.sums.size == 0:
+        return float(entry - begin)
+    return rows.sums[entry - ONE] if entry > begin else 0.0
+
+
+@inlined
+def entry_at(rows, begin, first, last, target):
+    """The entry from `first` to `last` of a row at which the weights, added up from `begin`, exceed `target`."""
+    if rows.sums.size == 0:
+        return min(begin + uint64(target), last - ONE)
+    target = min(target, rows.sums[last - ONE] * BELOW)
+    return first_above(rows.sums, first, last - ONE, target)
+
+
+@inlined
+def first_above(sums, first, last, target):
+    """The first place from `first` on with more than `target`; `last` if there is none before."""
+    count = last - first
+    while count > ONE:
+        half = count >> ONE
+        first += half * uint64(sums[first + half - ONE] <= target)  # which way is chance, so there is no branch
+        count -= half
+    return first + uint64(count == ONE and sums[first] <= target)
+
+
+@inlined
+def first_from(neighbours, first, last, vertex):
+    """The first place from `first` on with at least `vertex`; `last` if there is none before."""
+    count = last - first
+    while count > ONE:
+        half = count >> ONE
+        first += half * uint64(uint64(neighbours[first + half - ONE]) < vertex)
+        count -= half
+    return first + uint64(count == ONE and uint64(neighbours[first]) < vertex)
+
+
+@inlined
+def contains(neighbours, first, last, vertex):
+    place = first_from(neighbours, first, last, vertex)
+    return place < last and uint64(neighbours[place]) == vertex
+
+
+@inlined
+def split_row(rows, begin, end, vertex):
+    """A row with the place of the edges that lead to a vertex."""
+    low = first_from(rows.neighbours, begin, end, vertex)
+    high = low
+    if low < end and uint64(rows.neighbours[low]) == vertex:
+        high = first_from(rows.neighbours, low, end, vertex + ONE)
+    before, through = weight_before(rows, begin, low), weight_before(rows, begin, high)
+    return SplitRow(begin, low, high, end, before, through, weight_before(rows, begin, end))
+
+
+@inlined
+def entry_elsewhere(rows, row, target):
+    """The entry at which the weights of those that do not lead back, added up, exceed `target`."""
+    if target < row.before or row.total <= row.through:
+        return entry_at(rows, row.begin, row.begin, row.low, target)
+    return entry_at(rows, row.begin, row.high, row.end, row.through + (target - row.before))
