@@ -72,6 +72,7 @@ from dgraph.subgraphs.simplify import simplify as simplify
 from dgraph.subgraphs.filter_edges import filter_edges as filter_edges
 # walks, and samples of neighbourhoods
 from dgraph.walks.random_walks import random_walks as random_walks
+from dgraph.walks.sample_neighbors import sample_neighbors as sample_neighbors
 
 # your own programs: their parts, their generated kernels, and how to run them
 from dgraph.programs.program import (

@@ -93,6 +93,13 @@ def test_the_demo_runs_small():
     assert "replication" in done.stdout
 
 
+def test_the_example_of_samples_runs_without_pytorch():
+    command = [sys.executable, "-W", "error", "examples/neighbor_sampling.py", "--scale", "8", "--size", "100"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"x \((\d+), 8\), edge_index \(2, \d+\), n_id \(\1,\), batch_size 100\n", done.stdout), done.stdout
+
+
 def test_the_example_for_gpus_runs_without_one():
     command = [sys.executable, "-W", "error", "examples/gpu.py", "--scale", "8"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -38,6 +38,19 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
         *("resource_allocation_index", "preferential_attachment", "common_neighbors", "all_pairs_jaccard"),
     ),
     "fast_rp": ("fastrp", "embedding", "embeddings", "node_embedding", "node2vec_embedding", "random_projection"),
+    "random_walks": (
+        *("random_walk", "node2vec", "node2vec_walk", "deepwalk", "deep_walk", "uniform_random_walk"),
+        *("uniform_random_walks", "biased_random_walk", "biased_random_walks", "node2vec_random_walks"),
+    ),
+    "sample_neighbors": (
+        *("neighbor_sample", "neighbor_sampling", "neighbor_loader", "neighbour_sample", "uniform_neighbor_sample"),
+        *("sample_neighbours", "graphsage", "heterogeneous_neighbor_sample", "homogeneous_neighbor_sample"),
+    ),
+    "length": ("walk_length", "max_depth", "steps", "num_steps"),
+    "starts": ("start_vertices", "source_nodes", "sources"),
+    "seeds": ("input_nodes", "start_list", "seed_nodes"),
+    "fanouts": ("num_neighbors", "fanout", "fan_out", "fanout_vals", "num_samples"),
+    "restart": ("restart_prob", "restart_probability"),
     "harmonic": ("harmonic_centrality", "harmonic_closeness"),
     "degree_centrality": ("in_degree_centrality", "out_degree_centrality"),
     "leiden": ("leiden_communities", "community_leiden"),
@@ -94,7 +107,6 @@ ABSENT = (
     ("find_cliques", "find_cliques cliques maximal_cliques clique_number", ""),
     ("maximum_flow(@, source, target)", "max_flow maximum_flow", ""),
     ("minimum_cut(@, source, target)", "min_cut minimum_cut", ""),
-    ("igraph.random_walk(start, steps)", "random_walk random_walks uniform_random_walk node2vec", ""),
     ("max_weight_matching", "max_weight_matching maximum_matching maximal_matching", "matching pairs two sides"),
     ("triadic_census", "triad_census triadic_census", "triangles counts triangles"),
 )

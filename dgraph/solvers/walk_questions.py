@@ -48,7 +48,7 @@ class WalkQuestions(NamedTuple):
     """What has to be known of some walkers: their candidates, and the rows of those that have no sure one."""
 
     walkers: Walkers
-    candidates: ChoiceRows  # in the order in which they are tried
+    candidates: ChoiceRows  # in the order of the tries
     rows: ChoiceRows
 
 

@@ -27,9 +27,24 @@ class ChoicePlace:
     def __init__(self, numbers: np.ndarray, rows: ChoiceRows):
         self.numbers, self.rows = numbers, rows
 
+    @property
+    def _is_range(self) -> bool:
+        return len(self.numbers) > 0 and int(self.numbers[-1]) - int(self.numbers[0]) == len(self.numbers) - 1
+
     def rows_of(self, vertices: np.ndarray) -> np.ndarray:
         """The rows of some vertices of this partition."""
+        if self._is_range:
+            return vertices.astype(np.int64) - int(self.numbers[0])
         return np.searchsorted(self.numbers, vertices)
+
+    def owns(self, vertices: np.ndarray) -> np.ndarray:
+        """Whether each vertex is one of this partition."""
+        if not len(self.numbers):
+            return np.zeros(len(vertices), np.bool_)
+        if self._is_range:
+            return (vertices >= self.numbers[0]) & (vertices <= self.numbers[-1])
+        places = np.minimum(np.searchsorted(self.numbers, vertices), len(self.numbers) - 1)
+        return self.numbers[places] == vertices
 
     def __sizeof__(self) -> int:  # tells Dask when to spill to disk
         return self.numbers.nbytes + self.rows.nbytes
@@ -45,9 +60,7 @@ def choice_places(graph: Graph, order: str, weight: str | None) -> list[Any]:
 
 
 def _of_partition(partition: Partition, order: str, weight: str | None, unit: float, threads: int) -> ChoicePlace:
-    return cached_on(
-        partition, ("choices", order, weight), partial(_sorted, partition, order, weight, unit, threads)
-    )
+    return cached_on(partition, ("choices", order, weight), partial(_sorted, partition, order, weight, unit, threads))
 
 
 @explain_lack_of_memory("the neighbours of all vertices, sorted,", "choose among them")

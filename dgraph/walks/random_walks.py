@@ -151,11 +151,10 @@ def _frame(graph: Graph, starts: np.ndarray, plan: WalkPlan, weight: str | None)
         found = [(workers.wait(workers.each(_walks_here, [(places[0], starts, plan, workers.threads)]))[0], 0)]
     else:
         found = [([NO_WALKS], 0)]
-    ids, tasks = workers.share(graph.numbering), []
+    ids, each, tasks = workers.share(graph.numbering), max(1, ROWS // (plan.length + 1)), []
     for (tables, place), (begin, end) in zip(found, ranges(len(starts), len(found)), strict=True):
-        each = max(1, ROWS // (plan.length + 1))
-        for first in range(0, max(end - begin, 1), each):
-            tasks.append(workers.call(_listed, tables, place, first, first + each, ids))
+        firsts = range(0, max(end - begin, 1), each)
+        tasks += [workers.call(_listed, tables, place, first, first + each, ids) for first in firsts]
     return graph_frames.lazy_frame(workers, tasks, NO_WALKS.frame(0, 0, graph.numbering))
 
 

@@ -161,7 +161,9 @@ class WalksAtPartition:
             if kind == WALKERS:
                 arrived.append(Walkers(*fields))
             elif kind == QUESTIONS:
-                self.asked.append(WalkQuestions(Walkers(*fields[:4]), ChoiceRows(*fields[4:7]), ChoiceRows(*fields[7:])))
+                self.asked.append(
+                    WalkQuestions(Walkers(*fields[:4]), ChoiceRows(*fields[4:7]), ChoiceRows(*fields[7:]))
+                )
             else:
                 step, walks, vertices = fields
                 self.table.steps[walks - self.table.first, step[0]] = vertices
@@ -204,7 +206,7 @@ def _as_words(field: np.ndarray) -> np.ndarray:
     return np.pad(np.ascontiguousarray(field).view(np.uint8), (0, -field.nbytes % WORD))
 
 
-def _opened(buffer: np.ndarray) -> tuple[int, list[np.ndarray]]:
+def _opened(buffer: Any) -> tuple[int, list[np.ndarray]]:
     kind, count = buffer[: 2 * WORD].view(np.int64).tolist()
     head = buffer[2 * WORD : (2 + 2 * count) * WORD].view(np.int64).reshape(count, 2)
     fields, place = [], (2 + 2 * count) * WORD

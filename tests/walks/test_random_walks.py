@@ -256,7 +256,7 @@ def test_weights_must_be_there_and_not_negative():
         dg.random_walks(dg.Graph.from_edges(frame), [0], 2, weighted=True)
     with pytest.raises(ColumnError, match="random_walks needs weights"):
         dg.random_walks(dg.Graph.from_edges(frame[["src", "dst"]]), [0], 2, weighted=True)
-    with pytest.raises(InputError, match="expects a dgraph.Graph"):
+    with pytest.raises(InputError, match=r"expects a dgraph\.Graph"):
         dg.random_walks(frame, [0], 2)
 
 

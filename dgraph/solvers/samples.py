@@ -1,0 +1,192 @@
+"""Samples of the edges of some vertices, and local numbers for the vertices that they lead to.
+
+Without replacement, entries of a row are drawn by Floyd's algorithm (Bentley and Floyd, CACM 1987), and weighted ones
+by exponential keys (Efraimidis and Spirakis, 2006). A random number depends on the seed, the hop, the vertex and its
+number among the draws for that vertex.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.machine_code import inlined, scalar_part
+from dgraph.native.team import ONE, STOP, atomic_load, kernel, share, team
+from dgraph.solvers.choice_rows import ChoiceRows, entry_at, weight_before
+from dgraph.solvers.compiled_draws import mix
+from dgraph.solvers.walks import chance
+
+ALL = -1  # in place of a number of edges
+FREE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # in a table, a slot without a vertex
+FEWEST_SLOTS = 1 << 10
+
+
+class SampledRows(NamedTuple):
+    """The sampled neighbours of each of some vertices, one after the other, and how many each has."""
+
+    counts: np.ndarray
+    neighbours: np.ndarray
+
+
+def sampled(
+    rows: ChoiceRows, places: np.ndarray, vertices: np.ndarray, fanout: int, replace: bool, word: int, threads: int
+) -> SampledRows:
+    """For each vertex, whose row is in `places`, the other ends of up to `fanout` of its edges. `word` is that of the
+    seed and the hop."""
+    counts, bounds = np.empty(len(places), np.int64), np.zeros(len(places) + 1, np.int64)
+    whole = np.empty(len(places), np.bool_)
+    longest = team(_count, 1, rows, places, fanout, replace, counts, whole)
+    np.cumsum(counts, out=bounds[1:])
+    room, found = np.empty(bounds[-1], np.uint64), np.empty(bounds[-1], np.uint32)
+    where = rows, places, vertices, bounds, whole
+    team(_sample, threads, where, longest, max(fanout, 0), replace, np.uint64(word), room, found)
+    return SampledRows(counts, found)
+
+
+@kernel
+def _count(rank, size, signals, rows, places, fanout, replace, counts, whole):
+    """How many edges are taken of each row, and whether these are all that can be. Returns the length of the longest
+    row of which they are not."""
+    longest = np.int64(0)
+    for i in range(uint64(places.size)):
+        begin, end = uint64(rows.indptr[places[i]]), uint64(rows.indptr[uint64(places[i]) + ONE])
+        length = np.int64(end - begin)
+        possible = length if rows.sums.size == 0 else _count_possible(rows, begin, end)
+        whole[i] = fanout == ALL or possible == 0 or (possible <= fanout and not replace)
+        counts[i] = possible if whole[i] else fanout
+        if not whole[i]:
+            longest = length if length > longest else longest
+    return longest
+
+
+@inlined
+def _count_possible(rows, begin, end):
+    count = np.int64(0)
+    for e in range(begin, end):
+        count += _is_possible(rows, begin, e)
+    return count
+
+
+@inlined
+def _is_possible(rows, begin, e):
+    return weight_before(rows, begin, e + ONE) > weight_before(rows, begin, e)
+
+
+@kernel
+def _sample(rank, size, signals, where, longest, fanout, replace, word, entries, found):
+    rows, places, vertices, bounds, whole = where
+    first, last = share(rank, size, places.size)
+    weighted = rows.sums.size > 0
+    marks = np.zeros(0 if weighted or replace else longest, np.bool_)
+    keys = np.empty(fanout if weighted and longest > 0 else 0)
+    for i in range(uint64(first), uint64(last)):
+        if atomic_load(signals, STOP) != 0:
+            break
+        begin, end = uint64(rows.indptr[places[i]]), uint64(rows.indptr[uint64(places[i]) + ONE])
+        chosen = entries[uint64(bounds[i]) : uint64(bounds[i + ONE])]
+        own = mix(word ^ uint64(vertices[i]))
+        if whole[i]:
+            _take_all(rows, begin, end, chosen)
+        elif replace:
+            total = weight_before(rows, begin, end)
+            for k in range(uint64(chosen.size)):
+                chosen[k] = entry_at(rows, begin, begin, end, chance(own, k) * total)
+        elif weighted:
+            _take_by_keys(rows, begin, end, own, keys, chosen)
+        else:
+            _take_distinct(begin, end, own, marks, chosen)
+        for k in range(uint64(chosen.size)):
+            found[uint64(bounds[i]) + k] = rows.neighbours[chosen[k]]
+
+
+@inlined
+def _take_all(rows, begin, end, chosen):
+    count = uint64(0)
+    for e in range(begin, end):
+        if rows.sums.size == 0 or _is_possible(rows, begin, e):
+            chosen[count] = e
+            count += ONE
+
+
+@inlined
+def _take_distinct(begin, end, own, marks, chosen):
+    """Floyd's algorithm: each of the last places is taken, unless the place drawn up to it is free."""
+    count = uint64(chosen.size)
+    for k in range(count):
+        place = end - begin - count + k
+        drawn = uint64(chance(own, k) * float(place + ONE))
+        if marks[drawn]:
+            drawn = place
+        marks[drawn] = True
+        chosen[k] = begin + drawn
+    for k in range(count):
+        marks[chosen[k] - begin] = False
+
+
+@scalar_part
+def _take_by_keys(rows, begin, end, own, keys, chosen):
+    """The entries with the smallest keys: each is exponential, with the weight as its rate. They are held as a heap,
+    with the largest first."""
+    count, most = uint64(0), uint64(chosen.size)
+    for e in range(begin, end):
+        weight = weight_before(rows, begin, e + ONE) - weight_before(rows, begin, e)
+        if weight > 0:
+            key = -np.log(1 - chance(own, e - begin)) / weight
+            if count < most:
+                place = count
+                count += ONE
+                while place > uint64(0) and keys[(place - ONE) >> ONE] < key:  # upwards
+                    above = (place - ONE) >> ONE
+                    keys[place], chosen[place] = keys[above], chosen[above]
+                    place = above
+                keys[place], chosen[place] = key, e
+            elif key < keys[0]:
+                place, below = uint64(0), ONE
+                while below < most:
+                    if below + ONE < most and keys[below + ONE] > keys[below]:
+                        below += ONE
+                    if keys[below] <= key:
+                        break
+                    keys[place], chosen[place] = keys[below], chosen[below]
+                    place, below = below, (below << ONE) + ONE
+                keys[place], chosen[place] = key, e
+
+
+# -- local numbers -----------------------------------------------------------------------------------------------------
+
+
+class LocalNumbers:
+    """Numbers 0, 1, 2 ... for vertices in order of their first appearance, by a hash table with open addressing."""
+
+    def __init__(self) -> None:
+        self.vertices, self._slots = np.empty(0, np.uint32), np.full(FEWEST_SLOTS, FREE)
+
+    def of(self, vertices: np.ndarray) -> np.ndarray:
+        """The numbers of some vertices; new ones get the next numbers."""
+        known, most = len(self.vertices), len(self.vertices) + len(vertices)
+        if 2 * most > len(self._slots):
+            self._slots = np.full(1 << (2 * most).bit_length(), FREE)
+            team(_number, 1, self._slots, self.vertices, 0, np.empty(known, np.int64), self.vertices)
+        found, new = np.empty(len(vertices), np.int64), np.empty(len(vertices), np.uint32)
+        count = team(_number, 1, self._slots, vertices, known, found, new)
+        self.vertices = np.concatenate([self.vertices, new[: count - known]])
+        return found
+
+
+@kernel
+def _number(rank, size, signals, slots, vertices, known, found, new):
+    """Look up or add vertices. A slot has a vertex and its number."""
+    count, mask = uint64(known), uint64(slots.size) - ONE
+    for i in range(uint64(vertices.size)):
+        v = uint64(vertices[i])
+        place = mix(v) & mask
+        while slots[place] != FREE and slots[place] >> uint64(32) != v:
+            place = (place + ONE) & mask
+        if slots[place] == FREE:
+            slots[place] = (v << uint64(32)) | count
+            new[count - uint64(known)] = v
+            count += ONE
+        found[i] = slots[place] & uint64(0xFFFF_FFFF)
+    return np.int64(count)

@@ -1,0 +1,241 @@
+"""Samples of neighbours against the exact chances of what is drawn, and under any policy and on a cluster."""
+
+import uuid
+from collections import Counter
+from itertools import combinations, permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from real_graphs import PLACES
+from scipy.stats import chisquare
+
+import dgraph as dg
+from dgraph.errors import ColumnError, IdError, InputError, OptionError, WeightError
+from dgraph.native import team
+from dgraph.testing.strategies import small_graphs
+
+CENTRES = 4000  # each with the same neighbours, and random numbers of its own
+LEAST_LIKELY = 1e-3
+
+
+def rows_of(frame, directed, direction):
+    """What may be drawn for each vertex: the other end of each of its edges."""
+    rows = {}
+    for u, v in frame.iloc[:, :2].itertuples(index=False):
+        ends = [(v, u) if direction == "in" else (u, v)]
+        ends += [] if directed or u == v else [(ends[0][1], ends[0][0])]
+        for vertex, other in ends:
+            rows.setdefault(vertex, []).append(other)
+    return rows
+
+
+def drawn_of(sample, direction="in"):
+    """The neighbours drawn for each vertex, by hop."""
+    found = {}
+    for source, destination, hop in sample.edges.itertuples(index=False):
+        near, vertex = (source, destination) if direction == "in" else (destination, source)
+        found.setdefault((hop, vertex), []).append(near)
+    return found
+
+
+@pytest.mark.usefixtures("several_threads")
+@settings(max_examples=40)
+@given(
+    small_graphs(max_edges=40),
+    st.sampled_from(["in", "out"]),
+    st.booleans(),
+    st.lists(st.sampled_from([1, 2, 5, -1]), min_size=1, max_size=3),
+)
+def test_every_vertex_of_a_frontier_gets_as_many_of_its_edges_as_asked(drawn, direction, replace, fanouts):
+    frame, kwargs = drawn
+    graph = dg.Graph.from_edges(frame, **kwargs)
+    rows = rows_of(graph.edges.compute(), graph.directed, direction)
+    seeds = graph.vertices.compute().iloc[:3, 0].tolist()
+    sample = dg.sample_neighbors(graph, seeds, fanouts, direction=direction, replace=replace)
+    assert list(sample.vertices[: sample.num_seeds]) == seeds
+    known = set(sample.vertices[: sample.num_seeds])
+    frontier, found = known, drawn_of(sample, direction)
+    for hop, fanout in enumerate(fanouts, 1):
+        reached = set()
+        for vertex in frontier:
+            possible, taken = Counter(rows.get(vertex, [])), Counter(found.pop((hop, vertex), []))
+            many = fanout if replace and fanout > 0 and possible else min(possible.total(), fanout % 2**31)
+            assert taken.total() == many and taken.keys() <= possible.keys()
+            assert replace or taken <= possible
+            reached |= taken.keys() - known
+        known, frontier = known | reached, reached
+    assert not found and known == set(sample.vertices)
+    assert sample.edges["hop"].is_monotonic_increasing
+
+
+@settings(max_examples=25)
+@given(
+    small_graphs(max_edges=40),
+    st.sampled_from(PLACES),
+    st.sampled_from(["in", "out"]),
+    st.booleans(),
+    st.integers(-(2**63), 2**63 - 1),
+)
+def test_samples_do_not_depend_on_partitions_or_threads(drawn, place, direction, replace, seed):
+    frame, kwargs = drawn
+    one, many = dg.Graph.from_edges(frame, **kwargs), dg.Graph.from_edges(frame, **kwargs, **place)
+    seeds, options = one.vertices.compute().iloc[::2, 0].tolist(), {"direction": direction, "replace": replace}
+    expected = dg.sample_neighbors(one, seeds, [2, -1, 3], random_seed=seed, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(team, "LOOKS", 1)
+        found = dg.sample_neighbors(many, seeds, [2, -1, 3], random_seed=seed, **options)
+    pd.testing.assert_frame_equal(found.edges, expected.edges)
+    np.testing.assert_array_equal(found.edge_index, expected.edge_index)
+    alone = dg.sample_neighbors(many, seeds[:1], [2], random_seed=seed, **options).edges
+    pd.testing.assert_frame_equal(alone, expected.edges.iloc[: len(alone)])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_cluster_takes_the_same_sample(client, weighted):
+    frame = dg.rmat(scale=8, edge_factor=8, seed=2, weights=(1, 9)).edges.compute()
+    ends = {"source": "source", "destination": "destination"}
+    here, there = dg.Graph.from_edges(frame, **ends), dg.Graph.from_edges(frame, **ends, client=client)
+    for replace in (False, True):
+        seeds, options = frame["source"].unique()[:50], {"weighted": weighted, "replace": replace}
+        found = dg.sample_neighbors(there, seeds, [5, 3], **options)
+        pd.testing.assert_frame_equal(found.edges, dg.sample_neighbors(here, seeds, [5, 3], **options).edges)
+        assert list(found.edges.columns) == ["source", "destination", "hop"]
+
+
+def around(weights):
+    """Centres, each with the same neighbours."""
+    centres, near = np.arange(CENTRES) + 1000, np.arange(len(weights))
+    frame = pd.DataFrame({"src": np.tile(near, CENTRES), "dst": np.repeat(centres, len(weights))})
+    return dg.Graph.from_edges(frame.assign(weight=np.tile(weights, CENTRES).astype(float))), centres
+
+
+def assert_likely(counts, chances):
+    assert counts.keys() <= chances.keys()
+    expected = np.array(list(chances.values())) * CENTRES
+    found = np.array([counts[one] for one in chances])
+    assert LEAST_LIKELY < chisquare(found, expected).pvalue < 1 - LEAST_LIKELY
+
+
+@pytest.mark.parametrize(("size", "fanout"), [(5, 2), (6, 3), (40, 1), (5, 4)])
+def test_all_sets_of_neighbours_are_equally_likely(size, fanout):
+    graph, centres = around(np.ones(size))
+    drawn = drawn_of(dg.sample_neighbors(graph, centres, [fanout], random_seed=1))
+    sets = list(combinations(range(size), fanout))
+    assert_likely(Counter(tuple(sorted(one)) for one in drawn.values()), dict.fromkeys(sets, 1 / len(sets)))
+
+
+@pytest.mark.parametrize("fanout", [1, 2, 3])
+def test_weighted_sets_are_drawn_one_after_the_other(fanout):
+    weights = np.array([1.0, 2.0, 0.0, 3.0, 6.0])
+    graph, centres = around(weights)
+    drawn = drawn_of(dg.sample_neighbors(graph, centres, [fanout], weighted=True, random_seed=2))
+    chances = Counter()
+    for order in permutations([0, 1, 3, 4], fanout):
+        left, chance = weights.sum(), 1.0
+        for one in order:
+            chance, left = chance * weights[one] / left, left - weights[one]
+        chances[tuple(sorted(order))] += chance
+    assert_likely(Counter(tuple(sorted(one)) for one in drawn.values()), chances)
+
+
+@pytest.mark.parametrize("weights", [[1, 1, 1, 1], [1, 0, 5, 2], [1e-300, 1e300, 1e300, 1e-300]])
+def test_draws_with_replacement_are_independent(weights):
+    graph, centres = around(np.array(weights, float))
+    drawn = drawn_of(dg.sample_neighbors(graph, centres, [2], weighted=True, replace=True, random_seed=3))
+    share = np.array(weights) / np.sum(weights)
+    pairs = [(a, b) for a in range(4) for b in range(4) if share[a] * share[b] > 1e-9]
+    assert_likely(Counter(tuple(one) for one in drawn.values()), {(a, b): share[a] * share[b] for a, b in pairs})
+
+
+def test_many_of_a_long_row_are_distinct():
+    graph = dg.Graph.from_edges({"src": np.arange(5000), "dst": np.full(5000, 5000)})
+    for weighted in (False, True):
+        weights = pd.DataFrame({"src": np.arange(5000), "dst": 5000, "weight": np.arange(5000.0)})
+        graph = dg.Graph.from_edges(weights)
+        near = dg.sample_neighbors(graph, [5000], [3000], weighted=weighted).edges["src"]
+        assert near.is_unique and len(near) == 3000
+        assert (near.mean() > 3000) == weighted
+
+
+def test_seeds_and_hops_draw_independently():
+    ring = {"src": [*range(20), *range(20)], "dst": [*range(1, 20), 0, *range(2, 20), 0, 1]}
+    graph = dg.Graph.from_edges(ring)
+    found = {tuple(dg.sample_neighbors(graph, [7], [1, 1, 1], random_seed=seed).edges["src"]) for seed in range(60)}
+    assert len(found) == 8
+
+
+IDS = [uuid.UUID(int=n) for n in range(4)]
+
+
+@pytest.mark.parametrize("ids", [["w", "x", "y", "z"], [7, 10**12, 2**62, -9], IDS])
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_local_numbers_lead_to_the_users_ids(ids, direction):
+    a, b, c, d = ids
+    edges = pd.DataFrame({"from": [a, b, c, c], "to": [b, c, d, c]})
+    graph = dg.Graph.from_edges(edges, source="from", destination="to")
+    seeds = [d, b] if direction == "in" else [a, c]
+    sample = dg.sample_neighbors(graph, pd.Series(seeds, index=[5, 6]), [-1, -1, -1], direction=direction)
+    assert list(sample.vertices[:2]) == seeds and sample.num_seeds == 2
+    assert sorted(map(str, sample.vertices)) == sorted(map(str, ids))
+    assert sample.edge_index.dtype == np.int64 and sample.edge_index.flags.c_contiguous
+    names = np.array(list(sample.vertices), object)
+    found = sample.edges
+    assert list(found.columns) == ["from", "to", "hop"]
+    assert found["from"].tolist() == names[sample.edge_index[0]].tolist()
+    assert found["to"].tolist() == names[sample.edge_index[1]].tolist()
+    assert sorted(zip(found["from"].map(str), found["to"].map(str), strict=True)) == sorted(
+        (str(u), str(v)) for u, v in edges.itertuples(index=False)
+    )
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_no_seeds_and_seeds_without_edges(parts):
+    graph = dg.Graph.from_edges({"src": ["a"], "dst": ["b"]}, parts=parts)
+    for seeds in ([], ["a"]):
+        sample = dg.sample_neighbors(graph, seeds, [3, 3])
+        assert list(sample.edges.columns) == ["src", "dst", "hop"] and len(sample.edges) == 0
+        assert list(sample.vertices) == seeds and sample.edge_index.shape == (2, 0)
+    assert repr(dg.sample_neighbors(graph, ["b"], [3, 3])) == ("<NeighborSample: 1 edge and 2 vertices around 1 seed>")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"fanouts": [5, 0]}, "fanouts=[5, 0]: a hop of 0 edges reaches nothing; pass -1 for all edges"),
+        ({"fanouts": [-2]}, "fanouts=-2 must be an integer >= -1"),
+        ({"fanouts": [1.5]}, "fanouts=1.5 must be an integer"),
+        ({"fanouts": []}, "fanouts=[] must be a list"),
+        ({"fanouts": 5}, "fanouts=5 must be a list with the number of edges for each hop, such as [15, 10]"),
+        ({"fanouts": "15"}, "must be a list"),
+        ({"direction": "both"}, "direction='both' is not known"),
+        ({"replace": "yes"}, "replace='yes' must be True or False"),
+        ({"weighted": None}, "weighted=None must be True or False"),
+        ({"random_seed": 0.5}, "random_seed=0.5 must be an integer"),
+        ({"seeds": ["b", "a", "b"]}, "seeds: the vertex 'b' is listed twice; list each vertex once"),
+        ({"num_neighbors": [5]}, "did you mean fanouts=?"),
+    ],
+)
+def test_wrong_options_are_refused(options, said):
+    graph = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "a"]})
+    given = {"seeds": ["a"], "fanouts": [2], **options}
+    with pytest.raises(OptionError) as refused:
+        dg.sample_neighbors(graph, given.pop("seeds"), given.pop("fanouts"), **given)
+    assert said.replace("'", '"') in str(refused.value).replace("'", '"')
+
+
+def test_wrong_graphs_and_seeds_are_refused():
+    frame = pd.DataFrame({"src": [0, 1], "dst": [1, 0], "weight": [1.0, -2.0]})
+    with pytest.raises(IdError, match="the graph has no vertex 3"):
+        dg.sample_neighbors(dg.Graph.from_edges(frame), [0, 3], [2])
+    with pytest.raises(WeightError, match="the weight -2"):
+        dg.sample_neighbors(dg.Graph.from_edges(frame), [0], [2], weighted=True)
+    with pytest.raises(ColumnError, match="sample_neighbors needs weights"):
+        dg.sample_neighbors(dg.Graph.from_edges(frame[["src", "dst"]]), [0], [2], weighted=True)
+    named = dg.Graph.from_edges(frame.rename(columns={"src": "hop"}), source="hop")
+    with pytest.raises(ColumnError, match="rename it"):
+        dg.sample_neighbors(named, [0], [2])
+    with pytest.raises(InputError, match=r"expects a dgraph\.Graph"):
+        dg.sample_neighbors(frame, [0], [2])
