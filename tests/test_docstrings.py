@@ -16,6 +16,7 @@ from dgraph import errors, laws, reference
 from dgraph.communities.detection import CommunityResult
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_report import RunReport
+from dgraph.walks.neighbor_sample import NeighborSample
 
 GLOBALS = {"__name__": "__main__", "dg": dg, "np": np, "pd": pd}
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes", "Examples")  # in this order
@@ -23,7 +24,9 @@ LAWS = ("check_merge", "check_silence", "check_grouping", "check_program")
 MADE = "functions of dgraph make them"
 # Sections that a docstring may lack, and why
 NOT_CALLED = {
-    **dict.fromkeys(("Graph", "RunResult", "RunReport", "CommunityResult", "reference.Reference"), MADE),
+    **dict.fromkeys(
+        ("Graph", "RunResult", "RunReport", "CommunityResult", "NeighborSample", "reference.Reference"), MADE
+    ),
     **{f"errors.{name}": "dgraph raises it" for name, one in vars(errors).items() if inspect.isclass(one)},
 }
 NO_EXAMPLE = {
@@ -39,7 +42,7 @@ NO_EXAMPLE = {
 def public() -> Iterator[tuple[str, object]]:
     """Every public function and class, and the public methods and properties of these classes."""
     exported = {name: getattr(dg, name) for name in dg.__all__} | {"RunResult": RunResult, "RunReport": RunReport}
-    exported["CommunityResult"] = CommunityResult
+    exported |= {"CommunityResult": CommunityResult, "NeighborSample": NeighborSample}
     exported |= {f"laws.{name}": getattr(laws, name) for name in LAWS}
     exported |= {"reference.run": reference.run, "reference.Reference.results": reference.Reference.results}
     exported |= {"reference.Reference": reference.Reference}

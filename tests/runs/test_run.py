@@ -205,9 +205,8 @@ def test_an_operation_names_the_option_that_is_nearest(name):
 
 
 def test_names_of_other_libraries_suggest_names_of_dgraph():
-    options = {
-        name for one in (*dg.OPERATIONS, "from_edges") for name in inspect.signature(operation_of(one)).parameters
-    }
+    functions = [operation_of(one) for one in (*dg.OPERATIONS, "from_edges")] + [dg.random_walks, dg.sample_neighbors]
+    options = {name for one in functions for name in inspect.signature(one).parameters}
     values = {"source_vertex", "Graph.from_edges", "cuda", *(one.name for one in fields(dg.Text))}
     assert FOREIGN_NAMES.keys() <= {*dg.OPERATIONS, *options, *dir(dg), *dir(dg.Graph), *values}
     for ours, words in FOREIGN_NAMES.items():
