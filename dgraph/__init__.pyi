@@ -70,6 +70,7 @@ from dgraph.subgraphs.largest_component import largest_component as largest_comp
 from dgraph.subgraphs.reverse import reverse as reverse
 from dgraph.subgraphs.simplify import simplify as simplify
 from dgraph.subgraphs.filter_edges import filter_edges as filter_edges
+
 # walks, and samples of neighbourhoods
 from dgraph.walks.random_walks import random_walks as random_walks
 from dgraph.walks.sample_neighbors import sample_neighbors as sample_neighbors
