@@ -75,6 +75,9 @@ from dgraph.subgraphs.filter_edges import filter_edges as filter_edges
 from dgraph.walks.random_walks import random_walks as random_walks
 from dgraph.walks.sample_neighbors import sample_neighbors as sample_neighbors
 
+# trees and cuts
+from dgraph.trees.spanning_forest import spanning_forest as spanning_forest
+
 # your own programs: their parts, their generated kernels, and how to run them
 from dgraph.programs.program import (
     VertexProgram as VertexProgram,

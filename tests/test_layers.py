@@ -56,6 +56,7 @@ ROOMS = (
     "dgraph.subgraphs",
     "dgraph.measures",
     "dgraph.walks",
+    "dgraph.trees",
     "dgraph.testing",
     "dgraph",
     # benchmarks and the command line, which call them

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, cycle, pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -59,12 +59,23 @@ def vertices(graph: PartitionedGraph) -> dd.DataFrame:
     return lazy_frame(graph.workers, *vertex_tables(graph))
 
 
-def edge_tables(graph: PartitionedGraph) -> Tables:
-    """Return tasks that make the partitions of the frame of edges, and an empty frame with its types."""
+def edge_tables(
+    graph: PartitionedGraph,
+    choose: Callable[[list[Any]], list[Any]] = list,
+    *,
+    reads: Sequence[str] = (),
+    adds: Mapping[str, str] | None = None,
+) -> Tables:
+    """Return tasks that make the partitions of the frame of edges, and an empty frame with its types.
+
+    `choose` makes of the chunks of all edges, with the columns `reads`, those of the edges to list. It may add columns,
+    whose types `adds` has, with a value for each edge.
+    """
     workers, source = graph.workers, graph.input_edges.edges
     meta, merges = empty(source.frame), graph.input_edges.rules.repeats not in ("keep", "first")
     merged = [name for name in graph.edge_columns if merges and is_of_numbers(meta[name].dtype)]
-    chunks = graph.input_edges.by_number(merged, origin=True)
+    chunks = choose(graph.input_edges.by_number([*merged, *(set(reads) - set(merged))], origin=True))
+    added = [*merged, *(adds or {})]
     where, numbering = workers.share(graph.placement), workers.share(graph.numbering)
     how = where, numbering, (placement.place_edges, False), graph.input_edges.rules.skip_loops
     splits = [
@@ -74,7 +85,7 @@ def edge_tables(graph: PartitionedGraph) -> Tables:
     ends, kind = (source.source, source.destination), graph.numbering.id_type.dtype
     tasks = []
     for part in range(graph.num_parts):
-        mine = workers.call(_by_row, [workers.call(pick, split, part) for split in splits], merged)
+        mine = workers.call(_by_row, [workers.call(pick, split, part) for split in splits], added)
         tables = [
             workers.call(_rows, frame, mine, start, stop, ends, kind)
             for frame, (start, stop) in zip(graph.input_edges.edge_pieces, bounds, strict=True)
@@ -83,7 +94,7 @@ def edge_tables(graph: PartitionedGraph) -> Tables:
     meta = _with_signed_ids(meta, ends, kind)
     if graph.input_edges.rules.repeats == "sum":  # whole numbers are added up in 64 bits
         meta = meta.astype({name: SUMS[meta[name].dtype.kind] for name in merged if meta[name].dtype.kind in SUMS})
-    return tasks, meta
+    return tasks, meta.assign(**{name: pd.Series(dtype=kind) for name, kind in (adds or {}).items()})
 
 
 @retry_on_loss
@@ -94,9 +105,9 @@ def compute_frames(graph: PartitionedGraph) -> tuple[pd.DataFrame, pd.DataFrame]
     return _joined(tables[: len(edges)]), _joined(tables[len(edges) :])
 
 
-def _by_row(pieces: Sequence[NumberedChunk], merged: Sequence[str]) -> dict[str, np.ndarray]:
-    """The rows of the user's frame that a partition has, in order, with FLIPPED and merged values."""
-    columns = {name: np.concatenate([piece.columns[name] for piece in pieces]) for name in (ROW, FLIPPED, *merged)}
+def _by_row(pieces: Sequence[NumberedChunk], added: Sequence[str]) -> dict[str, np.ndarray]:
+    """The rows of the user's frame that a partition has, in order, with FLIPPED, and merged or added values."""
+    columns = {name: np.concatenate([piece.columns[name] for piece in pieces]) for name in (ROW, FLIPPED, *added)}
     order = np.argsort(columns[ROW], kind="stable")
     return {name: column[order] for name, column in columns.items()}
 

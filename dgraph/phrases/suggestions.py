@@ -64,6 +64,10 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
     "reverse": ("transpose", "reverse_edges", "reverse_view", "reversed"),
     "simplify": ("to_simple", "simple_graph", "remove_self_loops", "remove_loops", "remove_multi_edges"),
     "filter_edges": ("filteredges", "edge_subgraph", "select_edges", "subgraph_edges", "filter"),
+    "spanning_forest": (
+        *("minimum_spanning_tree", "minimum_spanning_edges", "minimum_spanning_forest", "maximum_spanning_tree"),
+        *("maximum_spanning_edges", "spanning_tree", "mst", "kruskal", "boruvka"),
+    ),
     "alpha": ("damping", "damping_factor", "damp"),
     "tol": ("tolerance", "eps", "epsilon", "threshold"),
     "max_iter": ("iterations", "num_iterations", "niter"),
@@ -97,7 +101,6 @@ ABSENT = (
     ("community.girvan_newman", "girvan_newman", _COMMUNITIES),
     ("all_pairs_shortest_path_length", "all_pairs_shortest_path apsp floyd_warshall johnson", _FROM_ONE),
     ("astar_path(@, source, target)", "astar a_star astar_path", "shortest_path searches from both ends"),
-    ("minimum_spanning_tree", "minimum_spanning_tree minimum_spanning_edges spanning_forest spanning_tree mst", ""),
     ("bridges", "bridges", ""),
     ("articulation_points", "articulation_points cut_vertices", ""),
     ("biconnected_components", "biconnected_components bicomponents", ""),

@@ -26,6 +26,7 @@ def graph(run, tmp_path):
         ("similarity --top-k 1 --measure cosine", lambda graph: dg.similarity(graph, top_k=1, measure="cosine")),
         ("k-truss --k 3", lambda graph: dg.k_truss(graph, k=3)),
         ("truss-number", lambda graph: dg.truss_number(graph)),
+        ("spanning-forest --no-minimum", lambda graph: dg.spanning_forest(graph, minimum=False)),
     ],
 )
 def test_frames_are_written_and_shown(run, graph, line, expected):

@@ -25,9 +25,11 @@ from dgraph.cli.status_line import show_status
 from dgraph.errors import IdError, OptionError
 from dgraph.phrases.phrases import format_count
 
-NUMBERS, TABLES = ("diameter", "radius"), ("similarity", "k_truss", "truss_number", "neighborhood_function")
+NUMBERS = ("diameter", "radius")
+TABLES = ("similarity", "k_truss", "truss_number", "neighborhood_function", "spanning_forest")
 MEASURES = (*TABLES, *NUMBERS, "summary")
 OF_MEASURES = {  # replaces docstrings, as HELP of `run.py` does
+    "minimum": "Find the spanning forest of the largest weight.",
     "k": "The order: 2 more than the least number of triangles of an edge of the truss.",
     "pairs": "A file of pairs of vertices to compare, in any format of EDGES. By default, each vertex is compared with "
     "all others that share a neighbour.",
@@ -96,6 +98,7 @@ def _is_vertex(graph: Any, id_of: Callable[[str], Any], text: str) -> bool:
 
 def _tell_rows(result: Any, output: str | None, as_json: bool, client: Any) -> int:
     """Write the rows of a result, one partition of a frame after the other, or show the first ones; their number."""
+    result = getattr(result, "frame", result)  # of a spanning forest
     if not hasattr(result, "dask"):  # a neighbourhood function, which has few
         if output is not None:
             write_frames([result.pairs], output)
@@ -127,10 +130,16 @@ def _tell_rows(result: Any, output: str | None, as_json: bool, client: Any) -> i
 def _figures(name: str, result: Any) -> dict[str, Any]:
     """What a result tells about the whole graph, as JSON has it: null for what is infinite or has no value."""
     if name in NUMBERS:
-        return {name: int(result) if math.isfinite(result) else None}
+        return {name: _finite(result if math.isinf(result) else int(result))}
     if name == "summary":
         values = {one.name: getattr(result, one.name) for one in fields(result)}
         return {**values, "degrees": {column: dict(result.degrees[column]) for column in result.degrees}}
+    if name == "spanning_forest":
+        return {"weight": _finite(result.totals["weight"]), "trees": result.totals["trees"]}
     if name == "neighborhood_function":
         return {key: getattr(result, key) for key in ("effective_diameter", "mean_distance", "error")}
     return {}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

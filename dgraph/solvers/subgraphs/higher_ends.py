@@ -27,7 +27,8 @@ def by_higher_end(edges: Adjacency, names: np.ndarray, shift: int, which: int) -
 
 
 @inlined
-def _chosen(u, v, which):
+def is_chosen(u, v, which):
+    """Whether an edge between u and v is one of those that `which` names."""
     return (u > v and which != FROM_LOWER) or (u < v and which != FROM_HIGHER)
 
 
@@ -39,7 +40,7 @@ def _count(indptr, neighbours, names, which, counts):
         u = names[row]
         for e in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
             v = names[neighbours[e]]
-            if _chosen(u, v, which):
+            if is_chosen(u, v, which):
                 counts[max(u, v) & blocks] += 1
 
 
@@ -51,7 +52,7 @@ def _write(indptr, neighbours, names, which, shift, offsets, rows, others):
         u = names[row]
         for e in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
             v = names[neighbours[e]]
-            if _chosen(u, v, which):
+            if is_chosen(u, v, which):
                 high = uint64(max(u, v))
                 k = offsets[high & blocks]
                 offsets[high & blocks] = k + 1

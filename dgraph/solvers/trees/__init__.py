@@ -1,0 +1,1 @@
+"""Solvers for spanning forests, and for what a depth-first search tells of cuts."""

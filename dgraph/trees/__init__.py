@@ -1,0 +1,1 @@
+"""Trees and cuts: spanning forests; bridges, articulation points and biconnected components."""
