@@ -129,8 +129,6 @@ def forms(ids, mask):
 @pytest.mark.parametrize("form", forms(range(SIZE), np.ones(SIZE, bool)))
 @pytest.mark.parametrize("name", [text, lambda number: number + 3])
 def test_forms_of_vertices(form, name):
-    if form == "nullable booleans" and name is not text:
-        pytest.skip("the same with any ids")
     G, ids, mask = graph_and_mask(name)
     H = dg.subgraph(G, forms(ids, mask)[form])
     assert H.vertices.compute()["id"].tolist() == [one for one, is_chosen in zip(ids, mask, strict=True) if is_chosen]
