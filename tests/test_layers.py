@@ -316,7 +316,7 @@ NO_NOUN = re.compile(
     r"(?:(?<!e)ed|ing|(?<!T)able|ible|less|ful|ous)$|^(?:Absent|Few|Found|Free|Given|Held|Kept|Own|Told|Whole)$"
 )
 # A mixin is called for what it makes of a class; the others are nouns.
-NOUNS = {"NotPicklable", "Coloring", "Drawing", "Encoding", "Matching", "Numbering", "Setting"}
+NOUNS = {"NotPicklable", "Drawing", "Encoding", "Matching", "Numbering", "Setting"}
 
 
 def is_no_noun(name: str) -> bool:

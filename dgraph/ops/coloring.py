@@ -35,7 +35,7 @@ UNION = Monoid("UNION", _union, lambda dtype: 0, idempotent=True)
 LARGEST = Monoid("LARGEST", _larger, lambda dtype: 0, idempotent=True)  # of numbers >= 0: 0 if there are none
 
 
-class Coloring(VertexProgram):
+class GreedyColors(VertexProgram):
     """A vertex takes the smallest color that no earlier neighbour has, once they all have one. `turn`, and in ties the
     vertex itself, tell who is earlier.
 
@@ -161,5 +161,5 @@ def coloring(
         progress=progress,
         random_seed=random_seed,
     )
-    program = Coloring()
+    program = GreedyColors()
     return execute(graph_for_peeling(graph, program, options), program, options)

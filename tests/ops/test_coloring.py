@@ -8,7 +8,7 @@ import pytest
 
 import dgraph as dg
 from dgraph import errors
-from dgraph.ops.coloring import WINDOW, Coloring
+from dgraph.ops.coloring import WINDOW, GreedyColors
 from dgraph.programs import reference
 from dgraph.programs.random_draws import uniform, word_of_round
 from dgraph.solvers import random_order
@@ -55,7 +55,7 @@ def test_every_engine_finds_the_greedy_coloring(directed, random_seed):
 def test_the_program_means_the_greedy_coloring():
     frame = frame_of(8)
     ends = {tuple(sorted(edge)) for edge in frame.itertuples(index=False) if edge[0] != edge[1]}
-    meant = reference.run(Coloring(), sorted(ends), VERTICES, directed=False, random_seed=5)
+    meant = reference.run(GreedyColors(), sorted(ends), VERTICES, directed=False, random_seed=5)
     assert meant.results()["color"] == greedy(frame, VERTICES, 5)
 
 
