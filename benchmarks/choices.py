@@ -1,8 +1,10 @@
-"""Maximal independent sets against NetworKit, and greedy colorings against igraph, on R-MAT, grid and uniform graphs.
+"""Maximal independent sets against NetworKit, greedy colorings and topological generations against igraph, on R-MAT,
+grid and uniform graphs.
 
     .venv/bin/python benchmarks/choices.py
 
-Every trial is verified; NetworKit's sets are random ones.
+Every trial is verified. NetworKit's sets are other random ones, and igraph puts the vertices in order without their
+generations. For orders, edges lead to the larger vertex.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from betweenness import igraph_of, networkit_of, ours_of
 from harness import Claim, parser_of, rmat_edges, simple, take_turns
 
 import dgraph as dg
+from dgraph.errors import AnswerError
 from dgraph.io.generate import Grid, Uniform
 from dgraph.testing.verify import Edges, verify
 
@@ -85,12 +88,36 @@ def colorings(title: str, edges: Edges, graph: dg.Graph, trials: int) -> None:
     Claim("choices", f"number of colors, {title}", "igraph", COLORS, unit="colors").record(*counts.values())
 
 
+def orders(title: str, edges: Edges, trials: int) -> None:
+    edges = Edges(edges.source, edges.destination, edges.vertices)
+    claim = Claim("choices", f"topological generations, {title}", "igraph", FASTER)
+    try:
+        theirs = igraph_of(edges).topological_sorting
+    except ImportError as missing:
+        claim.absent(str(missing))
+        return
+
+    def check(order: list[int]) -> None:
+        places = np.empty(edges.vertices, np.int64)
+        places[order] = np.arange(edges.vertices)
+        if (places[edges.source] > places[edges.destination]).any():
+            raise AnswerError("an edge leads back in this order")
+
+    graph = ours_of(edges)
+    turns = {
+        "ours": (partial(dg.topological_generations, graph), partial(verify, "topological_generations", edges)),
+        "theirs": (theirs, check),
+    }
+    claim.record(*take_turns(turns, trials).values())
+
+
 def main() -> None:
     given = parser_of(__doc__, scale=20, trials=3).parse_args()
     for title, edges in graphs(given.scale):
         graph = ours_of(edges)
         independent_sets(title, edges, graph, given.trials)
         colorings(title, edges, graph, given.trials)
+        orders(title, edges, given.trials)
 
 
 if __name__ == "__main__":

@@ -47,10 +47,12 @@ from dgraph.ops.cdlp import cdlp as cdlp
 from dgraph.ops.matching import matching as matching
 from dgraph.ops.maximal_independent_set import maximal_independent_set as maximal_independent_set
 from dgraph.ops.coloring import coloring as coloring
+from dgraph.ops.topological_generations import topological_generations as topological_generations
 from dgraph.ops.factorize import factorize as factorize
 from dgraph.factors.fit_options import Gradient as Gradient, HeldOut as HeldOut, LeastSquares as LeastSquares
 
 # numbers that describe a graph
+from dgraph.measures.cycles import find_cycle as find_cycle, is_dag as is_dag
 from dgraph.measures.diameter import diameter as diameter, radius as radius
 from dgraph.measures.shortest_path import shortest_path as shortest_path
 

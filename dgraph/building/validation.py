@@ -230,6 +230,7 @@ REMARKS: dict[str, tuple[Remark, ...]] = {
         Remark("kept_repeats", "repeated edges ({:,}): only the lightest counts"),
         UNREACHABLE,
     ),
+    "topological_generations": (Remark("kept_loops", "self loops ({:,}) are refused: a loop is a cycle"),),
     "triangles": SIMPLE,
     "wcc": (SEPARATE,),
 }

@@ -2,6 +2,7 @@
 
 import json
 from io import StringIO
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -72,6 +73,16 @@ def test_numbers_are_printed(run, graph):
     told = json.loads(run("run summary g.csv --undirected --json").stdout)
     assert (told["transitivity"], told["degrees"]["degree"]["most"]) == (0.6, 3)
     assert run("run diameter g.csv -o out.csv").exit_code == 2
+
+
+def test_cycles_are_printed(run, graph):
+    assert run("run is-dag g.csv").stdout == "no\n"
+    assert run("run find-cycle g.csv").stdout == "007 -> b -> c -> 007\n"
+    assert json.loads(run("run find-cycle g.csv --undirected --json").stdout)["find_cycle"] == ["007", "b", "c"]
+    (Path("path.csv")).write_text("src,dst\na,b\nb,c\n")
+    assert run("run is-dag path.csv").stdout == "yes\n"
+    assert json.loads(run("run is-dag path.csv --json").stdout)["is_dag"] is True
+    assert run("run find-cycle path.csv").stdout == "no cycle\n"
 
 
 def test_the_neighbourhood_function_is_a_table_and_some_numbers(run, graph):

@@ -37,7 +37,7 @@ def graphs(mixed):
     options = {"client": mixed, "capacities": [1, 1]}
     usual = dg.rmat(scale=4, edge_factor=2, seed=3, weights=(1, 9), **options)
     two_sides = dg.Graph.from_edges({"src": [0, 0, 1, 2, 3], "dst": [4, 5, 5, 6, 7]}, **options)
-    return {"matching": two_sides}, usual
+    return dict.fromkeys(("matching", "topological_generations"), two_sides), usual
 
 
 @pytest.mark.parametrize("name", [name for name in dg.OPERATIONS if name not in BY_CPUS_ALONE])

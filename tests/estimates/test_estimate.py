@@ -156,7 +156,24 @@ ALL_CHANGE = (  # in some round
 )  # fmt: skip
 
 
-ALONE = ("pagerank", "wcc", "core_number", "lcc", "leiden", "louvain", "maximal_independent_set", "coloring")
+def _toward_larger(size):
+    """Random edges without a cycle."""
+    frame = dg.uniform(vertices=size, edges=12 * size, weights=(1, 9)).edges.compute()
+    frame[["source", "destination"]] = np.sort(frame[["source", "destination"]], axis=1)
+    return frame[frame["source"] < frame["destination"]].rename(columns={"source": "src", "destination": "dst"})
+
+
+ALONE = (
+    "pagerank",
+    "wcc",
+    "core_number",
+    "lcc",
+    "leiden",
+    "louvain",
+    "maximal_independent_set",
+    "coloring",
+    "topological_generations",
+)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +195,8 @@ def test_operation_estimates_are_within_a_quarter_of_the_measurements(name, part
 
     def drawn(size):
         where = {"parts": parts, "weights": (1, 9)}
+        if name == "topological_generations":
+            return dg.Graph.from_edges(_toward_larger(size), weight="weight", parts=parts)
         if name == "matching":
             return dg.bipartite(left=size // 2, right=size // 2, edges=6 * size, **where)
         return dg.uniform(vertices=size, edges=12 * size, **where)

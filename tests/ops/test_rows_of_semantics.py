@@ -103,6 +103,8 @@ def what_it_is():
         verify(operation, whole(), getattr(dg, operation)(whole()))
     verify("maximal_independent_set", whole(), dg.maximal_independent_set(whole(), random_seed=4), random_seed=4)
     verify("coloring", whole(), dg.coloring(whole(), random_seed=4), random_seed=4)
+    acyclic = dg.Graph.from_edges(edges_of("topological_generations", 3))
+    verify("topological_generations", acyclic, dg.topological_generations(acyclic))
     cores = dg.core_number(whole()).compute()["core"]
     assert dg.k_core(whole()).compute()["in_core"].equals((cores == cores.max()).rename("in_core"))
     assert dg.k_core(whole(), 2, remove=True).compute()["vertex"].tolist() == np.flatnonzero(cores >= 2).tolist()

@@ -34,6 +34,8 @@ def edges_of(operation, seed):
     frame = frame[frame["src"] != frame["dst"]].drop_duplicates().reset_index(drop=True)
     if operation == "matching":
         frame["dst"] += 12
+    if operation == "topological_generations":
+        frame = pd.DataFrame(np.sort(frame, axis=1), columns=["src", "dst"]).drop_duplicates(ignore_index=True)
     return frame.assign(weight=rng.integers(2, 9, len(frame)) / 2)
 
 

@@ -236,6 +236,7 @@ ANSWERS = {
 
 GRAPHS = {
     "matching": partial(dg.ratings, users=40, items=30, ratings=300, seed=3),
+    "topological_generations": partial(dg.Graph.from_edges, {"src": range(300), "dst": range(1, 301)}),
     **{name: partial(dg.rmat, scale=6, seed=3, directed=False) for name in ("core_number", "k_core")},
 }
 
@@ -243,8 +244,11 @@ GRAPHS = {
 SOLVED = {  # these must keep their solvers; operations that are added later may lack one
     *("pagerank", "bfs", "sssp", "wcc", "scc", "label_propagation", "leiden", "louvain", "cdlp", "lcc", "triangles"),
     *("core_number", "k_core", "matching", "hits", "katz", "degrees", "several sources", "several personalizations"),
-    *("maximal_independent_set", "coloring"),
+    *("maximal_independent_set", "coloring", "topological_generations"),
 }
+
+
+BY_ONE_THREAD = ("degrees", "degree_centrality", "topological_generations")
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -260,7 +264,7 @@ def test_a_small_graph_gets_one_thread_which_finds_what_several_do(name, monkeyp
     monkeypatch.setattr(TEAM, "LOOKS", 1)
     together = ANSWERS[name](graph).compute()
     pd.testing.assert_frame_equal(alone, together)
-    assert bool(sizes) == (cores() > 1 and name not in ("degrees", "degree_centrality")), "degrees are only read"
+    assert bool(sizes) == (cores() > 1 and name not in BY_ONE_THREAD)
 
 
 def test_each_of_several_searches_starts_only_the_threads_it_is_worth(monkeypatch):

@@ -141,6 +141,16 @@ class Case:
     def coloring(self):
         return {"color": self.by_number(nx.greedy_color(self.simple, strategy="largest_first"))}, {}
 
+    def topological_generations(self):
+        """Of the same edges without loops, directed to the larger vertex, because the graph has cycles."""
+        apart = self.edges.source != self.edges.destination
+        ends = np.sort([self.edges.source[apart], self.edges.destination[apart]], axis=0)
+        self.edges = Edges(*ends, N)
+        graph = nx.DiGraph(list(zip(*ends.tolist(), strict=True)))
+        graph.add_nodes_from(range(N))
+        found = enumerate(nx.topological_generations(graph))
+        return {"generation": self.by_number({v: number for number, one in found for v in one})}, {}
+
     def hits(self):
         hub, authority = nx.hits(self.counted(), tol=1e-14, max_iter=1000)
         return {"hub": self.by_number(hub), "authority": self.by_number(authority)}, {}
@@ -273,6 +283,8 @@ def tied(case, answer, v, other):
         ("coloring", {"color": np.array([0, 1, 0, 1, 1])}, "edge 3 - 4: both ends have color 1"),
         ("coloring", {"color": np.array([0, 2, 0, 0, 1])}, "vertex 1: no neighbour has color 1"),
         ("coloring", {"color": np.array([0, 1, 0, -1, 0])}, "vertex 3: color -1"),
+        ("topological_generations", {"generation": np.array([0, 1, 1, 0, 1])}, "edge 1 -> 2: generation 1 to 1"),
+        ("topological_generations", {"generation": np.array([0, 1, 3, 0, 1])}, "vertex 2: generation 3, but"),
         ("label_propagation", {"label": np.array([0, 0, 7, 3, 3])}, "neighbours have its label"),
         ("louvain", {"community": np.array([1, 1, 1, 3, 3])}, "smallest vertex 0"),
         ("louvain", {"community": np.array([0, 1, 2, 3, 4])}, "below"),

@@ -63,6 +63,7 @@ HELP = {  # replaces docstrings that describe values which cannot be typed, or t
 }
 EXAMPLE_GRAPHS = {
     "matching": "bipartite --left 50 --right 60 --edges 300",
+    "topological_generations": "uniform --vertices 1000 --edges 300",  # which happens to have no cycle
     "factorize": "ratings --users 100 --items 40 --ratings 900",
 }
 SUFFIX = {"factorize": "parquet", "fast_rp": "parquet"}  # CSV cannot hold vectors

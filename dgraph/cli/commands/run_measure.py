@@ -25,9 +25,9 @@ from dgraph.cli.status_line import show_status
 from dgraph.errors import IdError, OptionError
 from dgraph.phrases.phrases import format_count
 
-NUMBERS = ("diameter", "radius")
+NUMBERS, CYCLES = ("diameter", "radius"), ("is_dag", "find_cycle")
 TABLES = ("similarity", "k_truss", "truss_number", "neighborhood_function", "spanning_forest")
-MEASURES = (*TABLES, *NUMBERS, "summary")
+MEASURES = (*TABLES, *NUMBERS, *CYCLES, "summary")
 OF_MEASURES = {  # replaces docstrings, as HELP of `run.py` does
     "minimum": "Find the spanning forest of the largest weight.",
     "k": "The order: 2 more than the least number of triangles of an edge of the truss.",
@@ -70,6 +70,10 @@ def measure_command(name: str, function: Callable, renamed: dict[str, str], text
         outcome["seconds"] = {step: round(value, 4) for step, value in seconds.items()}
         if not as_json and name in NUMBERS:
             say(f"{result:.0f}")
+        if not as_json and name == "is_dag":
+            say("yes" if result else "no")
+        if not as_json and name == "find_cycle":
+            say(" -> ".join(map(str, [*result, result[0]])) if result else "no cycle")
         if not as_json and name == "summary":
             say(repr(result))
         if not as_json and name == "neighborhood_function" and output is None:
@@ -131,6 +135,8 @@ def _figures(name: str, result: Any) -> dict[str, Any]:
     """What a result tells about the whole graph, as JSON has it: null for what is infinite or has no value."""
     if name in NUMBERS:
         return {name: _finite(result if math.isinf(result) else int(result))}
+    if name in CYCLES:
+        return {name: result}
     if name == "summary":
         values = {one.name: getattr(result, one.name) for one in fields(result)}
         return {**values, "degrees": {column: dict(result.degrees[column]) for column in result.degrees}}

@@ -40,7 +40,16 @@ def warm_up(operations: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
         for weights in (None, (1, 9)):
             for parts in (1, 2):  # one partition runs the solver, two run in rounds
                 small: dict[str, Any] = {"weights": weights, "parts": parts}
-                bipartite = name == "matching"
-                graph = dg.bipartite(left=8, right=8, edges=30, **small) if bipartite else dg.rmat(scale=5, **small)
-                operation(graph, **dict.fromkeys(needed(operation), 0))
+                operation(_tiny_graph(name, small), **dict.fromkeys(needed(operation), 0))
         yield name, time.perf_counter() - begun
+
+
+def _tiny_graph(name: str, options: dict[str, Any]) -> Any:
+    """A graph that an operation accepts."""
+    import dgraph as dg
+
+    if name == "matching":
+        return dg.bipartite(left=8, right=8, edges=30, **options)
+    if name == "topological_generations":  # without cycles
+        return dg.Graph.from_edges({"src": range(8), "dst": range(1, 9)}, parts=options["parts"])
+    return dg.rmat(scale=5, **options)

@@ -32,6 +32,7 @@ from dgraph.testing.verify.eccentricity import eccentricity
 from dgraph.testing.verify.edges import Edges, column, sized
 from dgraph.testing.verify.embeddings import fast_rp
 from dgraph.testing.verify.factors import factorize
+from dgraph.testing.verify.generations import topological_generations
 from dgraph.testing.verify.labels import cdlp, label_propagation
 from dgraph.testing.verify.matching import matching
 from dgraph.testing.verify.paths import bfs, sssp
@@ -59,6 +60,7 @@ OPERATIONS: Table = {
     "k_core": (k_core, ("in_core",), ()),
     "matching": (matching, ("mate",), ("mate",)),
     "coloring": (coloring, ("color",), ()),
+    "topological_generations": (topological_generations, ("generation",), ()),
     "maximal_independent_set": (maximal_independent_set, ("in_set",), ()),
     "hits": (hits, ("hub", "authority"), ()),
     "katz": (katz, ("katz",), ()),
