@@ -59,7 +59,7 @@ class FactorUpdate:
         sides: tuple[int, ...] = (0, 1),
     ) -> None:
         """Update the users (side 0) and items (side 1) once, by a step of some length for factors of this variance, or
-        by that share of the best step; for implicit feedback, with `alpha` and the products of the other side."""
+        by that share of the best step; for implicit feedback, with `alpha` and the Gram matrix of the other side."""
         width = factors.shape[1]
         fresh = factors.copy() if self.at_once else factors
         scratch = np.zeros((self.threads, AT_ONCE + width + 1, max(AT_ONCE, width + 1)))

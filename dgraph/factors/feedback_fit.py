@@ -61,7 +61,7 @@ class FeedbackFit(RatingFit):
 
     def advance(self, regularization: float) -> Facts:
         for side in (0, 1):
-            sums = yield {"products": sum(place.products(1 - side) for place in self.places)}
+            sums = yield {"products": sum(place.gram(1 - side) for place in self.places)}
             for place in self.places:
                 products = sums["products"]
                 self.how.update(place.rows, place.factors, regularization, 1.0, 1.0, self.alpha, products, (side,))

@@ -61,8 +61,8 @@ class FitPlace:
         rows = RatingRows.of(known, known if alone else ratings.chosen(of_items & ~held), len(numbers))
         return cls(numbers, owned, known, tested, rows, here)
 
-    def products(self, side: int) -> np.ndarray:
-        """The products of all pairs of factors, summed over the users (side 0) or items (side 1) that belong here."""
+    def gram(self, side: int) -> np.ndarray:
+        """The sum of the outer products of the factors of the users (side 0) or items (side 1) that belong here."""
         found = self.factors[self.rows.sides[side].vertices]
         return found.T @ found
 

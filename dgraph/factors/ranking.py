@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from dgraph.factors.rating_fit import Facts
 
 AT = 20  # items of each user that count
 SAMPLE = 1000  # users who are looked at after each epoch
+SPARE = 5  # items that are listed beyond these, because they are chosen in 32 bits
+BLOCK = 64  # users whose items are compared together
 
 
 @dataclass(frozen=True)
@@ -55,16 +58,31 @@ class RankedItems:
         scores: np.ndarray,
         threads: int,
     ) -> np.ndarray:
-        """How many items of this place come before the item of each pair, or `AT` if there are more. Of items with the
+        """How many items of this place come before the item of each pair, or at least `AT` if there are more. Of items with the
         same score, the smaller number comes first."""
         right, numbers = factors[self.items], place.numbers[self.items]
-        best, found = best_items(left, right, np.zeros(len(right)), self.bounds, self.known, AT, threads)
-        theirs = np.einsum("ij,ikj->ik", left, right[best])
-        theirs[np.arange(best.shape[1]) >= found[:, None]] = -np.inf
-        user, item = pairs
-        better, same = theirs[user] > scores[:, None], theirs[user] == scores[:, None]
-        others = numbers[best][user]
-        return ((better & (others != item[:, None])) | (same & (others < item[:, None]))).sum(1)
+        best, found = best_items(left, right, np.zeros(len(right)), self.bounds, self.known, AT + SPARE, threads)
+        ahead, cuts = (
+            np.zeros(pairs.shape[1], np.int64),
+            np.searchsorted(pairs[0], np.arange(0, len(left) + BLOCK, BLOCK)),
+        )
+        for begin, (first, last) in zip(range(0, len(left), BLOCK), pairwise(cuts), strict=True):
+            some = slice(begin, begin + BLOCK)
+            theirs = products(left[some, None], right[best[some]])
+            theirs[np.arange(best.shape[1]) >= found[some, None]] = -np.inf
+            user, item, score = pairs[0, first:last] - begin, pairs[1, first:last, None], scores[first:last, None]
+            others = numbers[best[some]][user]
+            before = (theirs[user] > score) | ((theirs[user] == score) & (others < item))
+            ahead[first:last] = (before & (others != item)).sum(1)
+        return ahead
+
+
+def products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Inner products, added up in one order whatever the shapes are, so that equal factors have equal ones."""
+    total = np.zeros(np.broadcast_shapes(one.shape, other.shape)[:-1])
+    for c in range(one.shape[-1]):
+        total += one[..., c] * other[..., c]
+    return total
 
 
 class RankingTest:
@@ -110,7 +128,7 @@ class RankingTest:
         for one, mine in zip(self.items, factors, strict=True):
             users, items = one.ends
             left[self.pairs[0, one.held]] = mine[users]
-            scores[one.held] = np.einsum("ij,ij->i", mine[users], mine[items])
+            scores[one.held] = products(mine[users], mine[items])
         sums = yield {"left": left, "scores": scores}
         ahead = np.zeros(self.pairs.shape[1], np.int64)
         for one, place, mine in zip(self.items, self.places, factors, strict=True):

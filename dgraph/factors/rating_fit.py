@@ -97,6 +97,7 @@ class RatingFit:
     places: Sequence[FitPlace]
     threads: int
     report: list[dict[str, Any]] = field(default_factory=list)
+    done: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS[1:], 0))  # by all workers
     step, regularization = 1.0, 0.0  # the share of the best steps that is taken; and what the next epoch takes
     mean, unit, count, tested = 0.0, 1.0, 0.0, 0.0  # of all ratings that are known; how many there are, and held out
     looks, looks_of_all, fired = 0, 0.0, 0  # ratings read in an epoch, here and everywhere; vertices updated
@@ -118,10 +119,7 @@ class RatingFit:
 
     def counts(self) -> dict[str, int]:
         """What all workers have done so far, as the first one tells it to show progress."""
-        if self.worker:
-            return dict.fromkeys(COUNTS, 0)
-        sums = {name: sum(row[name] for row in self.report) for name in COUNTS if name != "round"}
-        return {"round": self.epoch, **sums}
+        return {"round": self.epoch, **self.done} if self.worker == 0 else dict.fromkeys(COUNTS, 0)
 
     def rounds(self) -> Facts:
         plan, begun = self.plan, time.perf_counter()
@@ -155,6 +153,7 @@ class RatingFit:
             row |= {"messages": int(self.sent[0] - before[0]), "bytes": int(self.sent[1] - before[1])}
             row |= {"epochs": float(epoch), **measures, "regularization": regularization}
             self.report.append(row | {"seconds": time.perf_counter() - begun})
+            self.done = {name: count + row[name] for name, count in self.done.items()}
             if plan.stop is not None and self.tested and epoch - max(self.best.epoch, SETTLE) >= plan.stop.patience:
                 break
             self.regularization = self.next(epoch, regularization)

@@ -109,7 +109,8 @@ def _pairs(graph: PartitionedGraph, test: Any) -> HeldPairs:
     pairs = HeldPairs(numbers, graph.num_vertices, graph.directed)
     lacking = np.flatnonzero(~_rated(graph, pairs))
     if len(lacking):
-        user, item = frame.iloc[pairs.rows[lacking].min()].tolist()
+        row = pairs.rows[lacking].min()
+        user, item = (frame[name].tolist()[row] for name in frame.columns)
         raise IdError(
             f"test= names {format_count(len(lacking), 'pair')} that the graph has no rating of, for example "
             f"({user!r}, {item!r}): give the graph all ratings, and list here those that nothing is learned from"
@@ -122,15 +123,17 @@ def _rated(graph: PartitionedGraph, pairs: HeldPairs) -> np.ndarray:
     """Which of the pairs have ratings."""
     workers = graph.workers
     (shared,) = workers.send([pairs])
-    chunks = graph.input_edges.by_number()
-    return np.logical_or.reduce(workers.get([workers.call(_found_in, chunk, shared) for chunk in chunks]))
+    chunks, skips = graph.input_edges.by_number(), graph.input_edges.rules.skip_loops
+    return np.logical_or.reduce(workers.get([workers.call(_found_in, chunk, shared, skips) for chunk in chunks]))
 
 
-def _found_in(chunk: NumberedChunk, pairs: HeldPairs) -> np.ndarray:
+def _found_in(chunk: NumberedChunk, pairs: HeldPairs, skip_loops: bool) -> np.ndarray:
     found = np.zeros(len(pairs.keys), bool)
     for start in range(0, len(chunk), BLOCK):
         some = chunk[start : start + BLOCK].compact()
         places, there = pairs.places(some.sources, some.destinations)
+        if skip_loops:
+            there &= some.sources != some.destinations
         found[places[there]] = True
     return found
 

@@ -81,7 +81,8 @@ def shortest_path(graph: Graph, source: Any, target: Any, *, weighted: bool | No
     if by_weight and bounds(graph)[0] < 0:
         return sssp(graph, source).path(target)
     if ends[0] == ends[1]:
-        return [target]
+        ends = ends[:1]
+        return graph.numbering.id_type.restore(graph.numbering.take(np.array(ends))).tolist()
     if graph.num_parts > 1:
         return (sssp if by_weight else bfs)(graph, source, target=target).path(target)
     known, found = _found(graph, ends, graph.weight if by_weight else None)

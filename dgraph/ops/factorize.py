@@ -38,6 +38,7 @@ from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import WorkerResult
 
 LARGEST_RANK = 4096  # because a larger one would exhaust the machine's memory
+SUMS = ("fired", "edges", "bytes")  # columns of the report that progress shows
 Pieces = list[tuple[np.ndarray, ...]]  # by partition: the ends of ratings, their values, and perhaps marks
 
 
@@ -96,9 +97,11 @@ def factorize(
     device : {"auto", "cpu"}, default "auto"
         The kernels run only on the CPU.
     checkpoint : path, URL or Checkpoint, optional
-        Where to save the factors after every tenth epoch, and where to go on from; see `dgraph.run`.
+        Where to save the factors after every tenth epoch, and where to go on from; see `dgraph.run`. Without a path,
+        nothing is saved: after the loss of a worker, the fit begins again.
     progress : bool or callable, optional
-        Whether to show progress, or a function that receives a dict of counts. Epochs count as supersteps.
+        Whether to show progress, or a function that receives a dict of counts. Epochs count as supersteps. If one
+        worker of a cluster fits all ratings, only its last epoch is shown.
 
     Returns
     -------
@@ -106,7 +109,8 @@ def factorize(
         One row per vertex: ``vertex``, ``factors`` and, with `biases`, ``bias``, from the epoch with the least error on
         the held-out ratings (if there are none, from the one with the least error and penalty). Vertices without
         training ratings have only zeros. ``totals`` has the ``mean`` of the training ratings, this ``epoch`` (0 if
-        biases alone are best), and its errors. The report has one row per epoch with ``rmse``, the root-mean-square
+        biases alone are best), and its errors. The report has one row per epoch (after the one that it went on from)
+        with ``rmse``, the root-mean-square
         error on the training ratings, and ``held_out``, the same error on the held-out ratings. With implicit feedback
         these are errors of products that should be 1; ``recall@20``, ``precision@20`` and ``ndcg`` tell how the
         held-out items of at most 1,000 users are ranked, and the epoch with the largest ``ndcg`` is kept.
@@ -129,7 +133,8 @@ def factorize(
     -----
     On a cluster, all workers fit the ratings of a directed graph together, each with its users and items; those of an
     undirected graph are fitted by one worker. With least squares, the same seed gives the same factors on
-    any number of threads, and up to rounding on any number of workers and partitions. For gradient steps
+    any number of threads, and up to rounding on any number of workers and partitions (with implicit feedback, another
+    epoch may be kept if items are nearly equally good). For gradient steps
     without a learning rate, factors are rotated before each epoch so that their components are uncorrelated, which does
     not change any inner product; for vertices with few ratings, the best step is found in a second pass over these
     ratings.
@@ -230,7 +235,10 @@ def _fitted(
     elif shown.active:
         tell = shown.after_counts
     job = FactorJob(graph.num_vertices, graph.directed, plan, workers.threads, checkpoints, tell)
-    return FactorResult(graph, workers.wait(workers.each(job, [(pieces,)])), [], chosen), checkpoints
+    result = FactorResult(graph, workers.wait(workers.each(job, [(pieces,)])), [], chosen)
+    if workers.client is not None:
+        shown.after_counts([{"round": result.rounds, **{name: int(result.report[name].sum()) for name in SUMS}}])
+    return result, checkpoints
 
 
 def _told(plan: FitPlan) -> dict[str, Any]:

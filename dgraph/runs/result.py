@@ -333,8 +333,9 @@ class RunResult(NotPicklable):
         Returns
         -------
         list or pandas.DataFrame
-            The vertices from a source to the target; none if it is unreached. For a list of targets, a frame with a row
-            for each vertex of each path: ``target``, ``step`` (0 at the source), ``vertex``.
+            The vertices from a source to the target; an empty list if the search has not reached it. (A search with
+            `target` or `depth_limit` stops early.) For a list of targets, a frame with a row for each vertex of each
+            path: ``target``, ``step`` (0 at the source), ``vertex``; a repeated target is listed once.
 
         Raises
         ------

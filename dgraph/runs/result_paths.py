@@ -9,13 +9,16 @@ import pandas as pd
 
 from dgraph.arguments import is_collection, vertex_list
 from dgraph.errors import ColumnError, RunError
+from dgraph.native.free_memory import refuse_beyond_memory
 from dgraph.partition.ids.numbering import Numbering
+from dgraph.phrases.phrases import format_count
 from dgraph.runs.worker_results import WorkerResult
 from dgraph.solvers.paths.predecessors import ENDLESS, UNREACHED, list_paths, path_lengths
 
 if TYPE_CHECKING:
     from dgraph.runs.result import RunResult
 
+ROW = 40  # bytes of a row while it is listed, without text
 DISTANCE, PREDECESSOR = "distance", "predecessor"
 
 
@@ -52,12 +55,12 @@ class Trails:
         listed = vertex_list("target", target, at_least=0)
         numbers = np.array(list(dict.fromkeys(map(self.numbering.find, listed))), np.int64)
         lengths = np.empty(len(numbers), np.int64)
-        path_lengths(self.steps, numbers, lengths)
+        path_lengths(self.steps, numbers, np.zeros_like(self.steps), lengths)
         if (lengths == ENDLESS).any():
             (id,) = self._ids(numbers[lengths == ENDLESS][:1]).tolist()
             raise RunError(f'the predecessors of {id!r} form a cycle: run the search again, with engine="auto"')
         ends = np.cumsum(lengths)
-        vertices = np.empty(lengths.sum(), np.int64)
+        vertices = np.empty(self._room(int(lengths.sum()), len(numbers)), np.int64)
         list_paths(self.steps, numbers, ends, vertices)
         if not is_collection(target):
             return self._ids(vertices).tolist()
@@ -65,6 +68,12 @@ class Trails:
         return pd.DataFrame(
             {"target": self._ids(np.repeat(numbers, lengths)), "step": step, "vertex": self._ids(vertices)}
         )
+
+    @staticmethod
+    def _room(rows: int, paths: int) -> int:
+        """The number of rows, if the ids of these and of their targets fit into memory."""
+        refuse_beyond_memory(f"{format_count(paths, 'path')} with {format_count(rows, 'vertex')}", ROW * rows)
+        return rows
 
     def _ids(self, numbers: np.ndarray) -> Any:
         return self.numbering.id_type.restore(self.numbering.take(numbers))

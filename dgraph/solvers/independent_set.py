@@ -55,10 +55,11 @@ def _decide(v, first, second, lots, status, vertices, places):
         degree, decision, before = degree_of(u, first, second), CHOSEN, u
         while place < degree:
             x = neighbour_at(place, u, first, second)
-            if status[x] == CHOSEN and x != u:
+            known = status[x]  # read once, because another thread may decide x meanwhile
+            if known == CHOSEN and x != u:
                 decision = LEFT_OUT
                 break
-            if status[x] == UNDECIDED and (lots[x] < lots[u] or (lots[x] == lots[u] and x < u)):
+            if known == UNDECIDED and (lots[x] < lots[u] or (lots[x] == lots[u] and x < u)):
                 before = x
                 break
             place += ONE

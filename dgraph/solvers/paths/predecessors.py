@@ -11,17 +11,24 @@ UNREACHED, ENDLESS = -1, -1  # the step of a vertex without a path; the length o
 
 
 @kernel
-def path_lengths(steps, targets, lengths):
+def path_lengths(steps, targets, known, lengths):
     """Set lengths[i] to the number of vertices on the path to targets[i]. steps[v] is the predecessor of v, or v itself
-    where paths start."""
+    where paths start. `known`, 0 at first, keeps the lengths of all vertices passed, so that none is passed twice."""
     for i in range(uint64(targets.size)):
-        u, length = np.int64(targets[i]), np.int64(0)
-        if steps[u] != UNREACHED:
-            length += 1
-        while steps[u] != UNREACHED and steps[u] != u and length <= steps.size:
+        u, passed = np.int64(targets[i]), np.int64(0)
+        while known[u] == 0 and steps[u] != UNREACHED and steps[u] != u and passed <= steps.size:
             u = np.int64(steps[u])
-            length += 1
-        lengths[i] = length if length <= steps.size else ENDLESS
+            passed += 1
+        if passed > steps.size:
+            lengths[i] = ENDLESS
+            continue
+        if known[u] == 0 and steps[u] == u:
+            known[u] = 1
+        lengths[i] = known[u] + passed if known[u] else 0
+        u = np.int64(targets[i])
+        for place in range(passed if lengths[i] else 0):
+            known[u] = lengths[i] - place
+            u = np.int64(steps[u])
 
 
 @kernel
