@@ -29,7 +29,7 @@ from dgraph.walks.walk_table import NO_WALKS, WalkPlan, WalkTable, ranges
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-ROWS = 1 << 21  # of a partition of the frame, unless one walk is longer
+ROWS = 1 << 20  # of a partition of the frame, unless one walk is longer
 LEAST, MOST = 1e-100, 1e100  # p and q beyond these make no difference
 LOOKS = 8  # about how many times as long a step takes as reading an edge
 

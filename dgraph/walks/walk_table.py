@@ -30,15 +30,13 @@ class WalkTable:
         """Some of its walks with the user's ids."""
         steps = self.steps[begin:end]
         walked = steps != NOBODY
-        lengths = walked.sum(axis=1)
-        walks, starts = np.arange(len(steps)) + self.first + begin, np.cumsum(lengths) - lengths
-        return pd.DataFrame(
-            {
-                "walk": np.repeat(walks, lengths),
-                "step": np.arange(lengths.sum()) - np.repeat(starts, lengths),
-                "vertex": ids.id_type.restore(ids.take(steps[walked])),
-            }
-        )
+        walks = np.arange(len(steps)) + self.first + begin
+        columns = {
+            "walk": np.repeat(walks, walked.sum(axis=1)),
+            "step": np.broadcast_to(np.arange(steps.shape[1]), steps.shape)[walked],
+            "vertex": ids.id_type.restore(ids.take(steps[walked])),
+        }
+        return pd.DataFrame(columns, copy=False)
 
     def __sizeof__(self) -> int:  # tells Dask when to spill to disk
         return self.steps.nbytes
