@@ -58,8 +58,8 @@ class RankedItems:
         scores: np.ndarray,
         threads: int,
     ) -> np.ndarray:
-        """How many items of this place come before the item of each pair, or at least `AT` if there are more. Of items with the
-        same score, the smaller number comes first."""
+        """How many items of this place come before the item of each pair, or at least `AT` if there are more. Of items
+        with the same score, the smaller number comes first."""
         right, numbers = factors[self.items], place.numbers[self.items]
         best, found = best_items(left, right, np.zeros(len(right)), self.bounds, self.known, AT + SPARE, threads)
         ahead, cuts = (
