@@ -81,15 +81,17 @@ def shortest_path(graph: Graph, source: Any, target: Any, *, weighted: bool | No
     if by_weight and bounds(graph)[0] < 0:
         return sssp(graph, source).path(target)
     if ends[0] == ends[1]:
-        ends = ends[:1]
-        return graph.numbering.id_type.restore(graph.numbering.take(np.array(ends))).tolist()
+        return _ids(graph, np.array(ends[:1]))
     if graph.num_parts > 1:
         return (sssp if by_weight else bfs)(graph, source, target=target).path(target)
     known, found = _found(graph, ends, graph.weight if by_weight else None)
     if known:
-        ids = graph.numbering
-        return ids.id_type.restore(ids.take(found)).tolist()
+        return _ids(graph, found)
     return sssp(graph, source, target=target).path(target)
+
+
+def _ids(graph: Graph, numbers: np.ndarray) -> list[Any]:
+    return graph.numbering.id_type.restore(graph.numbering.take(numbers)).tolist()
 
 
 @retry_on_loss
