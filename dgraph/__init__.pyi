@@ -59,6 +59,7 @@ from dgraph.measures.shortest_path import shortest_path as shortest_path
 from dgraph.measures.neighborhood import neighborhood_function as neighborhood_function
 from dgraph.measures.similarity import similarity as similarity
 from dgraph.measures.summary import summary as summary
+from dgraph.measures.triads import triad_census as triad_census
 
 # communities: how good a division is, and the graph of communities; dense subgraphs
 from dgraph.communities.quality import modularity as modularity, partition_quality as partition_quality

@@ -149,10 +149,10 @@ def _across(graph: Graph, finish: Finish, directions: bool, degrees: bool) -> Ru
         (partition,) = graph.partitioned(("out", "incoming") if graph.directed else ("out",)).held
         how = graph.directed, directions, degrees, workers.threads, finish
         return RunResult(graph, workers.wait(workers.each(_whole, [(partition, *how)])), [], chosen)
-    check_build_memory(graph, "counting triangles", FOOTPRINTS["triangles"])
-    shift = (parts - 1).bit_length()
-    order, blocks = _blocks(graph, shift, directions)
-    tally = workers.reduce(_sum, _pairs(graph, blocks, shift, degrees))
+    shift = shift_of(graph)
+    order, blocks = blocks_of(graph, directions=directions)
+    of_pair = shift, graph.num_vertices, degrees, threads_of_pair(graph)
+    tally = workers.reduce(add_up, over_pairs(graph, blocks, _pair, *of_pair))
     tasks = [workers.call(TriangleCounts.result, tally, one, order, finish) for one in graph.partitions.held]
     return RunResult(graph, workers.wait(workers.hold(tasks)), [], chosen | {"blocks": len(blocks)})
 
@@ -182,17 +182,24 @@ def _whole(
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 
-def _blocks(graph: Graph, shift: int, directions: bool) -> tuple[Any, list[Any]]:
-    """New numbers for the vertices, and the blocks, all left on the workers that computed them."""
-    workers, partitions, size = graph.workers, graph.partitions.held, graph.num_vertices
-    degree = workers.reduce(_sum, [workers.call(_degrees, one, size, graph.directed) for one in partitions])
+def shift_of(graph: Graph) -> int:
+    """The number of bits that tell the blocks apart: there are 2**shift of them, at least one for each partition."""
+    return (graph.num_parts - 1).bit_length()
+
+
+def blocks_of(graph: Graph, *, directions: bool = False, bits: bool = False) -> tuple[Any, list[Any]]:
+    """New numbers for the vertices, and the blocks, all left on the workers that computed them. Blocks have the `ways`
+    of neighbours with `directions`, as `bits` or numbers."""
+    check_build_memory(graph, "counting triangles", FOOTPRINTS["triangles"])
+    workers, partitions, size, shift = graph.workers, graph.partitions.held, graph.num_vertices, shift_of(graph)
+    degree = workers.reduce(add_up, [workers.call(_degrees, one, size, graph.directed) for one in partitions])
     (order,) = workers.hold([workers.call(by_degree, degree)])
     splits = workers.hold([workers.call(_split, one, order, shift, graph.directed, directions) for one in partitions])
     blocks = []
     for part in range(1 << shift):
         pieces = [workers.call(pick, split, part) for split in splits]
         host = workers.host(part, 1 << shift)
-        blocks.append(workers.call(_block, part, shift, size, pieces, workers.client is None, on=host))
+        blocks.append(workers.call(_block, part, shift, size, pieces, bits, workers.client is None, on=host))
     return order, workers.wait(workers.hold(blocks))
 
 
@@ -220,30 +227,36 @@ def _split(
     return [[EdgeSlice(*ends) for ends in mine] for mine in zip(*ways, strict=True)]
 
 
-def _block(part: int, shift: int, size: int, pieces: Sequence[list[EdgeSlice]], in_place: bool) -> Neighbours:
+def _block(
+    part: int, shift: int, size: int, pieces: Sequence[list[EdgeSlice]], bits: bool, in_place: bool
+) -> Neighbours:
     """Build a block from its pieces of all partitions. With `in_place`, no other task reads the pieces: free them."""
     rows = max(0, size - part + (1 << shift) - 1) >> shift
     tables = [build(list(sides), rows) for sides in zip(*pieces, strict=True)]
     for piece in pieces if in_place else ():
         piece.clear()
-    return distinct(tables, size, 1, kept=ALL, ways=len(tables) > 1)
+    return distinct(tables, size, 1, kept=ALL, ways=len(tables) > 1, bits=bits)
 
 
 # -- pairs of blocks ---------------------------------------------------------------------------------------------------
 
 
-def _pairs(graph: Graph, blocks: Sequence[Any], shift: int, degrees: bool) -> list[Any]:
-    """A chain of tasks for each block, which counts with each other block in turn and adds up the counts."""
-    workers, size, parts = graph.workers, graph.num_vertices, len(blocks)
-    each = max(1, cores() // parts) if workers.client is None else 1
+def threads_of_pair(graph: Graph) -> int:
+    """The threads of the task that counts with two blocks."""
+    return max(1, cores() >> shift_of(graph)) if graph.client is None else 1
+
+
+def over_pairs(graph: Graph, blocks: Sequence[Any], function: Callable[..., Any], *how: Any) -> list[Any]:
+    """A chain of tasks for each block, which counts with each other block in turn and adds up: `function(before, part,
+    mine, other, theirs, *how)`, where `before` is None for the first."""
+    workers, parts = graph.workers, len(blocks)
     chains = []
     for part, mine in enumerate(blocks):
         host = workers.host(part, parts)
         tally = None
         for step in range(parts):
             other = (part + step) % parts
-            how = shift, size, degrees, each
-            tally = workers.call(_pair, tally, part, mine, other, blocks[other], *how, on=host)
+            tally = workers.call(function, tally, part, mine, other, blocks[other], *how, on=host)
         chains.append(tally)
     return chains
 
@@ -270,5 +283,5 @@ def _pair(
     return TriangleCounts(counts, before.degree, [row | {"busy": row["busy"] + time.perf_counter() - begun}])
 
 
-def _sum(counts: Sequence[Any]) -> Any:
+def add_up(counts: Sequence[Any]) -> Any:
     return sum(counts[1:], start=counts[0])

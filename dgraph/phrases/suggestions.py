@@ -19,6 +19,7 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
     "lcc": ("clustering", "clustering_coefficient", "local_clustering_coefficient"),
     "core_number": ("coreness", "core_decomposition"),
     "triangles": ("triangle_count", "count_triangles"),
+    "triad_census": ("triadic_census", "motifs", "motif_census"),
     "katz": ("katz_centrality",),
     "eigenvector": ("eigenvector_centrality", "eigenvector_centrality_numpy", "evcent"),
     "degrees": ("degree", "in_degree", "out_degree"),
@@ -111,7 +112,6 @@ ABSENT = (
     ("maximum_flow(@, source, target)", "max_flow maximum_flow", ""),
     ("minimum_cut(@, source, target)", "min_cut minimum_cut", ""),
     ("max_weight_matching", "max_weight_matching maximum_matching maximal_matching", "matching pairs two sides"),
-    ("triadic_census", "triad_census triadic_census", "triangles counts triangles"),
 )
 
 

@@ -17,13 +17,15 @@ from dgraph.tables.edge_tables import cached_on
 
 ALL, OTHERS, LOWER = 0, 1, 2  # the neighbours that a row keeps: all, all but itself, or those before it
 GRAIN = 1024  # rows that a thread takes at a time
+FORTH, BACK = 1, 2  # bits of `ways`
 CURSOR, REPEATED = 0, 1  # in `tally`: the next row to be taken; and whether some row is not simple
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
     """`others[bounds[r, 0]:bounds[r, 1]]` are the neighbours of row r, each once. `ways` says whether arcs connect a
-    neighbour in one direction (1) or in both (2)."""
+    neighbour in one direction (1) or in both (2); or with a bit for each direction, whether there is an arc to the
+    neighbour (FORTH) or from it (BACK)."""
 
     bounds: np.ndarray  # int64, rows x 2; there are gaps between rows in place of repeated neighbours
     others: np.ndarray  # uint32
@@ -48,9 +50,11 @@ def distinct(
     kept: int,
     order: np.ndarray | None = None,
     ways: bool = False,
+    bits: bool = False,
 ) -> Neighbours:
     """The rows of one table, or of one table for each direction, with every neighbour once. All neighbours are below
-    `size`. `order` is a new number for each vertex, by which rows and neighbours are then identified."""
+    `size`. `order` is a new number for each vertex, by which rows and neighbours are then identified. `ways` says how
+    many directions a neighbour has, or with `bits` which."""
     first, second = tables[0], tables[1] if len(tables) > 1 else None
     total = sum(table.num_edges for table in tables)
     need = total * (4 + ways) + (len(first.indptr) - 1) * 16 + threads * size
@@ -64,7 +68,7 @@ def distinct(
     more = (None, None) if second is None else (second.indptr, second.neighbours)
     marks, cursor = np.zeros((threads, size), np.uint8), np.zeros(1, np.int64)
     sides = first.indptr, first.neighbours, *more
-    team(_distinct, threads, cursor, *sides, order, kept, result.bounds, result.others, result.ways, marks)
+    team(_distinct, threads, cursor, *sides, order, kept, result.bounds, result.others, result.ways, bits, marks)
     return result
 
 
@@ -108,7 +112,7 @@ def _find_repeats(rank, size, signals, tally, indptr, neighbours, marks):
 @kernel
 def _distinct(
     rank, size, signals,
-    cursor, indptr, neighbours, more_indptr, more_neighbours, order, kept, bounds, others, ways, marks,
+    cursor, indptr, neighbours, more_indptr, more_neighbours, order, kept, bounds, others, ways, bits, marks,
 ):  # fmt: skip
     """Write the distinct neighbours of all rows. The thread that takes a row writes it at the row's place in the table.
     It marks the neighbours of its current row in `marks[rank]`, with a bit for each direction, and clears the marks
@@ -124,13 +128,13 @@ def _distinct(
             start = uint64(indptr[u])
             if more_indptr is not None:
                 start += uint64(more_indptr[u])
-            end = _take(row, u, indptr, neighbours, order, kept, mark, 1, others, start)
+            end = _take(row, u, indptr, neighbours, order, kept, mark, FORTH, others, start)
             if more_indptr is not None:
-                end = _take(row, u, more_indptr, more_neighbours, order, kept, mark, 2, others, end)
+                end = _take(row, u, more_indptr, more_neighbours, order, kept, mark, BACK, others, end)
             for i in range(start, end):
                 x = others[i]
                 if ways is not None:
-                    ways[i] = 2 if mark[x] == 3 else 1
+                    ways[i] = mark[x] if bits else 2 if mark[x] == FORTH + BACK else 1
                 mark[x] = 0
             bounds[row, 0], bounds[row, 1] = start, end
 
