@@ -16,7 +16,8 @@ from dgraph.errors import OptionError
 from dgraph.keywords import HOW
 
 SEVERAL = ("sources",)  # parameters that take a list of vertices, even of one: a single value means a number of them
-NOT_HERE = {"betweenness": ("edges",)}  # parameters for a result of another kind, which no command writes
+# parameters for a result of another kind, which no command writes, and what an option about the graph already says
+NOT_HERE = {"betweenness": ("edges",), "spanning_forest": ("weighted",)}
 NOTHING = "none"  # how a command line says None, for a parameter that otherwise takes one of some words
 TABLES = ("previous", "pairs")  # parameters that take a table: on a command line, a file
 PARAMETER_PREFIX = "of_"  # of click's names for the function's parameters, which may clash with options (`source`)

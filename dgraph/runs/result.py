@@ -333,9 +333,8 @@ class RunResult(NotPicklable):
         Returns
         -------
         list or pandas.DataFrame
-            The vertices from a source to the target; an empty list if the search has not reached it. (A search with
-            `target` or `depth_limit` stops early.) For a list of targets, a frame with a row for each vertex of each
-            path: ``target``, ``step`` (0 at the source), ``vertex``; a repeated target is listed once.
+            The vertices from a source to the target; an empty list if the search has not reached it. For a list of
+            targets, each once, a frame of all their paths: ``target``, ``step`` (0 at the source), ``vertex``.
 
         Raises
         ------
