@@ -79,6 +79,11 @@ from dgraph.walks.random_walks import random_walks as random_walks
 from dgraph.walks.sample_neighbors import sample_neighbors as sample_neighbors
 
 # trees and cuts
+from dgraph.trees.cuts import (
+    articulation_points as articulation_points,
+    biconnected_components as biconnected_components,
+    bridges as bridges,
+)
 from dgraph.trees.spanning_forest import spanning_forest as spanning_forest
 
 # your own programs: their parts, their generated kernels, and how to run them

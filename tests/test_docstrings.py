@@ -16,6 +16,7 @@ from dgraph import errors, laws, reference
 from dgraph.communities.detection import CommunityResult
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_report import RunReport
+from dgraph.trees.spanning_forest import SpanningForest
 from dgraph.walks.neighbor_sample import NeighborSample
 
 GLOBALS = {"__name__": "__main__", "dg": dg, "np": np, "pd": pd}
@@ -25,7 +26,16 @@ MADE = "functions of dgraph make them"
 # Sections that a docstring may lack, and why
 NOT_CALLED = {
     **dict.fromkeys(
-        ("Graph", "RunResult", "RunReport", "CommunityResult", "NeighborSample", "reference.Reference"), MADE
+        (
+            "Graph",
+            "RunResult",
+            "RunReport",
+            "CommunityResult",
+            "NeighborSample",
+            "SpanningForest",
+            "reference.Reference",
+        ),
+        MADE,
     ),
     **{f"errors.{name}": "dgraph raises it" for name, one in vars(errors).items() if inspect.isclass(one)},
 }
@@ -42,7 +52,11 @@ NO_EXAMPLE = {
 def public() -> Iterator[tuple[str, object]]:
     """Every public function and class, and the public methods and properties of these classes."""
     exported = {name: getattr(dg, name) for name in dg.__all__} | {"RunResult": RunResult, "RunReport": RunReport}
-    exported |= {"CommunityResult": CommunityResult, "NeighborSample": NeighborSample}
+    exported |= {
+        "CommunityResult": CommunityResult,
+        "NeighborSample": NeighborSample,
+        "SpanningForest": SpanningForest,
+    }
     exported |= {f"laws.{name}": getattr(laws, name) for name in LAWS}
     exported |= {"reference.run": reference.run, "reference.Reference.results": reference.Reference.results}
     exported |= {"reference.Reference": reference.Reference}

@@ -21,7 +21,7 @@ from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.ids.chunk import chunk_of_vertices
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import Partition
-from dgraph.solvers.subgraphs.higher_ends import ANY, FROM_HIGHER, by_higher_end
+from dgraph.solvers.subgraphs.higher_ends import higher_and_lower
 from dgraph.solvers.subgraphs.neighbours import ALL, by_degree, distinct
 from dgraph.solvers.subgraphs.trusses import Trusses, truss, truss_numbers
 
@@ -133,10 +133,7 @@ def _edges(graph: Graph, k: int | None) -> dd.DataFrame:
 
 
 def _pairs(partition: Partition, directed: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The higher and the lower end of each edge of a partition, without self loops."""
-    which = ANY if directed else FROM_HIGHER  # an undirected edge is there twice
-    (ends,) = by_higher_end(partition.by_source, partition.numbers.astype(np.uint32, copy=False), 0, which)
-    return ends
+    return higher_and_lower(partition.by_source, partition.numbers, directed=directed)
 
 
 class TrussesByPair:

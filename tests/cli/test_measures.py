@@ -27,6 +27,9 @@ def graph(run, tmp_path):
         ("similarity --top-k 1 --measure cosine", lambda graph: dg.similarity(graph, top_k=1, measure="cosine")),
         ("k-truss --k 3", lambda graph: dg.k_truss(graph, k=3)),
         ("truss-number", lambda graph: dg.truss_number(graph)),
+        ("bridges", lambda graph: dg.bridges(graph)),
+        ("articulation-points", lambda graph: dg.articulation_points(graph)),
+        ("biconnected-components", lambda graph: dg.biconnected_components(graph)),
         ("spanning-forest --no-minimum", lambda graph: dg.spanning_forest(graph, minimum=False)),
     ],
 )
@@ -35,7 +38,7 @@ def test_frames_are_written_and_shown(run, graph, line, expected):
     done = run(f"run {name} g.csv --undirected {options} -o -")
     assert done.exit_code == 0, done.output
     frame = expected(graph).compute()
-    read = pd.read_csv(StringIO(done.stdout), dtype=dict.fromkeys(("first", "second", "src", "dst"), str))
+    read = pd.read_csv(StringIO(done.stdout), dtype=dict.fromkeys(("first", "second", "src", "dst", "vertex"), str))
     order = list(frame.columns)
     pd.testing.assert_frame_equal(
         read.sort_values(order, ignore_index=True), frame.astype(read.dtypes).sort_values(order, ignore_index=True)

@@ -26,7 +26,10 @@ from dgraph.errors import IdError, OptionError
 from dgraph.phrases.phrases import format_count
 
 NUMBERS, CYCLES = ("diameter", "radius"), ("is_dag", "find_cycle")
-TABLES = ("similarity", "k_truss", "truss_number", "neighborhood_function", "spanning_forest")
+TABLES = (
+    *("similarity", "k_truss", "truss_number", "neighborhood_function", "spanning_forest"),
+    *("bridges", "articulation_points", "biconnected_components"),
+)
 MEASURES = (*TABLES, *NUMBERS, *CYCLES, "summary")
 OF_MEASURES = {  # replaces docstrings, as HELP of `run.py` does
     "minimum": "Find the spanning forest of the largest weight.",

@@ -26,6 +26,13 @@ def by_higher_end(edges: Adjacency, names: np.ndarray, shift: int, which: int) -
     return [(rows[a:z].copy(), others[a:z].copy()) for a, z in pairwise(bounds)]
 
 
+def higher_and_lower(edges: Adjacency, numbers: np.ndarray, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The higher and the lower end of each edge of a partition, without self loops."""
+    which = ANY if directed else FROM_HIGHER  # an undirected edge is there twice
+    (ends,) = by_higher_end(edges, numbers.astype(np.uint32, copy=False), 0, which)
+    return ends
+
+
 @inlined
 def is_chosen(u, v, which):
     """Whether an edge between u and v is one of those that `which` names."""
