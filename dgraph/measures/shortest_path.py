@@ -31,12 +31,12 @@ def shortest_path(graph: Graph, source: Any, target: Any, *, weighted: bool | No
     graph : Graph
         The graph to search.
     source : vertex
-        Where the path starts.
+        Where paths start.
     target : vertex
-        Where it ends.
+        Where they end.
     weighted : bool, optional
-        Whether the lengths of edges are the graph's weights, or all 1. By default they are its weights if it has any,
-        as in `dgraph.sssp`.
+        Use the graph's weights: they are the lengths of edges, which are otherwise 1. By default they are used if the
+        graph has any, as in `dgraph.sssp`.
 
     Returns
     -------

@@ -93,3 +93,15 @@ def test_the_neighbourhood_function_is_a_table_and_some_numbers(run, graph):
     expected = dg.neighborhood_function(graph, random_seed=3)
     assert json.loads(done.stdout)["mean_distance"] == expected.mean_distance
     pd.testing.assert_frame_equal(pd.read_csv("n.csv"), expected.pairs)
+
+
+def test_paths_and_triads_are_printed(run, graph):
+    assert run("run shortest-path g.csv --source-vertex 007 --to-vertex d").stdout == "007\nb\nc\nd\n"
+    assert run("run shortest-path g.csv --source-vertex d --to-vertex b").stdout == ""
+    told = run("run shortest-path g.csv --undirected --source-vertex 007 --to-vertex d --json").stdout
+    assert json.loads(told)["path"] == ["007", "c", "d"]
+    refused = run("run shortest-path g.csv --source-vertex 007 --to-vertex d --weighted")
+    assert refused.exit_code and "needs weights" in refused.output
+    census = dg.triad_census(dg.Graph.from_edges(graph.edges.compute()))
+    assert run("run triad-census g.csv").stdout.splitlines() == [f"{name} {count}" for name, count in census.items()]
+    assert json.loads(run("run triad-census g.csv --json").stdout)["triads"] == census

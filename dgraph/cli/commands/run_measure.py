@@ -25,12 +25,14 @@ from dgraph.cli.status_line import show_status
 from dgraph.errors import IdError, OptionError
 from dgraph.phrases.phrases import format_count
 
-NUMBERS, CYCLES = ("diameter", "radius"), ("is_dag", "find_cycle")
+NUMBERS = ("diameter", "radius")
 TABLES = (
     *("similarity", "k_truss", "truss_number", "neighborhood_function", "spanning_forest"),
     *("bridges", "articulation_points", "biconnected_components"),
 )
-MEASURES = (*TABLES, *NUMBERS, *CYCLES, "summary")
+LISTS = ("is_dag", "find_cycle", "shortest_path", "triad_census", "summary")  # printed as text
+MEASURES = (*TABLES, *NUMBERS, *LISTS)
+NAMED = {"target": "to_vertex"}  # because --target-vertex of searches is where they stop
 OF_MEASURES = {  # replaces docstrings, as HELP of `run.py` does
     "minimum": "Find the spanning forest of the largest weight.",
     "k": "The order: 2 more than the least number of triangles of an edge of the truss.",
@@ -43,6 +45,7 @@ OUTPUT = output_option("the rows, as .csv, .parquet or .arrow; - is CSV on stand
 
 def measure_command(name: str, function: Callable, renamed: dict[str, str], texts: dict[str, str]) -> click.Command:
     """The command that calls a function of MEASURES, with an option for each of its parameters."""
+    renamed = renamed | NAMED
 
     def run(edges: GraphArguments, as_json: bool, output: str | None = None, **given: Any) -> None:
         pairs = given.get(f"{signatures.PARAMETER_PREFIX}pairs")
@@ -73,12 +76,8 @@ def measure_command(name: str, function: Callable, renamed: dict[str, str], text
         outcome["seconds"] = {step: round(value, 4) for step, value in seconds.items()}
         if not as_json and name in NUMBERS:
             say(f"{result:.0f}")
-        if not as_json and name == "is_dag":
-            say("yes" if result else "no")
-        if not as_json and name == "find_cycle":
-            say(" -> ".join(map(str, [*result, result[0]])) if result else "no cycle")
-        if not as_json and name == "summary":
-            say(repr(result))
+        if not as_json and name in LISTS and (lines := _lines(name, result)):
+            say(lines)
         if not as_json and name == "neighborhood_function" and output is None:
             say(", ".join(f"{key.replace('_', ' ')} {value:.4g}" for key, value in _figures(name, result).items()))
         text = f"{name} of {format_count(outcome['vertices'], 'vertex')} and {format_count(outcome['edges'], 'edge')}: "
@@ -134,12 +133,28 @@ def _tell_rows(result: Any, output: str | None, as_json: bool, client: Any) -> i
     return rows
 
 
+def _lines(name: str, result: Any) -> str:
+    """What is printed of a result of LISTS: vertices or types in a line each, none for a path that does not exist."""
+    if name == "summary":
+        return repr(result)
+    if name == "is_dag":
+        return "yes" if result else "no"
+    if name == "find_cycle":
+        return " -> ".join(map(str, [*result, result[0]])) if result else "no cycle"
+    return "\n".join(map(str, result) if isinstance(result, list) else (f"{one} {n}" for one, n in result.items()))
+
+
 def _figures(name: str, result: Any) -> dict[str, Any]:
     """What a result tells about the whole graph, as JSON has it: null for what is infinite or has no value."""
     if name in NUMBERS:
         return {name: _finite(result if math.isinf(result) else int(result))}
-    if name in CYCLES:
+    if name == "is_dag":
         return {name: result}
+    if name in ("shortest_path", "find_cycle"):
+        key = "path" if name == "shortest_path" else name
+        return {key: [one if isinstance(one, int) else str(one) for one in result]}
+    if name == "triad_census":
+        return {"triads": result}
     if name == "summary":
         values = {one.name: getattr(result, one.name) for one in fields(result)}
         return {**values, "degrees": {column: dict(result.degrees[column]) for column in result.degrees}}
