@@ -26,7 +26,7 @@ SUITES = $(filter-out $(APART:%=benchmarks/%.py), $(sort $(wildcard benchmarks/*
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-lowest test-cuda registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs chaos flat bench billions termination clean
+.PHONY: help install demo test test-oldest test-lowest test-networkx test-cuda registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs chaos flat bench billions termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ test-lowest: export NUMBA_CACHE_DIR := $(CURDIR)/.venv-lowest/kernels
 test-lowest: .venv-lowest/.installed ## run some tests with the lowest supported versions of all dependencies
 	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) tests/bench tests/building tests/cli tests/codegen tests/exchange \
 		tests/frames tests/io tests/partition tests/programs tests/supersteps
+
+test-networkx: $(INSTALLED) ## run NetworkX's own tests on the NetworkX backend, and count which functions really ran
+	$(SUPPORT) $(BIN)/python tests/support/networkx_suite.py --whole
 
 test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU, which need not be present, and run the tests of devices
 	.venv-cuda/bin/python -m pytest tests/devices tests/agents tests/building/test_build_on_device.py tests/cugraph

@@ -42,6 +42,8 @@ class Graph(PartitionedGraph):
     (3, 2)
     """
 
+    __networkx_backend__ = "dgraph"  # functions of NetworkX take it, and run in dgraph
+
     def __init__(self, *given: Any, **options: Any):
         raise InputError(
             "Graph() cannot be called: make a graph with Graph.from_edges (frames), dgraph.read_edges (files), "
@@ -236,6 +238,34 @@ class Graph(PartitionedGraph):
         from dgraph.runs.saved_results import to_save
 
         save(self, path, columns=columns, overwrite=overwrite, results=to_save(self, results))
+
+    def is_directed(self) -> bool:
+        """Whether edges have a direction, as functions of NetworkX ask.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}).is_directed()
+        True
+        """
+        return self.directed
+
+    def is_multigraph(self) -> bool:
+        """False, as functions of NetworkX ask: edges may repeat, but have no keys.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 0], "dst": [1, 1]}).is_multigraph()
+        False
+        """
+        return False
 
     @property
     def results(self) -> Mapping[str, RunResult]:

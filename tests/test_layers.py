@@ -57,6 +57,7 @@ ROOMS = (
     "dgraph.measures",
     "dgraph.walks",
     "dgraph.trees",
+    "dgraph.networkx_backend",
     "dgraph.testing",
     "dgraph",
     # benchmarks and the command line, which call them

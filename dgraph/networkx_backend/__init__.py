@@ -1,0 +1,1 @@
+"""The NetworkX backend: graphs of NetworkX, and its functions by our operations. Its algorithms are never called."""

@@ -1,0 +1,52 @@
+"""Calls of NetworkX's functions: the graph is prepared, and dgraph's errors become those of NetworkX."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from importlib import import_module
+from typing import Any
+
+import networkx as nx
+
+from dgraph.errors import DgraphError, IdError, InputError
+from dgraph.networkx_backend.function_table import FUNCTIONS
+from dgraph.networkx_backend.node_graphs import node_graph
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """The function of this folder that stands for one of NetworkX."""
+    return getattr(import_module(f"dgraph.networkx_backend.{FUNCTIONS[name]}"), name)
+
+
+def call_of(name: str) -> Callable[..., Any]:
+    """What NetworkX calls: the function with its graph prepared, and its errors translated even if they come late."""
+    function = function_of(name)
+
+    @wraps(function)
+    def call(G: Any, *args: Any, **kwargs: Any) -> Any:
+        with translated_errors():
+            found = function(node_graph(G), *args, **kwargs)
+        return _translated(found) if inspect.isgenerator(found) else found
+
+    return call
+
+
+def _translated(items: Iterator[Any]) -> Iterator[Any]:
+    with translated_errors():
+        yield from items
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Raise NetworkX's errors with ours as causes. What dgraph rejects is "not implemented": NetworkX may take it."""
+    try:
+        yield
+    except IdError as error:
+        raise nx.NodeNotFound(str(error)) from error
+    except InputError as error:
+        raise NotImplementedError(f"dgraph: {error}") from error
+    except DgraphError as error:
+        raise nx.NetworkXError(f"dgraph: {error}") from error

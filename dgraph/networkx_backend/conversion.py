@@ -1,0 +1,88 @@
+"""Conversion between NetworkX's graphs and those of the backend, without a Python loop over edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from dgraph.graph import Graph
+from dgraph.io.library_graphs import to_networkx
+from dgraph.networkx_backend.node_graphs import ConvertedGraph, Weights
+
+BYTES_OF_AN_EDGE = 300  # what an edge takes in the dictionaries of a NetworkX graph, about
+
+
+def convert_from_nx(
+    graph: Any,
+    *,
+    edge_attrs: Mapping[str, Any] | None = None,
+    preserve_edge_attrs: bool = False,
+    **_: Any,
+) -> ConvertedGraph:
+    """A graph's edges as arrays, with the wanted attributes as weights; `edge_attrs` has their defaults.
+
+    If all attributes are to be preserved, the weights are those called ``weight``.
+    """
+    nodes = list(graph)
+    rows = [graph._adj[node] for node in nodes]
+    if graph.is_multigraph():
+        pairs = np.fromiter(map(len, rows), np.int64, len(rows))
+        times = np.fromiter(map(len, chain.from_iterable(row.values() for row in rows)), np.int64, pairs.sum())
+        source, target = np.repeat(np.arange(len(nodes)), pairs), _numbers(nodes, rows, pairs.sum())
+        source, target = np.repeat(source, times), np.repeat(target, times)
+    else:
+        degrees = np.fromiter(map(len, rows), np.int64, len(rows))
+        source, target = np.repeat(np.arange(len(nodes)), degrees), _numbers(nodes, rows, degrees.sum())
+    once = slice(None) if graph.is_directed() else source <= target  # both ends list an undirected edge
+    wanted = {"weight": 1} if preserve_edge_attrs else dict(edge_attrs or {})
+    weights = {name: _weights(graph, rows, name, default, once) for name, default in wanted.items()}
+    return ConvertedGraph(
+        nodes,
+        (source[once], target[once]),
+        weights,
+        directed=graph.is_directed(),
+        multigraph=graph.is_multigraph(),
+        original=ref(graph),
+    )
+
+
+def convert_to_nx(result: Any) -> Any:
+    """A NetworkX graph of a `Graph`, if it fits the memory that may be used; any other result unchanged."""
+    if isinstance(result, ConvertedGraph):
+        return result.original()
+    if not isinstance(result, Graph):
+        return result
+    needed, limit = BYTES_OF_AN_EDGE * result.num_edges, result.workers.limit
+    if limit is not None and needed > limit:
+        raise NotImplementedError(
+            f"a NetworkX graph of {result.num_edges:,} edges takes about {needed:,} bytes, and memory= of the graph "
+            f"allows {limit:,}; use functions that dgraph has, or make the graph with more memory="
+        )
+    return to_networkx(result)
+
+
+def _numbers(nodes: list[Any], rows: Iterable[Mapping], count: int) -> np.ndarray:
+    """The number of each neighbour in the rows."""
+    neighbours: Iterator[Any] = chain.from_iterable(rows)
+    if nodes != list(range(len(nodes))):
+        neighbours = map(dict(zip(nodes, range(len(nodes)), strict=True)).__getitem__, neighbours)
+    return np.fromiter(neighbours, np.int64, count)
+
+
+def _weights(graph: Any, rows: list[Mapping], name: str, default: Any, once: Any) -> Weights:
+    """An attribute of all edges; None if no edge has it and the default is 1."""
+
+    def data() -> Iterator[Mapping]:
+        several = chain.from_iterable(row.values() for row in rows)
+        return chain.from_iterable(keys.values() for keys in several) if graph.is_multigraph() else several
+
+    if default == 1 and not any(name in one for one in data()):
+        return None
+    values = np.array([one.get(name, default) for one in data()])[once]
+    if values.dtype.kind not in "bif":
+        raise NotImplementedError(f"the edge attribute {name!r} is not a number of at most 64 bits on every edge")
+    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)

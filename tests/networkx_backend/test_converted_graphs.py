@@ -1,0 +1,146 @@
+"""Conversion between graphs of NetworkX and those of the backend, and the cache that NetworkX keeps them in."""
+
+import gc
+import weakref
+from decimal import Decimal
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import dgraph as dg
+from dgraph.networkx_backend.conversion import convert_from_nx, convert_to_nx
+from dgraph.networkx_backend.node_graphs import node_graph
+
+CLASSES = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
+
+
+def mixed(kind):
+    """Loops, repeated edges, isolated nodes, and nodes of all kinds."""
+    g = kind()
+    g.add_nodes_from([("a", 1), "b", 3.5, frozenset({2}), None.__class__, 7, "lonely"])
+    nodes = list(g)
+    for u, v, weight in [(0, 1, 2), (1, 0, 5), (1, 1, 1), (3, 2, 4), (0, 1, 3), (5, 4, 9), (4, 4, 1)]:
+        g.add_edge(nodes[u], nodes[v], weight=weight)
+    return g
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_nodes_edges_and_weights_are_those_of_the_graph(kind):
+    g = mixed(kind)
+    found = convert_from_nx(g, edge_attrs={"weight": 1})
+    assert (found.nodes, found.is_directed(), found.is_multigraph()) == (list(g), g.is_directed(), g.is_multigraph())
+    source, target = (ends.tolist() for ends in found.ends())
+    weights = found.weights["weight"]
+    edges = [(found.nodes[u], found.nodes[v], w) for u, v, w in zip(source, target, weights.tolist(), strict=True)]
+    assert edges == list(g.edges(data="weight"))
+    assert found.graph("weight").num_edges == g.number_of_edges()
+
+
+@pytest.mark.parametrize("nodes", [range(6), range(5, -1, -1), "abcdef", [0.0, True, 2, 3, 4, 5]])
+def test_numbers_of_nodes_follow_the_order_of_the_graph(nodes):
+    g = nx.DiGraph()
+    g.add_nodes_from(nodes)
+    g.add_edges_from(zip(list(nodes)[1:], nodes, strict=False))
+    source, target = convert_from_nx(g).ends()
+    assert source.tolist() == [1, 2, 3, 4, 5] and target.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ([3, None], [3, 1]),
+        ([True, 2], [1, 2]),
+        ([0.5, 2], [0.5, 2.0]),
+        ([np.float32(0.5), np.int8(3)], [0.5, 3.0]),
+        ([None, None], None),
+    ],
+)
+def test_weights_are_numbers_and_1_where_the_attribute_is_missing(values, found):
+    g = nx.DiGraph()
+    for i, value in enumerate(values):
+        g.add_edge(i, i + 1, **({} if value is None else {"km": value}))
+    weights = convert_from_nx(g, edge_attrs={"km": 1}).weights["km"]
+    assert (weights if weights is None else weights.tolist()) == found
+
+
+@pytest.mark.parametrize("value", ["3", Decimal(3), 2**70, 3 + 1j, None])
+def test_weights_that_are_no_numbers_are_not_converted(value):
+    g = nx.Graph([(0, 1, {"weight": value})])
+    with pytest.raises(NotImplementedError) as caught:
+        nx.pagerank(g, backend="dgraph")
+    assert "'weight' is not a number" in str(caught.value.__cause__)
+
+
+def test_a_view_of_a_graph_is_converted():
+    g = nx.subgraph_view(nx.path_graph(5, create_using=nx.DiGraph), filter_node=lambda node: node != 2)
+    assert [ends.tolist() for ends in convert_from_nx(g).ends()] == [[0, 2], [1, 3]]
+    assert convert_from_nx(g.reverse(copy=False)).ends()[0].tolist() == [1, 3]
+
+
+def test_a_graph_is_converted_once_until_it_changes():
+    g = nx.gnp_random_graph(20, 0.2, seed=1)
+    nx.pagerank(g, backend="dgraph")
+    [converted] = g.__networkx_cache__["backends"]["dgraph"].values()
+    assert nx.is_connected(g, backend="dgraph") == nx.is_connected(g)
+    nx.triangles(g, backend="dgraph")
+    assert list(g.__networkx_cache__["backends"]["dgraph"].values()) == [converted]
+    assert len(converted._graphs) == 1
+    g.add_edge(0, "new")
+    assert "new" in nx.pagerank(g, backend="dgraph")
+
+
+def test_no_copy_stays_when_the_graph_goes():
+    g = nx.gnp_random_graph(20, 0.2, seed=1)
+    nx.pagerank(g, backend="dgraph")
+    [converted] = g.__networkx_cache__["backends"]["dgraph"].values()
+    graph = weakref.ref(converted.graph())
+    gone = weakref.ref(converted)
+    del converted, g
+    gc.collect()
+    assert gone() is None and graph() is None
+
+
+def test_a_graph_of_dgraph_is_converted_to_networkx_within_its_memory():
+    frame = {"src": ["a", "b"], "dst": ["b", "c"], "weight": [2, 3]}
+    graph = dg.Graph.from_edges(frame, directed=False)
+    assert list(convert_to_nx(graph).edges(data="weight")) == [("a", "b", 2), ("b", "c", 3)]
+    small = dg.Graph.from_edges({"src": np.arange(40_000), "dst": np.arange(40_000) + 1}, memory="4 MiB")
+    with pytest.raises(NotImplementedError, match=r"40,000 edges takes about 12,000,000 bytes.*allows 4,194,304"):
+        convert_to_nx(small)
+
+
+def test_networkx_converts_a_graph_of_dgraph_only_where_it_may():
+    graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+    with pytest.raises(NotImplementedError):
+        nx.immediate_dominators(graph, 0)
+    nx.config.fallback_to_nx = True
+    try:
+        assert nx.immediate_dominators(graph, 0)[2] == 1
+    finally:
+        nx.config.fallback_to_nx = False
+
+
+def test_nodes_of_a_graph_of_dgraph_are_its_ids():
+    vertices = pd.DataFrame({"id": [99, 30]})
+    graph = dg.Graph.from_edges({"src": [30, 10], "dst": [10, 20]}, parts=2, vertices=vertices)
+    assert node_graph(graph).nodes == [10, 20, 30, 99]
+    assert list(nx.pagerank(graph)) == [10, 20, 30, 99]
+
+
+def test_weights_of_a_graph_of_dgraph_are_taken_by_their_name():
+    frame = {"src": [0, 0], "dst": [1, 2], "km": [1.0, 3.0], "weight": [1.0, 1.0]}
+    graph = dg.Graph.from_edges(frame, weight="km")
+    ranks = nx.pagerank(graph, weight="km")
+    assert ranks[2] > ranks[1]
+    equal = nx.pagerank(graph, weight="no such attribute")  # counts as 1, as in NetworkX
+    assert equal[2] == equal[1]
+    with pytest.raises(NotImplementedError) as caught:
+        nx.pagerank(graph, backend="dgraph")
+    assert "make it with weight='weight'" in str(caught.value.__cause__)
+
+
+def test_what_is_no_graph_is_refused():
+    with pytest.raises(NotImplementedError, match="got dict"):
+        node_graph({0: [1]})

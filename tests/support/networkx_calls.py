@@ -1,0 +1,99 @@
+"""Calls of every function of the backend, for comparison with NetworkX: the kinds of its graphs, and arguments.
+
+Results that one library may choose freely are compared by what they promise, in tests of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import networkx as nx
+import pytest
+
+SIMPLE, UNDIRECTED, DIRECTED = ("Graph", "DiGraph"), ("Graph", "MultiGraph"), ("DiGraph", "MultiDiGraph")
+ANY = (*UNDIRECTED, *DIRECTED)
+GRAPH, DIGRAPH = ("Graph",), ("DiGraph",)
+
+Calls = list[dict[str, Any]]  # the arguments of several calls
+
+# name -> kinds of graphs, and arguments; nodes are the numbers from 0 to 29 as strings
+CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
+    "pagerank": (
+        ANY,
+        [
+            {},
+            {"weight": None, "alpha": 0.5},
+            # The first ranks differ, so only settled ranks are equal.
+            {"personalization": {"3": 1, "5": 2}, "dangling": {"1": 1}, "tol": 1e-12, "max_iter": 500},
+        ],
+    ),
+    "hits": (GRAPH, [{"tol": 1e-12}]),
+    "katz_centrality": (SIMPLE, [{"alpha": 0.01}, {"alpha": 0.02, "beta": 0.3, "normalized": False, "weight": "km"}]),
+    "eigenvector_centrality": (
+        GRAPH,
+        [{"max_iter": 5000, "tol": 1e-12}, {"max_iter": 5000, "tol": 1e-12, "weight": "km"}],
+    ),
+    "connected_components": (UNDIRECTED, [{}]),
+    "number_connected_components": (UNDIRECTED, [{}]),
+    "is_connected": (UNDIRECTED, [{}]),
+    "node_connected_component": (UNDIRECTED, [{"n": "3"}]),
+    "weakly_connected_components": (DIRECTED, [{}]),
+    "number_weakly_connected_components": (DIRECTED, [{}]),
+    "is_weakly_connected": (DIRECTED, [{}]),
+    "number_strongly_connected_components": (DIRECTED, [{}]),
+    "is_strongly_connected": (DIRECTED, [{}]),
+    "number_attracting_components": (DIRECTED, [{}]),
+    "is_attracting_component": (DIRECTED, [{}]),
+    "is_directed_acyclic_graph": (ANY, [{}]),
+    "is_tree": (ANY, [{}]),
+    "is_forest": (ANY, [{}]),
+    "is_arborescence": (DIRECTED, [{}]),
+    "is_branching": (DIRECTED, [{}]),
+    "core_number": (GRAPH, [{}]),
+    "triangles": (GRAPH, [{}, {"nodes": "3"}, {"nodes": ["5", "2", "no node"]}]),
+    "transitivity": (GRAPH, [{}]),
+    "clustering": (GRAPH, [{}, {"nodes": "3"}, {"nodes": ["5", "2"]}]),
+    "average_clustering": (GRAPH, [{}, {"count_zeros": False}, {"nodes": ["5", "2", "3"]}]),
+}
+# Results whose order is free: sets of nodes, compared as such.
+BY_SET = {"strongly_connected_components": DIRECTED, "attracting_components": DIRECTED}
+
+
+def graphs(kinds: tuple[str, ...], *, loops: bool = True) -> Iterator[nx.Graph]:
+    """Random graphs of these kinds, sparse to dense, with loops, repeated edges, weights, and isolated nodes; paths and
+    stars as well."""
+    for kind in kinds:
+        for seed, p in enumerate((0.03, 0.07, 0.2)):
+            drawn = nx.gnp_random_graph(30, p, seed=seed, directed="Di" in kind)
+            g = _named(kind, drawn)
+            if loops and seed == 1:
+                g.add_edge("4", "4")
+            if "Multi" in kind:
+                g.add_edges_from([*g.edges][:10])
+            for number, (_, _, data) in enumerate(g.edges(data=True)):
+                data["km"] = 1 + number * 7 % 5
+                if number % 3:
+                    data["weight"] = 0.5 + number * 3 % 4
+            yield g
+        yield _named(kind, nx.path_graph(30))
+        yield _named(kind, nx.star_graph(29))
+
+
+def _named(kind: str, drawn: nx.Graph) -> nx.Graph:
+    """The same graph with strings as nodes, in another order."""
+    g = getattr(nx, kind)()
+    g.add_nodes_from(str(node * 7 % 30) for node in range(30))
+    g.add_edges_from((str(u), str(v)) for u, v in drawn.edges)
+    return g
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two results are the same, in the same order; numbers up to rounding."""
+    if isinstance(other, dict):
+        return list(one) == list(other) and all(alike(one[key], other[key]) for key in other)
+    if isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(other, float):
+        return bool(one == pytest.approx(other, rel=1e-6, abs=1e-7, nan_ok=True))
+    return bool(one == other) and not hasattr(one, "dtype")
