@@ -169,10 +169,12 @@ class ConvertedGraph(NodeGraph):
         return weight is not None and self.weights.get(weight) is not None
 
     def whole_weights(self, weight: str | None) -> bool:
-        return not self.is_weighted(weight) or self.weights[str(weight)].dtype.kind != "f"  # type: ignore[union-attr]
+        values = self.weights.get(weight or "")
+        return values is None or values.dtype.kind != "f"
 
     def has_negative(self, weight: str | None) -> bool:
-        return self.is_weighted(weight) and bool((self.weights[str(weight)] < 0).any())  # type: ignore[operator]
+        values = self.weights.get(weight or "")
+        return values is not None and bool(np.any(values < 0))
 
     def reversed(self) -> NodeGraph:
         return self._reversed if self.directed else self

@@ -115,7 +115,9 @@ def _settled(max_iter: int, tol: float, iterate: Callable[[], RunResult], *failu
         warnings.simplefilter("error", UnsettledWarning)
         try:
             return iterate()
-        except (UnsettledWarning, RunError, *failures) as problem:
+        except (UnsettledWarning, DgraphError) as problem:
+            if not isinstance(problem, (UnsettledWarning, RunError, *failures)):
+                raise
             raise nx.PowerIterationFailedConvergence(max_iter) from problem
 
 

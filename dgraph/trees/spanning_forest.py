@@ -23,7 +23,7 @@ from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.partition import Partition
 from dgraph.partition.proxies import check_local_ids
 from dgraph.phrases.phrases import format_count
-from dgraph.solvers.trees.forest_lookup import ForestByEnds, Sightings, Weights
+from dgraph.solvers.trees.forest_lookup import ForestByEnds, Sightings, KeyedWeights
 from dgraph.solvers.trees.spanning import READS, KeyedEdges, WeighedRows, forest_of, forest_of_forests
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def spanning_forest(graph: Graph, *, minimum: bool = True, weighted: bool = True
     Parameters
     ----------
     graph : Graph
-        The graph. Weights may be any numbers. Without weights, each edge has weight 1.
+        The graph. KeyedWeights may be any numbers. Without weights, each edge has weight 1.
     minimum : bool, default True
         Find the forest of the least weight; with False, that of the largest.
     weighted : bool, default True
@@ -198,7 +198,7 @@ def _joined(size: int, threads: int, parts: list[ForestOfPartition]) -> ForestOf
 
 @explain_lack_of_memory("the edges of a spanning forest", "sort them")
 def _by_ends(part: ForestOfPartition, weight: str | None, minimum: bool, size: int, threads: int) -> ForestByEnds:
-    weights = None if weight is None or part.dtype is None else Weights(weight, part.dtype, minimum)
+    weights = None if weight is None or part.dtype is None else KeyedWeights(weight, part.dtype, minimum)
     return ForestByEnds(part.forest.sorted(size, threads), weights)
 
 

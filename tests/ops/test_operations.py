@@ -16,7 +16,7 @@ from dgraph.codegen.descent import descent_kernel
 from dgraph.devices.probe import CPU, CUDA
 from dgraph.engines.descent import block_options
 from dgraph.keywords import NAMES_OF_DEVICES, NAMES_OF_ENGINES
-from dgraph.ops import bfs, k_core, katz, sssp, wcc
+from dgraph.ops import bfs, k_core, katz, sssp, topological_generations, wcc
 from dgraph.options import DIRECTIONS, KINDS, MODES, OPERATORS, ORDERS
 from dgraph.programs import laws
 from dgraph.programs.analysis import analyse
@@ -69,6 +69,8 @@ def programs_of_operations():
 def test_programs_pass_the_trials_of_programs_that_users_write(program):
     if isinstance(program, katz.Gains):
         pytest.skip("it counts how often a vertex has sent, which ends a run but is no part of the answer")
+    if isinstance(program, topological_generations.TopologicalGenerations):
+        pytest.skip("a vertex hears along each of its edges once, and the trials let it hear more")
     if program.kind == "accumulative":
         try_laws(program, analyse(program))
     else:

@@ -19,7 +19,7 @@ from dgraph.solvers.trees.weight_keys import keys_of, weights_of
 NEVER = (1 << 64) - 1  # later than any edge
 
 
-class Weights(NamedTuple):
+class KeyedWeights(NamedTuple):
     """What the keys of edges were made of."""
 
     name: str
@@ -41,7 +41,7 @@ class Sightings:
 class ForestByEnds:
     """A forest with a row for each lower end, to look listed edges up. `weights` is None if all weigh 1. Plain, too."""
 
-    def __init__(self, edges: Adjacency, weights: Weights | None):
+    def __init__(self, edges: Adjacency, weights: KeyedWeights | None):
         self.edges, self.weights = edges, weights
 
     def __len__(self) -> int:
