@@ -33,7 +33,7 @@ COMPONENT, VERTEX = "component", "vertex"
 
 @known_options(runs=True)
 def bridges(graph: Graph) -> dd.DataFrame:
-    """The edges without which there would be more connected components.
+    """Bridges, without which there would be more connected components.
 
     Directions do not count. A repeated edge, or an edge and its reverse, are no bridges, and neither is a self loop.
 

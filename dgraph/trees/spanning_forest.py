@@ -23,7 +23,7 @@ from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.partition import Partition
 from dgraph.partition.proxies import check_local_ids
 from dgraph.phrases.phrases import format_count
-from dgraph.solvers.trees.forest_lookup import ForestByEnds, Sightings, KeyedWeights
+from dgraph.solvers.trees.forest_lookup import ForestByEnds, KeyedWeights, Sightings
 from dgraph.solvers.trees.spanning import READS, KeyedEdges, WeighedRows, forest_of, forest_of_forests
 
 if TYPE_CHECKING:

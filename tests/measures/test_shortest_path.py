@@ -118,3 +118,9 @@ def test_weights_are_asked_for():
         dg.shortest_path(plain, 0, 2, weighted="km")
     with pytest.warns(errors.UnweightedWarning, match="km"):
         assert dg.shortest_path(dg.Graph.from_edges({"src": [0], "dst": [1], "km": [2.0]}), 0, 1) == [0, 1]
+
+
+@pytest.mark.parametrize("word", ["dijkstra_path", "get_shortest_paths", "bidirectional_shortest_path"])
+def test_names_of_other_libraries_lead_here(word):
+    with pytest.raises(AttributeError, match=r"did you mean shortest_path\?"):
+        getattr(dg, word)

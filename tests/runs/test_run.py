@@ -243,7 +243,7 @@ def test_the_suggested_networkx_replacements_exist():
 @pytest.mark.parametrize(
     ("word", "ours"),
     [
-        *(("connected_components", "wcc"), ("shortest_paths", "sssp"), ("kcore", "k_core"), ("PageRank", "pagerank")),
+        *(("connected_components", "wcc"), ("bellman_ford", "sssp"), ("kcore", "k_core"), ("PageRank", "pagerank")),
         *(("coreness", "core_number"), ("dijkstra", "sssp"), ("clustering", "lcc")),
     ],
 )
