@@ -20,8 +20,8 @@ def batches(graph: dg.Graph, ids: np.ndarray, size: int, fanouts: list[int], epo
 
 
 def to_geometric(sample: NeighborSample, features: np.ndarray) -> dict[str, object]:
-    """What `torch_geometric.data.Data` takes. The rows of `features` are in the order of the graph's vertices; with
-    PyTorch, wrap the arrays in `torch.from_numpy`."""
+    """What `torch_geometric.data.Data` takes. The row of a vertex in `features` is that of its id; with PyTorch,
+    wrap the arrays in `torch.from_numpy`."""
     return {
         "x": features[sample.vertices],
         "edge_index": sample.edge_index,

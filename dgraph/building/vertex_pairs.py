@@ -14,50 +14,34 @@ from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.errors import ColumnError, IdError, InputError, OptionError
 from dgraph.frames.any_frame import to_pandas
 from dgraph.partition.ids.chunk import chunk_of_vertices
-from dgraph.partition.ids.numbering import Numbering
 from dgraph.phrases.phrases import format_count
 
 NO_VERTEX = -1  # the number of an id that the graph does not have
 VERTEX = "vertex"  # the column of ids in results
-FEW = 100  # ids are looked up one by one; for more, an index of all ids is made
 
 
 def listed_numbers(graph: PartitionedGraph, name: str, vertices: Any) -> np.ndarray:
-    """The numbers of the vertices in a list, an array, a Series, a frame of one column, or a result; in their order."""
-    column, numbering = _listed(name, vertices), graph.numbering
+    """The numbers of the vertices in a list, an array, a Series, a frame, or a result; in their order."""
+    column = _listed(name, vertices)
     if not len(column):
         return np.empty(0, np.uint32)
-    if numbering.ranks is None:
-        return _by_table(numbering, pd.Series(column))
-    chunk = chunk_of_vertices({name: column}, name)
-    ids = np.asarray(chunk.sources)
-    beyond = ids.dtype.kind == "u" and ids.max() >= 1 << 63
-    if chunk.id_type.kind != "integer" or beyond:
-        numbering.find(pd.Series(column).iloc[np.argmax(ids) if beyond else 0])  # which the graph does not have
-    ids = ids.astype(np.int64, copy=False)
-    if (missing := numbering.ranks.missing(ids)) is not None:
-        numbering.find(missing)
-    return numbering.ranks.number(ids, np.uint32)
-
-
-def _by_table(numbering: Numbering, column: pd.Series) -> np.ndarray:
-    if len(column) <= FEW:
-        return np.array([numbering.find(one) for one in column.tolist()], np.uint32)
-    found = _numbers(pd.Index(numbering.id_type.restore(numbering.ids())), numbering.id_type.kind, column)
-    if (found == NO_VERTEX).any():
-        numbering.find(column[found == NO_VERTEX].tolist()[0])
-    return found.astype(np.uint32)
+    return graph.numbering.numbers_of(chunk_of_vertices({name: column}, name)).astype(np.uint32, copy=False)
 
 
 def _listed(name: str, vertices: Any) -> Any:
     """The vertices as a column."""
+    if vertices is None:
+        raise OptionError(f"{name}=None: give a list, an array, a Series, a frame or a result of vertices")
+    if hasattr(type(vertices), "frame"):  # a result
+        vertices = vertices.frame
     if hasattr(vertices, "dask"):
         vertices = vertices.compute()
     if hasattr(vertices, "columns") or hasattr(vertices, "column_names"):
         frame = to_pandas(vertices)
-        if VERTEX not in frame.columns and len(frame.columns) != 1:
+        named = frame.columns == VERTEX
+        if named.sum() != 1 and len(named) != 1:
             raise OptionError(f"{name}= is a table with the columns {list(frame.columns)}: pass one of its columns")
-        return frame[VERTEX if VERTEX in frame.columns else frame.columns[0]]
+        return frame.iloc[:, int(np.argmax(named))]
     if hasattr(vertices, "dtype") and np.ndim(vertices) == 1:
         return vertices
     listed = vertex_list(name, vertices, at_least=0)

@@ -60,14 +60,23 @@ def neighbourhood_partitions(
     return _kept(graph, key, lambda: _build(graph, columns, orders, INCOMING, twice=twice, in_order=in_order))
 
 
+def own_order(graph: PartitionedGraph, order: str) -> str | None:
+    """The order in which the graph's own partitions have all out-edges of the vertices that they own, or all in-edges;
+    None if they are not so."""
+    for one in (order,) if graph.directed else ("out", "incoming"):
+        if graph.num_parts == 1 or (graph.cut.sends_from_masters if one == "out" else graph.cut.gathers_at_masters):
+            return one
+    return None
+
+
 def row_partitions(graph: PartitionedGraph, order: str, columns: Sequence[str]) -> tuple[list[Any], str]:
     """Partitions with all out-edges of the vertices that they own, or all in-edges, and the order to read: those of the
     graph itself if they are so, else others, cached as long as the graph lives."""
-    for one in (order,) if graph.directed else ("out", "incoming"):
-        cut = graph.cut
-        if graph.num_parts == 1 or (cut.sends_from_masters if one == "out" else cut.gathers_at_masters):
-            return graph.partitioned((one,), columns).held, one
-    policy, key = OUTGOING if order == "out" else INCOMING, (tuple(columns), order)
+    if (own := own_order(graph, order)) is not None:
+        return graph.partitioned((own,), columns).held, own
+    built = (key for key in _built.get(graph, ()) if key[1:] == (order,) and set(columns) <= set(key[0]))
+    policy, key = OUTGOING if order == "out" else INCOMING, next(built, (tuple(columns), order))
+    columns = key[0]
     return _kept(graph, key, lambda: _build(graph, columns, (order,), policy, twice=False, in_order=False)), order
 
 

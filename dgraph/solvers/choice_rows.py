@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import frexp, ldexp
 from typing import NamedTuple
 
 import numpy as np
@@ -12,15 +13,19 @@ from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, atomic_max, k
 
 GRAIN = 64  # rows that a thread takes at a time
 BELOW = 1 - 2.0**-53  # times a sum, the largest number below it
+# Weights are scaled by a power of two of their row, so that the largest has the first of these exponents, and none that
+# is > 0 falls below the other: then no sum, product with what p= and q= may be, or quotient leaves the range of floats.
+LARGEST, LEAST = 600, 2.0**-1000
 
 
 class ChoiceRows(NamedTuple):
-    """`neighbours[indptr[r]:indptr[r + 1]]` are the other ends of the edges of row r, ascending; `sums` adds up their
-    weights within the row. Without weights it is empty, and all edges are equally likely."""
+    """`neighbours[indptr[r]:indptr[r + 1]]` are the other ends of the edges of row r, ascending; `weights` are those of
+    the edges, scaled within the row, or their sums up to each edge. Without weights it is empty, and all edges are
+    equally likely."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
-    sums: np.ndarray
+    weights: np.ndarray
 
     @property
     def nbytes(self) -> int:
@@ -40,15 +45,18 @@ class SplitRow(NamedTuple):
     total: float
 
 
-def choice_rows(indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray | None, threads: int) -> ChoiceRows:
-    """The rows, sorted; equal neighbours are sorted by weight. What is so already is not copied."""
+def choice_rows(
+    indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray | None, summed: bool, threads: int
+) -> ChoiceRows:
+    """The rows, sorted; equal neighbours are sorted by weight. What is so already is not copied. `summed` tells whether
+    weights are added up, to draw from a row at once: weights below 1e-16 of the sum are lost in it."""
     unlike = np.zeros(2, np.int64)
     if weights is None:
         team(_find_descent, threads, unlike, indptr, neighbours)
         if not unlike[1]:
             return ChoiceRows(indptr, neighbours, np.empty(0))
     rows = ChoiceRows(indptr, np.empty(len(neighbours), np.uint32), np.empty(0 if weights is None else len(neighbours)))
-    team(_sort, threads, np.zeros(1, np.int64), neighbours, weights, *rows)
+    team(_sort, threads, np.zeros(1, np.int64), neighbours, weights, summed, *rows)
     return rows
 
 
@@ -67,7 +75,7 @@ def _find_descent(rank, size, signals, tally, indptr, neighbours):
 
 
 @kernel
-def _sort(rank, size, signals, cursor, given, weights, indptr, neighbours, sums):
+def _sort(rank, size, signals, cursor, given, weights, summed, indptr, neighbours, out):
     rows = indptr.size - 1
     while True:
         begin = atomic_add(cursor, 0, GRAIN)
@@ -81,32 +89,45 @@ def _sort(rank, size, signals, cursor, given, weights, indptr, neighbours, sums)
             else:
                 order = np.argsort(given[first:last])
                 neighbours[first:last] = given[first:last][order]
-                sums[first:last] = weights[first:last][order]
-                start, total = first, 0.0
+                out[first:last] = weights[first:last][order]
+                start = first
                 for e in range(first, last):
                     if e + ONE == last or neighbours[e + ONE] != neighbours[e]:
-                        sums[start : e + ONE].sort()
+                        out[start : e + ONE].sort()
                         start = e + ONE
-                for e in range(first, last):
-                    total += sums[e]
-                    sums[e] = total
+                _scale(out[first:last], summed)
+
+
+@inlined
+def _scale(weights, summed):
+    """Scale the weights of a row, and add them up if that is wanted."""
+    largest, total = 0.0, 0.0
+    for weight in weights:
+        largest = max(largest, weight)
+    by = LARGEST - frexp(largest)[1]
+    for i in range(uint64(weights.size)):
+        if weights[i] > 0:
+            weights[i] = max(ldexp(weights[i], by), LEAST)
+        if summed:
+            total += weights[i]
+            weights[i] = total
 
 
 @inlined
 def weight_before(rows, begin, entry):
-    """The weight of the entries of a row before one of them; without weights, their number."""
-    if rows.sums.size == 0:
+    """The weight of the entries of a row of sums before one of them; without weights, their number."""
+    if rows.weights.size == 0:
         return float(entry - begin)
-    return rows.sums[entry - ONE] if entry > begin else 0.0
+    return rows.weights[entry - ONE] if entry > begin else 0.0
 
 
 @inlined
 def entry_at(rows, begin, first, last, target):
     """The entry from `first` to `last` of a row at which the weights, added up from `begin`, exceed `target`."""
-    if rows.sums.size == 0:
+    if rows.weights.size == 0:
         return min(begin + uint64(target), last - ONE)
-    target = min(target, rows.sums[last - ONE] * BELOW)
-    return first_above(rows.sums, first, last - ONE, target)
+    target = min(target, rows.weights[last - ONE] * BELOW)
+    return first_above(rows.weights, first, last - ONE, target)
 
 
 @inlined

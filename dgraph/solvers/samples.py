@@ -1,8 +1,8 @@
 """Samples of the edges of some vertices, and local numbers for the vertices that they lead to.
 
 Without replacement, entries of a row are drawn by Floyd's algorithm (Bentley and Floyd, CACM 1987), and weighted ones
-by exponential keys (Efraimidis and Spirakis, 2006). A random number depends on the seed, the hop, the vertex and its
-number among the draws for that vertex.
+by exponential keys (Efraimidis and Spirakis, 2006). Only draws with replacement use sums of weights. A random number
+depends on the seed, the hop, the vertex and its number among the draws for that vertex.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
+from dgraph.native.free_memory import refuse_beyond_memory
 from dgraph.native.machine_code import inlined, scalar_part
-from dgraph.native.team import ONE, STOP, atomic_load, kernel, share, team
+from dgraph.native.team import ONE, STOP, atomic_load, atomic_max, kernel, share, team
 from dgraph.solvers.choice_rows import ChoiceRows, entry_at, weight_before
 from dgraph.solvers.compiled_draws import mix
 from dgraph.solvers.walks import chance
@@ -21,6 +22,8 @@ from dgraph.solvers.walks import chance
 ALL = -1  # in place of a number of edges
 FREE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # in a table, a slot without a vertex
 FEWEST_SLOTS = 1 << 10
+EDGE = 12  # bytes of a sampled edge: its entry and its other end
+SMALL = 1 << 24  # bytes; to ask whether as few are free would take as long as a small sample
 
 
 class SampledRows(NamedTuple):
@@ -34,53 +37,59 @@ def sampled(
     rows: ChoiceRows, places: np.ndarray, vertices: np.ndarray, fanout: int, replace: bool, word: int, threads: int
 ) -> SampledRows:
     """For each vertex, whose row is in `places`, the other ends of up to `fanout` of its edges. `word` is that of the
-    seed and the hop."""
+    seed and the hop. Weights are sums if `replace`, which `ALL` excludes, and otherwise not."""
     counts, bounds = np.empty(len(places), np.int64), np.zeros(len(places) + 1, np.int64)
-    whole = np.empty(len(places), np.bool_)
-    longest = team(_count, 1, rows, places, fanout, replace, counts, whole)
+    whole, longest = np.empty(len(places), np.bool_), np.zeros(1, np.int64)
+    team(_count, threads, rows, places, fanout, replace, counts, whole, longest)
     np.cumsum(counts, out=bounds[1:])
+    aside = 0 if replace else threads * int(longest[0]) if len(rows.weights) == 0 else threads * 8 * max(fanout, 0)
+    if (need := EDGE * int(bounds[-1]) + aside) > SMALL:
+        refuse_beyond_memory(f"samples of {bounds[-1]:,} edges", need)
     room, found = np.empty(bounds[-1], np.uint64), np.empty(bounds[-1], np.uint32)
     where = rows, places, vertices, bounds, whole
-    team(_sample, threads, where, longest, max(fanout, 0), replace, np.uint64(word), room, found)
+    team(_sample, threads, where, longest[0], max(fanout, 0), replace, np.uint64(word), room, found)
     return SampledRows(counts, found)
 
 
 @kernel
-def _count(rank, size, signals, rows, places, fanout, replace, counts, whole):
-    """How many edges are taken of each row, and whether these are all that can be. Returns the length of the longest
-    row of which they are not."""
-    longest = np.int64(0)
-    for i in range(uint64(places.size)):
+def _count(rank, size, signals, rows, places, fanout, replace, counts, whole, longest):
+    """How many edges are taken of each row, whether these are all that can be, and the length of the longest row of
+    which they are not."""
+    first, last = share(rank, size, places.size)
+    most = np.int64(0)
+    for i in range(uint64(first), uint64(last)):
+        if atomic_load(signals, STOP) != 0:
+            return
         begin, end = uint64(rows.indptr[places[i]]), uint64(rows.indptr[uint64(places[i]) + ONE])
         length = np.int64(end - begin)
-        possible = length if rows.sums.size == 0 else _count_possible(rows, begin, end)
+        possible = length
+        if rows.weights.size > 0 and length > 0:
+            possible = np.int64(rows.weights[end - ONE] > 0) if replace else _count_possible(rows, begin, end, fanout)
         whole[i] = fanout == ALL or possible == 0 or (possible <= fanout and not replace)
         counts[i] = possible if whole[i] else fanout
         if not whole[i]:
-            longest = length if length > longest else longest
-    return longest
+            most = length if length > most else most
+    atomic_max(longest, 0, most)
 
 
 @inlined
-def _count_possible(rows, begin, end):
+def _count_possible(rows, begin, end, fanout):
+    """How many entries have a weight > 0, at most one more than the fan-out."""
     count = np.int64(0)
     for e in range(begin, end):
-        count += _is_possible(rows, begin, e)
+        count += rows.weights[e] > 0
+        if fanout != ALL and count > fanout:
+            break
     return count
-
-
-@inlined
-def _is_possible(rows, begin, e):
-    return weight_before(rows, begin, e + ONE) > weight_before(rows, begin, e)
 
 
 @kernel
 def _sample(rank, size, signals, where, longest, fanout, replace, word, entries, found):
     rows, places, vertices, bounds, whole = where
     first, last = share(rank, size, places.size)
-    weighted = rows.sums.size > 0
+    weighted = rows.weights.size > 0
     marks = np.zeros(0 if weighted or replace else longest, np.bool_)
-    keys = np.empty(fanout if weighted and longest > 0 else 0)
+    keys = np.empty(fanout if weighted and not replace and longest > 0 else 0)
     for i in range(uint64(first), uint64(last)):
         if atomic_load(signals, STOP) != 0:
             break
@@ -105,7 +114,7 @@ def _sample(rank, size, signals, where, longest, fanout, replace, word, entries,
 def _take_all(rows, begin, end, chosen):
     count = uint64(0)
     for e in range(begin, end):
-        if rows.sums.size == 0 or _is_possible(rows, begin, e):
+        if rows.weights.size == 0 or rows.weights[e] > 0:
             chosen[count] = e
             count += ONE
 
@@ -131,7 +140,7 @@ def _take_by_keys(rows, begin, end, own, keys, chosen):
     with the largest first."""
     count, most = uint64(0), uint64(chosen.size)
     for e in range(begin, end):
-        weight = weight_before(rows, begin, e + ONE) - weight_before(rows, begin, e)
+        weight = rows.weights[e]
         if weight > 0:
             key = -np.log(1 - chance(own, e - begin)) / weight
             if count < most:

@@ -1,8 +1,9 @@
 """Steps of walks whose edges are on several partitions (KnightKing's queries).
 
 Whether a candidate is accepted may depend on the neighbours of the vertex before, which another partition has. Of the
-candidates, the first that is sure ends the list: so a single question settles a step. If none of the first is sure, the
-whole row goes with it. The random numbers are those of `walks.py`, and so are the walks.
+candidates, the first that is sure ends the list: so a single question settles most steps. If all were rejected, the
+neighbours of the vertex before come to the partition where the walk is, which weighs its edges. The random numbers are
+those of `walks.py`, and so are the walks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
-from dgraph.native.team import ONE, kernel, share, team
+from dgraph.native.free_memory import refuse_beyond_memory
+from dgraph.native.team import ONE, STOP, atomic_load, kernel, share, team
 from dgraph.solvers.choice_rows import ChoiceRows, split_row
 from dgraph.solvers.walks import (
     ASKS,
@@ -45,11 +47,19 @@ class Walkers(NamedTuple):
 
 
 class WalkQuestions(NamedTuple):
-    """What has to be known of some walkers: their candidates, and the rows of those that have no sure one."""
+    """What has to be known of some walkers: which of their candidates is accepted, in the order of the tries."""
 
     walkers: Walkers
-    candidates: ChoiceRows  # in the order of the tries
-    rows: ChoiceRows
+    candidates: ChoiceRows
+
+
+class WalkNeighbours(NamedTuple):
+    """Walkers of whose candidates none was accepted; the neighbours of the vertices before, each listed once; and the
+    row of each walker in that list."""
+
+    walkers: Walkers
+    rows: np.ndarray
+    neighbours: ChoiceRows
 
 
 def moved(
@@ -72,15 +82,10 @@ def questions(
     seed: np.uint64,
 ) -> WalkQuestions:
     """The questions of walkers with candidates."""
-    lists, lengths = np.zeros(len(places) + 1, np.int64), np.zeros(len(places) + 1, np.int64)
+    lists = np.zeros(len(places) + 1, np.int64)
     np.cumsum(np.minimum(counts, MOST_TRIES), out=lists[1:])
-    np.cumsum(np.where(counts > MOST_TRIES, np.diff(rows.indptr)[places], 0), out=lengths[1:])
-    sums = np.empty(lengths[-1] if len(rows.sums) else 0)
-    asked = WalkQuestions(
-        walkers,
-        ChoiceRows(lists, np.empty(lists[-1], np.uint32), np.empty(0)),
-        ChoiceRows(lengths, np.empty(lengths[-1], np.uint32), sums),
-    )
+    refuse_beyond_memory(f"the candidates of {len(places):,} walks", 4 * int(lists[-1]))
+    asked = WalkQuestions(walkers, ChoiceRows(lists, np.empty(lists[-1], np.uint32), np.empty(0)))
     team(_ask, 1, rows, places, asked, step, rule, seed)
     return asked
 
@@ -88,9 +93,34 @@ def questions(
 def answers(
     rows: ChoiceRows, places: np.ndarray, asked: WalkQuestions, step: int, rule: WalkRule, seed: np.uint64
 ) -> np.ndarray:
-    """The next vertices, by the rows of the vertices before."""
+    """The next vertices, by the rows of the vertices before; NOBODY if all candidates are rejected."""
     found = np.empty(len(places), np.uint32)
     team(_answer, 1, rows, places, asked, step, rule, seed, found)
+    return found
+
+
+def told(rows: ChoiceRows, places: np.ndarray, walkers: Walkers) -> WalkNeighbours:
+    """The neighbours of the vertices before, whose rows are in `places`."""
+    distinct, which = np.unique(places, return_inverse=True)
+    lengths = np.diff(rows.indptr)[distinct]
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    refuse_beyond_memory(f"the neighbours of {len(distinct):,} vertices", 20 * int(bounds[-1]))
+    entries = np.arange(bounds[-1]) + np.repeat(rows.indptr[distinct] - bounds[:-1], lengths)
+    return WalkNeighbours(walkers, which, ChoiceRows(bounds, rows.neighbours[entries], np.empty(0)))
+
+
+def weighed_all(
+    rows: ChoiceRows,
+    places: np.ndarray,
+    known: WalkNeighbours,
+    step: int,
+    rule: WalkRule,
+    seed: np.uint64,
+    threads: int,
+) -> np.ndarray:
+    """The next vertices, if the weights of all edges are added up."""
+    found = np.empty(len(places), np.uint32)
+    team(_weigh, threads, rows, places, known, step, rule, seed, found)
     return found
 
 
@@ -121,36 +151,40 @@ def _move(rank, size, signals, rows, places, walkers, step, rule, remembers, see
 
 @kernel
 def _ask(rank, size, signals, rows, places, asked, step, rule, seed):
-    walkers, lists, copies = asked
+    walkers, lists = asked
     for i in range(uint64(places.size)):
         word = word_of_step(word_of_walk(seed, walkers.walks[i]), step)
-        r, place = uint64(places[i]), uint64(copies.indptr[i])
-        begin, end = uint64(rows.indptr[r]), uint64(rows.indptr[r + ONE])
+        begin, end = uint64(rows.indptr[places[i]]), uint64(rows.indptr[uint64(places[i]) + ONE])
         row = split_row(rows, begin, end, uint64(walkers.before[i]))
         for k in range(uint64(lists.indptr[i]), uint64(lists.indptr[i + ONE])):
             lists.neighbours[k] = candidate(rows, row, walkers.before[i], word, k - uint64(lists.indptr[i]), rule)
-        if copies.indptr[i + ONE] > copies.indptr[i]:
-            for e in range(begin, end):
-                copies.neighbours[place + e - begin] = rows.neighbours[e]
-                if rows.sums.size:
-                    copies.sums[place + e - begin] = rows.sums[e]
 
 
 @kernel
 def _answer(rank, size, signals, rows, places, asked, step, rule, seed, found):
-    walkers, lists, copies = asked
+    walkers, lists = asked
     for i in range(uint64(places.size)):
-        r = uint64(places[i])
-        first, last = uint64(rows.indptr[r]), uint64(rows.indptr[r + ONE])
-        begin, end = uint64(copies.indptr[i]), uint64(copies.indptr[i + ONE])
+        begin, end = uint64(rows.indptr[places[i]]), uint64(rows.indptr[uint64(places[i]) + ONE])
+        word = word_of_step(word_of_walk(seed, walkers.walks[i]), step)
+        first, last = uint64(lists.indptr[i]), uint64(lists.indptr[i + ONE])
         found[i] = NOBODY
-        for k in range(uint64(lists.indptr[i]), uint64(lists.indptr[i + ONE])):
+        for k in range(first, last):
             x = uint64(lists.neighbours[k])
-            is_last = k + ONE == uint64(lists.indptr[i + ONE]) and begin == end
-            if is_last or is_kept(rows.neighbours, first, last, x, rule):
+            sure = is_sure(x, walkers.before[i], word, k - first, rule)
+            if sure or is_kept(rows.neighbours, begin, end, x, rule):
                 found[i] = x
                 break
-        if found[i] == NOBODY:
-            word = word_of_step(word_of_walk(seed, walkers.walks[i]), step)
-            row = split_row(copies, begin, end, uint64(walkers.before[i]))
-            found[i] = weighed(copies, row, rows.neighbours, first, last, word, rule)
+
+
+@kernel
+def _weigh(rank, size, signals, rows, places, known, step, rule, seed, found):
+    walkers, which, lists = known
+    mine, others = share(rank, size, places.size)
+    for i in range(uint64(mine), uint64(others)):
+        if atomic_load(signals, STOP) != 0:
+            break
+        begin, end = uint64(rows.indptr[places[i]]), uint64(rows.indptr[uint64(places[i]) + ONE])
+        first, last = uint64(lists.indptr[which[i]]), uint64(lists.indptr[uint64(which[i]) + ONE])
+        word = word_of_step(word_of_walk(seed, walkers.walks[i]), step)
+        row = split_row(rows, begin, end, uint64(walkers.before[i]))
+        found[i] = weighed(rows, row, lists.neighbours, first, last, word, rule)

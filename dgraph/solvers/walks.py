@@ -19,21 +19,15 @@ from numba import uint64
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, kernel, prefetch, team
 from dgraph.programs.random_draws import uint64 as word_of
-from dgraph.solvers.choice_rows import (
-    ChoiceRows,
-    contains,
-    entry_at,
-    entry_elsewhere,
-    split_row,
-    weight_before,
-)
+from dgraph.solvers.choice_rows import ChoiceRows, contains, entry_at, entry_elsewhere, split_row, weight_before
 from dgraph.solvers.compiled_draws import mix
 
 NOBODY = np.uint32(0xFFFF_FFFF)  # where a walk has ended, and what is before its start
 MOST_BATCH = 64  # walks that a thread advances together
 RESTART, CHOICE = uint64(0), uint64(1)  # the purposes of draws; each candidate has two more
 MOST_TRIES = 64  # candidates; then all are weighed
-ENDS, ASKS = -1, -2  # in place of a vertex or an entry
+LOOKS = 8  # about how many times as long a step takes as reading an edge
+ENDS, RESTARTS, ASKS = -1, -2, -3  # in place of a vertex or an entry
 
 
 class WalkRule(NamedTuple):
@@ -106,7 +100,7 @@ def _forgetful(rank, size, signals, cursor, rows, starts, random_seed, rule, bat
                 x = NOBODY
                 if entries[i] >= 0:
                     x = rows.neighbours[uint64(entries[i])]
-                elif entries[i] == ASKS:
+                elif entries[i] == RESTARTS:
                     x = starts[walk]
                 steps[walk, step] = x
                 if x != NOBODY:
@@ -123,11 +117,11 @@ def _begin(first, many, rows, starts, random_seed, words, steps):
 
 @inlined
 def _entry(rows, v, word, rule):
-    """The entry of the edge that is followed, ENDS, or ASKS for the start."""
+    """The entry of the edge that is followed, ENDS or RESTARTS."""
     if v == uint64(NOBODY):
         return np.int64(ENDS)
     if rule.restart > 0 and chance(word, RESTART) < rule.restart:
-        return np.int64(ASKS)
+        return np.int64(RESTARTS)
     begin, end = uint64(rows.indptr[v]), uint64(rows.indptr[v + ONE])
     total = weight_before(rows, begin, end)
     return np.int64(entry_at(rows, begin, begin, end, chance(word, CHOICE) * total)) if total > 0 else np.int64(ENDS)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dgraph.building.weights import unit_of
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
@@ -50,21 +49,22 @@ class ChoicePlace:
         return self.numbers.nbytes + self.rows.nbytes
 
 
-def choice_places(graph: Graph, order: str, weight: str | None) -> list[Any]:
+def choice_places(graph: Graph, order: str, weight: str | None, *, summed: bool = True) -> list[Any]:
     """The `ChoicePlace` of each partition, by the edges that lead away ("out") or arrive ("incoming"), left on the
-    workers, which keep it as long as the partition."""
-    workers, unit = graph.workers, 1.0 if weight is None else unit_of(graph)
+    workers, which keep it as long as the partition. Weights are added up if `summed`."""
+    workers, summed = graph.workers, summed or weight is None
     held, order = row_partitions(graph, order, () if weight is None else (weight,))
     threads = workers.threads_each(len(held)) if len(held) == 1 or workers.client is not None else 1
-    return workers.wait(workers.each(_of_partition, [(one, order, weight, unit, threads) for one in held]))
+    return workers.wait(workers.each(_of_partition, [(one, order, weight, summed, threads) for one in held]))
 
 
-def _of_partition(partition: Partition, order: str, weight: str | None, unit: float, threads: int) -> ChoicePlace:
-    return cached_on(partition, ("choices", order, weight), partial(_sorted, partition, order, weight, unit, threads))
+def _of_partition(partition: Partition, order: str, weight: str | None, summed: bool, threads: int) -> ChoicePlace:
+    make = partial(_sorted, partition, order, weight, summed, threads)
+    return cached_on(partition, ("choices", order, weight, summed), make)
 
 
 @explain_lack_of_memory("the neighbours of all vertices, sorted,", "choose among them")
-def _sorted(partition: Partition, order: str, weight: str | None, unit: float, threads: int) -> ChoicePlace:
+def _sorted(partition: Partition, order: str, weight: str | None, summed: bool, threads: int) -> ChoicePlace:
     table = partition.by_source if order == "out" else partition.incoming
     assert table is not None, "the caller asks for this order"
     owned, numbers = partition.num_owned, partition.numbers.astype(np.uint32, copy=False)
@@ -73,7 +73,7 @@ def _sorted(partition: Partition, order: str, weight: str | None, unit: float, t
     if partition.parts > 1:
         neighbours = numbers[neighbours]
     if weight is not None:  # which partitions without edges may lack
-        weights = table.columns.get(weight, np.empty(0))[:arcs].astype(np.float64) * unit
+        weights = table.columns.get(weight, np.empty(0))[:arcs].astype(np.float64)
     threads = worthwhile_threads(threads, SORTING * arcs)
-    sort = partial(choice_rows, indptr, neighbours, weights, threads)
+    sort = partial(choice_rows, indptr, neighbours, weights, summed, threads)
     return ChoicePlace(numbers[:owned], call_team(threads, sort, SORTING * arcs))

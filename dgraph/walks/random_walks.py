@@ -20,8 +20,9 @@ from dgraph.native.free_memory import explain_lack_of_memory, refuse_beyond_memo
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
 from dgraph.partition.ids.numbering import Numbering
+from dgraph.runs.repartition import own_order
 from dgraph.runs.run_options import RunOptions
-from dgraph.solvers.walks import WalkRule, walks
+from dgraph.solvers.walks import LOOKS, WalkRule, walks
 from dgraph.walks.choice_places import ChoicePlace, choice_places
 from dgraph.walks.spread_walks import spread_walks
 from dgraph.walks.walk_table import NO_WALKS, WalkPlan, WalkTable, ranges
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     import dask.dataframe as dd
 
 ROWS = 1 << 20  # of a partition of the frame, unless one walk is longer
-LEAST, MOST = 1e-100, 1e100  # p and q beyond these make no difference
-LOOKS = 8  # about how many times as long a step takes as reading an edge
+LEAST, MOST = 1e-100, 1e100  # for p and q, so that products with weights are floats
+MOST_STEPS, MOST_STARTS = 2**31 - 1, 2**32 - 1
 
 
 @known_options(runs=True)
@@ -54,7 +55,7 @@ def random_walks(
     ----------
     graph : Graph
         The graph. Walks follow the direction of its edges.
-    starts : list, array, Series or frame of vertices, or None
+    starts : list, array, Series, frame or result of vertices, or None
         Where walks begin, one for each entry: list a vertex several times for several walks from it. A frame has one
         column, or a column ``vertex``. None stands for every vertex once.
     length : int
@@ -63,10 +64,11 @@ def random_walks(
         Follow edges in proportion to the graph's weights, which must be finite and >= 0. An edge of weight 0 is never
         followed.
     p : float, default 1.0
-        Return parameter of node2vec: of a walk that came to a vertex from t, edges back to t count 1 / `p`.
+        Return parameter of node2vec, from 1e-100 to 1e100: of a walk that came to a vertex from t, edges back to t
+        count 1 / `p`.
     q : float, default 1.0
-        In-out parameter of node2vec: edges to vertices that no edge joins to t count 1 / `q`, and other edges 1. In a
-        directed graph, the edge has to lead from t.
+        In-out parameter of node2vec, with the same bounds: edges to vertices that no edge joins to t count 1 / `q`, and
+        other edges 1. In a directed graph, the edge has to lead from t.
     restart : float, default 0.0
         The chance that a step leads back to the start instead of along an edge, from 0 to below 1.
     random_seed : int, default 0
@@ -94,10 +96,13 @@ def random_walks(
     Notes
     -----
     Walks take 4 bytes a step. Each partition keeps a sorted list of its edges for later calls, of 4 bytes for an edge
-    (8 if it is undirected, and 8 or 16 more with ``weighted=True``), unless its edges are sorted already.
+    (8 if it is undirected, and 8 or 16 more with ``weighted=True``), unless its edges are sorted already. If partitions
+    do not have all out-edges of their vertices, the first call builds others that have, as large as the graph's own,
+    and they are kept as long as the graph.
 
     With several partitions, a walk moves to the partition that has the edges of its vertex. With `q`, that asks the
-    partition of the vertex before which of a few candidates are its neighbours. Edges stay where they are.
+    partition of the vertex before which of up to 64 candidates are its neighbours. If all were rejected, the list of
+    those neighbours is sent. Other edges stay where they are.
 
     Walks depend on the seed and their place in `starts`, and not on partitions, workers or threads. On average, a step
     considers up to `q` candidates, or 1 / `q` if that is more; if 64 were rejected, it weighs all edges.
@@ -120,19 +125,23 @@ def random_walks(
     [['a', 'b', 'c', 'd'], ['b', 'c', 'd']]
     """
     plan = WalkPlan(
-        check_integer("length", length),
+        check_integer("length", length, 1, MOST_STEPS),
         WalkRule.of(_factor("p", p), _factor("q", q), _chance(restart)),
         RunOptions(random_seed=random_seed).random_seed,
     )
     if check_flag("weighted", weighted):
-        check_weights(graph, "random_walks", ("out",))
+        check_weights(graph, "random_walks", (own_order(graph, "out") or "out",))
     every = np.arange(graph.num_vertices, dtype=np.uint32)
     numbers = every if starts is None else listed_numbers(graph, "starts", starts)
+    if len(numbers) > MOST_STARTS:
+        raise OptionError(f"starts= lists {len(numbers):,} vertices, but at most {MOST_STARTS:,} walks are possible")
     return _frame(graph, numbers, plan, graph.weight if weighted else None)
 
 
 def _factor(name: str, value: Any) -> float:
-    return min(max(check_positive(name, value), LEAST), MOST)
+    if not LEAST <= check_positive(name, value) <= MOST:
+        raise OptionError(f"{name}={value!r} must be from {LEAST:g} to {MOST:g}")
+    return float(value)
 
 
 def _chance(restart: Any) -> float:

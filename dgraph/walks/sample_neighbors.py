@@ -15,18 +15,21 @@ from dgraph.building.weights import check_weights
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import ColumnError, OptionError
 from dgraph.graph import Graph
-from dgraph.native.free_memory import explain_lack_of_memory
+from dgraph.native.free_memory import explain_lack_of_memory, refuse_beyond_memory
 from dgraph.native.interruptible_calls import call_team
 from dgraph.native.team import worthwhile_threads
 from dgraph.programs.random_draws import word_of_round
+from dgraph.runs.repartition import own_order
 from dgraph.runs.run_options import RunOptions
-from dgraph.solvers.samples import ALL, LocalNumbers, SampledRows, sampled
+from dgraph.solvers.samples import ALL, SMALL, LocalNumbers, SampledRows, sampled
+from dgraph.solvers.walks import LOOKS
 from dgraph.walks.choice_places import ChoicePlace, choice_places
 from dgraph.walks.neighbor_sample import NeighborSample
 
 HOP = "hop"
 FEW = 16  # edges of a vertex, where nobody has counted
-LOOKS = 8  # about how many times as long a draw takes as reading an edge
+MOST = 2**31 - 1  # edges of a vertex in a hop
+EDGE = 80  # bytes of a sampled edge while hops are joined
 ORDERS = {"in": "incoming", "out": "out"}
 
 
@@ -58,11 +61,11 @@ def sample_neighbors(
     ----------
     graph : Graph
         The graph.
-    seeds : list, array, Series or frame of vertices
+    seeds : list, array, Series, frame or result of vertices
         The vertices to begin with, each once. A frame has one column, or a column ``vertex``.
     fanouts : sequence of int
-        For each hop, the number of edges that are sampled for each vertex; -1 takes all. A vertex with fewer edges has
-        all of them.
+        For each hop, the number of edges that are sampled for each vertex, below 2**31; -1 takes all. A vertex with
+        fewer edges has all of them.
     direction : {"in", "out"}, default "in"
         In a directed graph, whether to sample the edges that arrive at a vertex, along which it hears of its
         neighbours, or those that leave it.
@@ -78,8 +81,8 @@ def sample_neighbors(
     Returns
     -------
     NeighborSample
-        ``edges``, a frame with the user's ids; and ``vertices``, ``edge_index`` and ``num_seeds`` with local numbers,
-        as PyTorch Geometric takes them. If `seeds` is empty, so is the sample.
+        ``edges``, a frame with the user's ids; and ``vertices``, ``edge_index``, ``hops`` and ``num_seeds`` with local
+        numbers, as PyTorch Geometric takes them. If `seeds` is empty, so is the sample.
 
     Raises
     ------
@@ -96,9 +99,14 @@ def sample_neighbors(
 
     Notes
     -----
-    The first call sorts the edges, and keeps a list of them for later calls, as `random_walks` does. Each hop asks all
-    partitions; only the sample leaves them. It depends on the seed, the hop and the vertex, and not on partitions,
-    workers, threads or other seeds.
+    The first call sorts the edges, and keeps a list of them for later calls, as `random_walks` does; with
+    ``weighted=True``, one for draws with replacement, and another for those without. If partitions do not have all
+    edges of their vertices in this direction, the first call builds others that have, as large as the graph's own, and
+    they are kept as long as the graph.
+
+    Each hop asks all partitions; only the sample leaves them. What is drawn for a vertex depends on the random seed,
+    the hop and the vertex, and not on partitions, workers, threads or other vertices. Other seeds can only change the
+    hop in which a vertex is reached.
 
     Examples
     --------
@@ -116,10 +124,10 @@ def sample_neighbors(
     if HOP in ends:
         raise ColumnError(f"the edges have an end in the column {HOP!r}, which the sample needs: rename it")
     if check_flag("weighted", weighted):
-        check_weights(graph, "sample_neighbors", (ORDERS[direction],))
+        check_weights(graph, "sample_neighbors", (own_order(graph, ORDERS[direction]) or "out",))
     numbers = listed_numbers(graph, "seeds", seeds)
     _check_unlike(graph, numbers)
-    plans = [HopPlan(one, replace, word_of_round(seed, hop)) for hop, one in enumerate(sizes, 1)]
+    plans = [HopPlan(one, replace and one != ALL, word_of_round(seed, hop)) for hop, one in enumerate(sizes, 1)]
     vertices, found, hops = _sampled(graph, numbers, plans, ORDERS[direction], graph.weight if weighted else None)
     ids = graph.numbering.id_type.restore(graph.numbering.take(vertices))
     edge_index = found if direction == "in" else np.ascontiguousarray(found[::-1])
@@ -127,9 +135,13 @@ def sample_neighbors(
 
 
 def _checked_fanouts(fanouts: Any) -> list[int]:
-    if not isinstance(fanouts, Sequence | np.ndarray) or isinstance(fanouts, str) or len(fanouts) == 0:
+    if (
+        not isinstance(fanouts, Sequence | np.ndarray)
+        or isinstance(fanouts, str | bytes | bytearray)
+        or len(fanouts) == 0
+    ):
         raise OptionError(f"fanouts={fanouts!r} must be a list with the number of edges for each hop, such as [15, 10]")
-    sizes = [check_integer("fanouts", one, ALL) for one in fanouts]
+    sizes = [check_integer("fanouts", one, ALL, MOST) for one in fanouts]
     if 0 in sizes:
         raise OptionError(f"fanouts={fanouts!r}: a hop of 0 edges reaches nothing; pass -1 for all edges")
     return sizes
@@ -150,12 +162,17 @@ def _sampled(
     """The vertices, the edges as local numbers (the vertex that is reached, and from where), and their hops."""
     workers, local = graph.workers, LocalNumbers()
     local.of(seeds)
-    places = choice_places(graph, order, weight) if len(seeds) else []
-    threads = workers.threads if len(places) == 1 or workers.client is not None else 1
     edges, hops, begin = [np.empty((2, 0), np.int64)], [np.empty(0, np.int64)], 0
-    for hop, plan in enumerate(plans if places else [], 1):
+    kinds = {plan.replace or weight is None for plan in plans if len(seeds)}
+    forms = {summed: choice_places(graph, order, weight, summed=summed) for summed in kinds}
+    threads = workers.threads if graph.num_parts == 1 or workers.client is not None else 1
+    for hop, plan in enumerate(plans if forms else [], 1):
+        places = forms[plan.replace or weight is None]
         (frontier,) = workers.send([local.vertices[begin:]])
         parts = workers.bring(workers.each(_of_place, [(one, frontier, plan, threads) for one in places]))
+        many = sum(len(rows.neighbours) for _, rows in parts)
+        if EDGE * many > SMALL:
+            refuse_beyond_memory(f"a sample of {sum(map(len, hops)) + many:,} edges", EDGE * many)
         counts, neighbours = _joined(parts, len(local.vertices) - begin)
         reached, begin = np.repeat(np.arange(begin, len(local.vertices)), counts), len(local.vertices)
         edges.append(np.stack([local.of(neighbours), reached]))

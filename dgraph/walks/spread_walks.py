@@ -1,8 +1,8 @@
 """Random walks by all workers, each with the edges of its vertices (KnightKing: Yang et al., SOSP 2019).
 
 All walks take their steps at the same time. A walk moves to the partition of its next vertex; a step that depends on
-the neighbours of the vertex before goes by the partition of that. The partition where the walks of a range are listed
-hears of every step.
+the neighbours of the vertex before goes by the partition of that, which answers, or tells them if it has to. The
+partition where the walks of a range are listed hears of every step.
 """
 
 from __future__ import annotations
@@ -22,17 +22,25 @@ from dgraph.native.free_memory import refuse_beyond_memory
 from dgraph.native.team import worthwhile_threads
 from dgraph.programs.random_draws import uint64
 from dgraph.solvers.choice_rows import ChoiceRows
-from dgraph.solvers.walk_questions import Walkers, WalkQuestions, answers, moved, questions
-from dgraph.solvers.walks import NOBODY
+from dgraph.solvers.walk_questions import (
+    Walkers,
+    WalkNeighbours,
+    WalkQuestions,
+    answers,
+    moved,
+    questions,
+    told,
+    weighed_all,
+)
+from dgraph.solvers.walks import LOOKS, NOBODY
 from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.steps import Steps
 from dgraph.walks.choice_places import ChoicePlace
 from dgraph.walks.walk_table import WalkPlan, WalkTable, ranges
 
-WALKERS, STEPS, QUESTIONS = range(3)  # kinds of mail
+WALKERS, STEPS, QUESTIONS, NEIGHBOURS = range(4)  # kinds of mail
 TYPES = [np.dtype(one) for one in (np.uint32, np.int64, np.float64)]  # of arrays in mail
 WORD = 8  # bytes to which arrays in mail are aligned
-LOOKS = 8  # about how many times as long a step takes as reading an edge
 
 
 def spread_walks(
@@ -91,11 +99,14 @@ class WalksAtWorker:
             reports = yield self._each(partial(WalksAtPartition.move, step=step))
             if self.plan.rule.near != self.plan.rule.far:
                 reports = yield self._each(partial(WalksAtPartition.answer, step=step))
+                if any(report["rejected"] for report in reports):
+                    reports = yield self._each(partial(WalksAtPartition.weigh, step=step))
         self._each(WalksAtPartition.arrive)
         yield {"done": True}
 
     def _each(self, action: Callable[[WalksAtPartition], int]) -> StepReport:
-        return {"walkers": sum(action(one) for one in self.parts)}
+        walkers = sum(action(one) for one in self.parts)
+        return {"walkers": walkers, "rejected": sum(one.rejected for one in self.parts)}
 
     def finish(self) -> list[WalkTable]:
         return [one.table for one in self.parts]
@@ -114,6 +125,8 @@ class WalksAtPartition:
         self.table = WalkTable(int(self.bounds[part]), steps)
         self.waiting = Walkers(*np.empty((4, 0), np.uint32))  # for the next step
         self.asked: list[WalkQuestions] = []
+        self.known: list[WalkNeighbours] = []
+        self.rejected = 0  # walks of whose candidates none was accepted in this step
         self.seed = np.uint64(uint64(plan.random_seed))
 
     # Each of the following returns how many walks are left here or were sent.
@@ -131,26 +144,42 @@ class WalksAtPartition:
         places, rows = self.share.place.rows_of(walkers.vertices), self.share.place.rows
         how = step, self.plan.rule, self.seed
         found, counts = moved(rows, places, walkers, *how, worthwhile_threads(self.cores, LOOKS * len(places)))
-        known = (counts == 0) & (found != NOBODY)
-        self._send_on(walkers.chosen(known)._replace(vertices=found[known]), step)
+        known = counts == 0
+        moved_on = self._send_on(walkers.chosen(known)._replace(vertices=found[known]), step)
         open_ones = np.flatnonzero(counts)
         owners = self.share.owners[walkers.before[open_ones]]
         for part, some in _by_part(owners):
             mine = open_ones[some]
             asked = questions(rows, places[mine], walkers.chosen(mine), counts[mine], *how)
-            self._send(part, QUESTIONS, *asked.walkers, *asked.candidates, *asked.rows)
-        return int(known.sum()) + len(open_ones)
+            self._send(part, QUESTIONS, *asked.walkers, *asked.candidates)
+        return moved_on + len(open_ones)
 
     def answer(self, step: int) -> int:
         """Choose among the candidates of walks that came from here."""
-        self.arrive()
-        place, count = self.share.place, len(self.waiting.walks)
+        place, count, self.rejected = self.share.place, self.arrive(), 0
         for asked in self.asked:
             before = place.rows_of(asked.walkers.before)
             found = answers(place.rows, before, asked, step, self.plan.rule, self.seed)
-            self._send_on(asked.walkers._replace(before=asked.walkers.vertices, vertices=found), step)
-            count += len(found)
+            accepted = found != NOBODY
+            count += self._send_next(asked.walkers.chosen(accepted), found[accepted], step)
+            rejected = np.flatnonzero(~accepted)
+            for part, some in _by_part(self.share.owners[asked.walkers.vertices[rejected]]):
+                mine = rejected[some]
+                known = told(place.rows, before[mine], asked.walkers.chosen(mine))
+                self._send(part, NEIGHBOURS, *known.walkers, known.rows, *known.neighbours)
+            self.rejected += len(rejected)
         self.asked = []
+        return count + self.rejected
+
+    def weigh(self, step: int) -> int:
+        """Take a step with the walks here of whose candidates none was accepted."""
+        place, count, self.rejected = self.share.place, self.arrive(), 0
+        for known in self.known:
+            places = place.rows_of(known.walkers.vertices)
+            threads = worthwhile_threads(self.cores, 2 * int(np.diff(place.rows.indptr)[places].sum()))
+            found = weighed_all(place.rows, places, known, step, self.plan.rule, self.seed, threads)
+            count += self._send_next(known.walkers, found, step)
+        self.known = []
         return count
 
     def arrive(self) -> int:
@@ -161,9 +190,9 @@ class WalksAtPartition:
             if kind == WALKERS:
                 arrived.append(Walkers(*fields))
             elif kind == QUESTIONS:
-                self.asked.append(
-                    WalkQuestions(Walkers(*fields[:4]), ChoiceRows(*fields[4:7]), ChoiceRows(*fields[7:]))
-                )
+                self.asked.append(WalkQuestions(Walkers(*fields[:4]), ChoiceRows(*fields[4:])))
+            elif kind == NEIGHBOURS:
+                self.known.append(WalkNeighbours(Walkers(*fields[:4]), fields[4], ChoiceRows(*fields[5:])))
             else:
                 step, walks, vertices = fields
                 self.table.steps[walks - self.table.first, step[0]] = vertices
@@ -172,12 +201,19 @@ class WalksAtPartition:
 
     # -- mail ----------------------------------------------------------------------------------------------------------
 
-    def _send_on(self, walkers: Walkers, step: int) -> None:
-        """Send walks to the partitions of their vertices, and tell those that list them."""
+    def _send_next(self, walkers: Walkers, found: np.ndarray, step: int) -> int:
+        """Send walks on to the next vertices, not to where they came from."""
+        return self._send_on(walkers._replace(before=walkers.vertices, vertices=found), step)
+
+    def _send_on(self, walkers: Walkers, step: int) -> int:
+        """Send walks that have not ended to the partitions of their vertices, and tell those that list them. Returns
+        how many there are."""
+        walkers = walkers.chosen(walkers.vertices != NOBODY)
         self._send_walkers(walkers)
         lists = np.searchsorted(self.bounds, walkers.walks, "right") - 1
         for part, some in _by_part(lists):
             self._send(part, STEPS, np.array([step]), walkers.walks[some], walkers.vertices[some])
+        return len(walkers.walks)
 
     def _send_walkers(self, walkers: Walkers) -> None:
         for part, some in _by_part(self.share.owners[walkers.vertices]):

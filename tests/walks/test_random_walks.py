@@ -14,7 +14,7 @@ from real_graphs import PLACES
 from scipy.stats import chi2
 
 import dgraph as dg
-from dgraph.errors import ColumnError, IdError, InputError, OptionError, WeightError
+from dgraph.errors import ColumnError, IdError, InputError, OptionError, RoomError, WeightError
 from dgraph.native import team
 from dgraph.solvers import walks as kernels
 from dgraph.testing.strategies import small_graphs
@@ -72,6 +72,11 @@ def drawn_graph(weighted, directed, parts):
     return frame, dg.Graph.from_edges(frame, directed=directed, parts=parts)
 
 
+def with_weights(frame, seed):
+    weights = np.random.default_rng(abs(seed)).choice([0.0, 1e-300, 1e-9, 1.0, 3.0, 1e200], len(frame))
+    return frame.assign(weight=weights)
+
+
 def rmat_frame(scale):
     edges = dg.rmat(scale=scale, edge_factor=8, seed=2, weights=(1, 9)).edges.compute()
     return edges.rename(columns={"source": "src", "destination": "dst"})
@@ -109,10 +114,13 @@ def test_a_neighbour_is_one_that_an_edge_from_the_vertex_before_leads_to():
     small_graphs(max_edges=40),
     st.sampled_from(PLACES),
     st.sampled_from([{}, {"p": 0.5, "q": 2}, {"q": 1e6}, {"p": 9, "q": 0.01, "restart": 0.2}, {"restart": 0.5}]),
+    st.booleans(),
     st.integers(-(2**63), 2**63 - 1),
 )
-def test_walks_do_not_depend_on_partitions_or_threads(drawn, place, options, seed):
+def test_walks_do_not_depend_on_partitions_or_threads(drawn, place, options, weighted, seed):
     frame, kwargs = drawn
+    if weighted:
+        frame, options = with_weights(frame, seed), {**options, "weighted": True}
     one, many = dg.Graph.from_edges(frame, **kwargs), dg.Graph.from_edges(frame, **kwargs, **place)
     expected = dg.random_walks(one, None, 5, random_seed=seed, **options).compute()
     with pytest.MonkeyPatch.context() as patch:
@@ -189,9 +197,9 @@ def test_starts_are_any_list_of_ids_and_results_have_them(ids):
     assert walks_of(dg.random_walks(graph, ids[1], 2).compute()) == expected[1:2]
 
 
-def test_starts_may_be_the_frame_of_a_result():
+def test_starts_may_be_a_result_or_its_frame():
     graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 0]})
-    for starts in (dg.bfs(graph, 0).frame, pa.table({"vertex": [0, 1]}), range(2), (0, 1)):
+    for starts in (dg.bfs(graph, 0), dg.bfs(graph, 0).frame, pa.table({"vertex": [0, 1]}), range(2), (0, 1)):
         assert walks_of(dg.random_walks(graph, starts, 1).compute()) == [[0, 1], [1, 0]]
 
 
@@ -222,11 +230,15 @@ def test_long_answers_have_several_partitions():
         ({"restart": 1}, "restart=1 must be a number >= 0 and < 1"),
         ({"restart": -0.1}, "restart=-0.1 must be"),
         ({"restart": True}, "restart=True must be"),
-        ({"length": 0}, "length=0 must be an integer >= 1"),
-        ({"length": 2.0}, "length=2.0 must be an integer >= 1"),
+        ({"p": 1e-101}, "p=1e-101 must be from 1e-100 to 1e+100"),
+        ({"q": 1e101}, "q=1e+101 must be from 1e-100 to 1e+100"),
+        ({"length": 0}, "length=0 must be an integer from 1 to 2147483647"),
+        ({"length": 2.0}, "length=2.0 must be an integer from 1"),
+        ({"length": 2**31}, "length=2147483648 must be an integer from 1"),
         ({"random_seed": "x"}, "random_seed='x' must be an integer"),
         ({"weighted": 1}, "weighted=1 must be True or False"),
         ({"starts": pd.DataFrame({"a": [1], "b": [2]})}, "starts= is a table with the columns ['a', 'b']"),
+        ({"starts": pd.DataFrame([[1, 2]], columns=["vertex", "vertex"])}, "the columns ['vertex', 'vertex']"),
         ({"starts": [[0, 1]]}, "give one flat list"),
         ({"walk_length": 4}, "did you mean length=?"),
     ],
@@ -258,6 +270,36 @@ def test_weights_must_be_there_and_not_negative():
         dg.random_walks(dg.Graph.from_edges(frame[["src", "dst"]]), [0], 2, weighted=True)
     with pytest.raises(InputError, match=r"expects a dgraph\.Graph"):
         dg.random_walks(frame, [0], 2)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_small_weights_count_beside_large_ones_elsewhere(parts):
+    frame = pd.DataFrame({"src": [0, 5, 7, 7], "dst": [1, 6, 8, 9], "weight": [1e-30, 1e300, 0.0, 5e-324]})
+    graph = dg.Graph.from_edges(frame, parts=parts)
+    found = walks_of(dg.random_walks(graph, [0, 5, *[7] * 50], 1, weighted=True).compute())
+    assert found == [[0, 1], [5, 6], *[[7, 9]] * 50]
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("q", [1e100, 1e-100])
+def test_weights_of_any_size_are_weighed(q, parts):
+    """After 0 and 1 come 2, which 0 leads to, or others. The weights add up to next to nothing."""
+    ends = {"src": [0, 0, 1, 1, 1, 1], "dst": [1, 2, 0, 2, 3, 4]}
+    frame = pd.DataFrame({**ends, "weight": [1e300, 0.0, 1e-310, 1e-322, 1e-321, 2e-321]})
+    graph = dg.Graph.from_edges(frame, parts=parts)
+    found = walks_of(dg.random_walks(graph, [0] * 300, 2, weighted=True, p=1e100, q=q).compute())
+    after = Counter(walk[2] for walk in found)
+    assert after.keys() == ({2} if q > 1 else {3, 4}) and after.total() == 300
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_walks_without_room_are_refused(parts, monkeypatch):
+    graph = dg.Graph.from_edges({"src": [0, 1, 2], "dst": [1, 2, 0]}, parts=parts)
+    with pytest.raises(RoomError, match="walks need about"):
+        dg.random_walks(graph, [0, 1, 2] * 500, 2**31 - 1)
+    monkeypatch.setattr("dgraph.walks.random_walks.MOST_STARTS", 5)
+    with pytest.raises(OptionError, match="starts= lists 6 vertices, but at most 5"):
+        dg.random_walks(graph, [0, 1, 2] * 2, 1)
 
 
 def test_large_weights_do_not_overflow():

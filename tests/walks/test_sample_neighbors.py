@@ -13,7 +13,7 @@ from real_graphs import PLACES
 from scipy.stats import chisquare
 
 import dgraph as dg
-from dgraph.errors import ColumnError, IdError, InputError, OptionError, WeightError
+from dgraph.errors import ColumnError, IdError, InputError, OptionError, RoomError, WeightError
 from dgraph.native import team
 from dgraph.testing.strategies import small_graphs
 
@@ -77,12 +77,17 @@ def test_every_vertex_of_a_frontier_gets_as_many_of_its_edges_as_asked(drawn, di
     st.sampled_from(PLACES),
     st.sampled_from(["in", "out"]),
     st.booleans(),
+    st.booleans(),
     st.integers(-(2**63), 2**63 - 1),
 )
-def test_samples_do_not_depend_on_partitions_or_threads(drawn, place, direction, replace, seed):
+def test_samples_do_not_depend_on_partitions_or_threads(drawn, place, direction, replace, weighted, seed):
     frame, kwargs = drawn
+    if weighted:
+        weights = np.random.default_rng(abs(seed)).choice([0.0, 1e-300, 1e-9, 1.0, 3.0, 1e200], len(frame))
+        frame = frame.assign(weight=weights)
     one, many = dg.Graph.from_edges(frame, **kwargs), dg.Graph.from_edges(frame, **kwargs, **place)
-    seeds, options = one.vertices.compute().iloc[::2, 0].tolist(), {"direction": direction, "replace": replace}
+    seeds, options = one.vertices.compute().iloc[::2, 0].tolist(), {"direction": direction}
+    options |= {"replace": replace, "weighted": weighted}
     expected = dg.sample_neighbors(one, seeds, [2, -1, 3], random_seed=seed, **options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(team, "LOOKS", 1)
@@ -150,8 +155,44 @@ def test_draws_with_replacement_are_independent(weights):
     assert_likely(Counter(tuple(one) for one in drawn.values()), {(a, b): share[a] * share[b] for a, b in pairs})
 
 
+def test_draws_with_replacement_and_without_weights_are_independent():
+    graph, centres = around(np.ones(4))
+    drawn = drawn_of(dg.sample_neighbors(graph, centres, [2], replace=True, random_seed=5))
+    pairs = {(a, b): 1 / 16 for a in range(4) for b in range(4)}
+    assert_likely(Counter(tuple(one) for one in drawn.values()), pairs)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_every_edge_with_a_weight_is_possible(parts):
+    """Whatever the order of the ids, and however small its share is."""
+    for weights in ([1e17, 1, 2, 3], [1, 2, 3, 1e17], [5e-324, 1.7e308, 1e-100, 1], [5e-324] * 4):
+        frame = pd.DataFrame({"src": range(5), "dst": 9, "weight": [*weights, 0.0]})
+        graph = dg.Graph.from_edges(frame, parts=parts)
+        for fanout, replace in ((4, False), (7, False), (-1, False), (-1, True)):
+            sample = dg.sample_neighbors(graph, [9], [fanout], weighted=True, replace=replace)
+            assert sample.edges["src"].tolist() == [0, 1, 2, 3]
+        assert len(dg.sample_neighbors(graph, [9], [3], weighted=True).edges) == 3
+    firsts = {dg.sample_neighbors(graph, [9], [1], weighted=True, random_seed=n).edges["src"][0] for n in range(60)}
+    assert firsts == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_samples_without_room_are_refused(weighted, parts):
+    frame = pd.DataFrame({"src": range(999), "dst": [*range(1, 999), 0], "weight": 1.0})
+    graph = dg.Graph.from_edges(frame, parts=parts)
+    with pytest.raises(RoomError, match="samples of .* edges need about"):
+        dg.sample_neighbors(graph, range(999), [2**31 - 1], replace=True, weighted=weighted)
+
+
+def test_the_graphs_own_partitions_get_no_table_that_nobody_reads():
+    frame = pd.DataFrame({"src": [0, 1, 2, 3], "dst": [1, 2, 3, 0], "weight": 1.0})
+    graph = dg.Graph.from_edges(frame, parts=2, policy="outgoing")
+    dg.sample_neighbors(graph, [0], [2], weighted=True)
+    assert all(one.incoming is None for one in graph.partitioned(("out",), ()).held)
+
+
 def test_many_of_a_long_row_are_distinct():
-    graph = dg.Graph.from_edges({"src": np.arange(5000), "dst": np.full(5000, 5000)})
     for weighted in (False, True):
         weights = pd.DataFrame({"src": np.arange(5000), "dst": 5000, "weight": np.arange(5000.0)})
         graph = dg.Graph.from_edges(weights)
@@ -205,7 +246,10 @@ def test_no_seeds_and_seeds_without_edges(parts):
     ("options", "said"),
     [
         ({"fanouts": [5, 0]}, "fanouts=[5, 0]: a hop of 0 edges reaches nothing; pass -1 for all edges"),
-        ({"fanouts": [-2]}, "fanouts=-2 must be an integer >= -1"),
+        ({"fanouts": [-2]}, "fanouts=-2 must be an integer from -1 to 2147483647"),
+        ({"fanouts": [2**31]}, "fanouts=2147483648 must be an integer from -1"),
+        ({"fanouts": b"12"}, "must be a list"),
+        ({"seeds": None}, "seeds=None: give a list"),
         ({"fanouts": [1.5]}, "fanouts=1.5 must be an integer"),
         ({"fanouts": []}, "fanouts=[] must be a list"),
         ({"fanouts": 5}, "fanouts=5 must be a list with the number of edges for each hop, such as [15, 10]"),

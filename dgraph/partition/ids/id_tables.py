@@ -105,6 +105,22 @@ def place_in(ids: pa.Array, value: Any) -> int:
     return bisect_left(range(len(ids)), value, key=lambda place: ids[place].as_py())
 
 
+def places_of(table: pa.Array, ids: pa.Array) -> np.ndarray:
+    """The place of each id in a table, or -1 if it is not there; both ascend and have one type."""
+    found = np.full(len(ids), -1)
+    if not len(table):
+        return found
+    if pa.types.is_integer(ids.type):
+        values, wanted = np.asarray(table), np.asarray(ids)
+        found[:] = np.searchsorted(values, wanted)
+        found[found == len(values)] = -1
+        found[(found >= 0) & (values.take(found, mode="wrap") != wanted)] = -1
+    else:
+        there, mine = Column.of(table), Column.of(ids)
+        _search(there.data, there.ends, there.width, there.size, mine.data, mine.ends, mine.width, found)
+    return found
+
+
 def sample(encoded: EncodedChunk, size: int = 256) -> list[Any]:
     """Evenly spaced ids of a chunk, from which `splitters` chooses the bounds of buckets."""
     positions = np.unique(np.linspace(0, len(encoded.distinct) - 1, size).astype(np.int64))
@@ -352,3 +368,50 @@ def _enter(names, bounds, found, slots):
         while slots[slot] != uint64(0):
             slot = (slot + uint64(1)) & mask
         slots[slot] = (h & uint64(0xFFFFFFFF00000000)) | (place + uint64(1))
+
+
+@inlined
+def _span(ends, width, i):
+    """The first byte of an id, and the one after its last."""
+    if ends.size == 0:
+        return i * uint64(width), (i + uint64(1)) * uint64(width)
+    return uint64(ends[i]), uint64(ends[i + uint64(1)])
+
+
+@inlined
+def _precedes(data, at, stop, others, start, end):
+    """Whether data[at..stop] comes before others[start..end]."""
+    while at < stop and start < end:
+        if data[at] != others[start]:
+            return data[at] < others[start]
+        at += uint64(1)
+        start += uint64(1)
+    return start < end
+
+
+@kernel
+def _search(data, ends, width, size, names, bounds, name_width, found):
+    """Search ascending ids among ascending ids: each from the place of the last on, in steps that double."""
+    place, size = uint64(0), uint64(size)
+    for i in range(uint64(found.size)):
+        start, end = _span(bounds, name_width, i)
+        stride, high = uint64(1), place
+        while high < size:
+            at, stop = _span(ends, width, high)
+            if not _precedes(data, at, stop, names, start, end):
+                break
+            place = high + uint64(1)
+            high += stride
+            stride += stride
+        high = min(high, size)
+        while place < high:
+            middle = (place + high) >> uint64(1)
+            at, stop = _span(ends, width, middle)
+            if _precedes(data, at, stop, names, start, end):
+                place = middle + uint64(1)
+            else:
+                high = middle
+        if place < size:
+            at, stop = _span(ends, width, place)
+            if _same(data, at, stop - at, names, start, end):
+                found[i] = place

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dgraph.errors import IdError
 from dgraph.partition.ids.bitmaps import Ranks, bitmap
 from dgraph.partition.ids.chunk import Chunk, Ids
-from dgraph.partition.ids.id_tables import encode, place_in
+from dgraph.partition.ids.id_tables import encode, place_in, places_of
 from dgraph.partition.ids.id_types import IdType
 from dgraph.phrases.phrases import format_count
 
@@ -94,12 +93,15 @@ class Numbering:
         return ids[numbers] if isinstance(ids, np.ndarray) else ids.take(pa.array(numbers))
 
     def number(self, ids: pa.Array) -> np.ndarray:
-        """The numbers of ids, if ids have tables."""
-        table = pa.chunked_array(self.tables).cast(ids.type)
-        numbers = pc.index_in(ids, value_set=table.combine_chunks())
-        if numbers.null_count:
-            self._refuse(ids[pc.index(numbers.is_null(), True).as_py()].as_py())
-        return np.asarray(numbers).astype(np.uint32)
+        """The numbers of ids in ascending order, if ids have tables."""
+        numbers, base = np.full(len(ids), -1), 0
+        for table in self.tables:
+            places = places_of(table.cast(ids.type), ids)
+            numbers[places >= 0] = base + places[places >= 0]
+            base += len(table)
+        if (numbers < 0).any():
+            self._refuse(ids[int(np.argmin(numbers))].as_py())
+        return numbers.astype(np.uint32)
 
     def number_of(self, vertices: Chunk) -> np.ndarray:
         """The number of each id of a chunk of vertices of this graph."""
