@@ -198,3 +198,23 @@ def test_ids_in_chunked_arrow_arrays_are_encoded(pieces):
     found = [encoded.distinct.take(pa.array(codes)).to_pylist() for codes in encoded.codes]
     assert found == [names, names[::-1]]
     assert encoded.distinct.to_pylist() == sorted(set(names))
+
+
+MADE = {
+    "string": lambda n: f"{'é' * (n % 3)}{n}",
+    "uuid": lambda n: uuid.UUID(int=n << 70),
+    "integer": lambda n: n << 40,
+}
+
+
+@settings(max_examples=30)
+@given(
+    st.sampled_from(sorted(MADE)), st.sets(st.integers(0, 300), min_size=1), st.sets(st.integers(0, 300), min_size=1)
+)
+def test_places_in_sorted_tables(kind, known, wanted):
+    arrow = {"string": pa.large_string(), "uuid": pa.binary(16), "integer": pa.int64()}[kind]
+    held, asked = (sorted(map(MADE[kind], one)) for one in (known, wanted))
+    table, ids = (pa.array([getattr(x, "bytes", x) for x in one], arrow) for one in ([held[0], *held], asked))
+    found = id_tables.places_of(table.slice(1), ids)
+    assert found.tolist() == [held.index(x) if x in held else -1 for x in asked]
+    assert (id_tables.places_of(table.slice(0, 0), ids) == -1).all()

@@ -120,7 +120,11 @@ def test_a_neighbour_is_one_that_an_edge_from_the_vertex_before_leads_to():
 def test_walks_do_not_depend_on_partitions_or_threads(drawn, place, options, weighted, seed):
     frame, kwargs = drawn
     if weighted:
-        frame, options = with_weights(frame, seed), {**options, "weighted": True}
+        frame, kwargs, options = (
+            with_weights(frame, seed),
+            {**kwargs, "weight": "weight"},
+            {**options, "weighted": True},
+        )
     one, many = dg.Graph.from_edges(frame, **kwargs), dg.Graph.from_edges(frame, **kwargs, **place)
     expected = dg.random_walks(one, None, 5, random_seed=seed, **options).compute()
     with pytest.MonkeyPatch.context() as patch:

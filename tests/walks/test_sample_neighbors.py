@@ -84,7 +84,7 @@ def test_samples_do_not_depend_on_partitions_or_threads(drawn, place, direction,
     frame, kwargs = drawn
     if weighted:
         weights = np.random.default_rng(abs(seed)).choice([0.0, 1e-300, 1e-9, 1.0, 3.0, 1e200], len(frame))
-        frame = frame.assign(weight=weights)
+        frame, kwargs = frame.assign(weight=weights), {**kwargs, "weight": "weight"}
     one, many = dg.Graph.from_edges(frame, **kwargs), dg.Graph.from_edges(frame, **kwargs, **place)
     seeds, options = one.vertices.compute().iloc[::2, 0].tolist(), {"direction": direction}
     options |= {"replace": replace, "weighted": weighted}
@@ -181,7 +181,7 @@ def test_every_edge_with_a_weight_is_possible(parts):
 def test_samples_without_room_are_refused(weighted, parts):
     frame = pd.DataFrame({"src": range(999), "dst": [*range(1, 999), 0], "weight": 1.0})
     graph = dg.Graph.from_edges(frame, parts=parts)
-    with pytest.raises(RoomError, match="samples of .* edges need about"):
+    with pytest.raises(RoomError, match=r"samples of .* edges need about"):
         dg.sample_neighbors(graph, range(999), [2**31 - 1], replace=True, weighted=weighted)
 
 
