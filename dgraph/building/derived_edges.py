@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,37 +21,39 @@ from dgraph.cluster.workers import any_lost
 from dgraph.errors import InputError
 from dgraph.frames.any_frame import LazyPieces, select_rows, to_main_memory, to_pandas
 from dgraph.frames.sources import VertexSource
-from dgraph.native.free_memory import explain_lack_of_memory
-from dgraph.partition.ids.bitmaps import Ranks
+from dgraph.native.free_memory import explain_lack_of_memory, has_room, refuse_beyond_memory, within
+from dgraph.partition.ids.bitmaps import IDENTITY, Ranks
 from dgraph.partition.ids.chunk import NumberedChunk, chunk_of_vertices
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.induced import edges_between, kept_edges
 
 NO_ROWS = np.zeros(0, bool)
+FEWER = "choose fewer edges, or use a machine, a limit or a cluster with more memory"
 
 
 class EdgeChange(Protocol):
     """What becomes of the edges of a piece of a frame."""
 
-    reads_frames: bool  # whether `of_chunk` needs the piece itself
+    reads_frames: bool  # whether `choose` needs the piece itself
 
-    def of_chunk(self, chunk: NumberedChunk, frame: Any) -> tuple[np.ndarray | None, NumberedChunk]:
-        """Which rows of a piece stay, and their edges by number."""
+    def choose(self, chunk: NumberedChunk, frame: Any) -> np.ndarray | None:
+        """Which rows of a piece stay; None if all do."""
+
+    def cut(self, chunk: NumberedChunk, kept: Any) -> NumberedChunk:
+        """The edges of these rows, by number in the new graph."""
 
     def of_frame(self, frame: Any, kept: Any) -> Any:
         """The rows of a piece that stay."""
 
 
 @dataclass(frozen=True, eq=False)
-class Between:
-    """Keeps the edges between chosen vertices."""
+class Selection:
+    """The base of changes that keep some edges as they are."""
 
-    chosen: Ranks
-    reads_frames = False
+    chosen: Ranks = IDENTITY  # the vertices that stay
 
-    def of_chunk(self, chunk: NumberedChunk, frame: Any) -> tuple[np.ndarray, NumberedChunk]:
-        kept = edges_between(chunk, self.chosen)
-        return kept, kept_edges(chunk, kept, self.chosen)
+    def cut(self, chunk: NumberedChunk, kept: Any) -> NumberedChunk:
+        return kept_edges(chunk, kept, self.chosen)
 
     @staticmethod
     def of_frame(frame: Any, kept: Any) -> Any:
@@ -58,28 +61,36 @@ class Between:
 
 
 @dataclass(frozen=True, eq=False)
-class Filter:
+class Between(Selection):
+    """Keeps the edges between chosen vertices."""
+
+    reads_frames = False
+
+    def choose(self, chunk: NumberedChunk, frame: Any) -> np.ndarray:
+        return edges_between(chunk, self.chosen)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Filter(Selection):
     """Keeps the edges for which a user's function of a frame is true."""
 
     function: Callable[[pd.DataFrame], Any]
     skip_loops: bool
     reads_frames = True
 
-    def of_chunk(self, chunk: NumberedChunk, frame: Any) -> tuple[np.ndarray, NumberedChunk]:
-        present = chunk.sources != chunk.destinations if self.skip_loops else np.ones(len(chunk), bool)
+    def choose(self, chunk: NumberedChunk, frame: Any) -> np.ndarray:
+        kept = chunk.sources != chunk.destinations if self.skip_loops else np.ones(len(chunk), bool)
         table = to_pandas(to_main_memory(frame))
-        table = (table if present.all() else table[present]).reset_index(drop=True)
-        kept = present
-        kept[present] = self._checked(self._called(table), len(table))
-        return kept, kept_edges(chunk, kept)
-
-    @staticmethod
-    def of_frame(frame: Any, kept: Any) -> Any:
-        return select_rows(frame, kept)
+        table = (table if kept.all() else table[kept]).reset_index(drop=True)
+        if len(table):  # functions need not know what to do with no edges
+            kept[kept] = self._checked(self._called(table), len(table))
+        return kept
 
     def _called(self, table: pd.DataFrame) -> Any:
         try:
             return self.function(table)
+        except MemoryError:
+            raise  # to be explained as any other lack of memory
         except Exception as error:
             what = f"{type(error).__name__}: {error}; its frame has the columns {list(table.columns)}"
             raise InputError(f"function {self._name} failed on a frame of {len(table)} edges with {what}") from error
@@ -115,8 +126,12 @@ class Reversal:
     reads_frames = False
 
     @staticmethod
-    def of_chunk(chunk: NumberedChunk, frame: Any) -> tuple[None, NumberedChunk]:
-        return None, chunk.reversed()
+    def choose(chunk: NumberedChunk, frame: Any) -> None:
+        return None
+
+    @staticmethod
+    def cut(chunk: NumberedChunk, kept: Any) -> NumberedChunk:
+        return chunk.reversed()
 
     def of_frame(self, frame: Any, kept: Any) -> pd.DataFrame:
         table = to_pandas(frame)
@@ -136,7 +151,7 @@ class DerivedEdges(InputEdges):
         rules: EdgeRules | None = None,
     ):
         frame = LazyPieces(lambda: change.of_frame(empty(whole.edges.frame), NO_ROWS), self._frames)
-        self._whole, self._change = whole, change
+        self._whole, self._change, self._changing = whole, change, Lock()
         self._rows: list[int] = []
         self._kept: list[Any] | None = None  # which rows of each piece stay, held
         super().__init__(replace(whole.edges, frame=frame), vertices, rules or whole.rules, whole.workers)
@@ -160,24 +175,47 @@ class DerivedEdges(InputEdges):
 
     def change_edges(self) -> None:
         """Apply the change to the numbered edges, unless this is already done."""
-        if self._kept is not None and not any_lost(self._kept):
-            return
-        workers, change = self.workers, self.workers.share(self._change)
-        with self.stopwatch("number"):
-            chunks = self._whole.to_read()
-            frames: list[Any] = self._whole.edge_pieces if self._change.reads_frames else [None] * len(chunks)
-            tasks = [workers.call(_changed, change, *one) for one in zip(chunks, frames, strict=True)]
-            changed = workers.hold(tasks)
-            self._kept, self.fresh = (workers.hold([workers.item(one, place) for one in changed]) for place in (0, 1))
-            self._lent = True  # the arrays may be those of the other graph
-            self._rows = workers.get([workers.call(len, chunk) for chunk in self.fresh])
+        with self._changing:
+            if self._kept is None or any_lost(self._kept):
+                with self.stopwatch("number"), within(self.workers.limit):
+                    kept, fresh = self._changed()
+                rows = self.workers.get([self.workers.call(len, chunk) for chunk in fresh])
+                self.fresh, self._rows = fresh, rows
+                self._lent = True  # the arrays may be those of the other graph
+                self._kept = kept  # at last, because it says that all is done
+
+    def _changed(self) -> tuple[list[Any], list[Any]]:
+        """Which rows of each piece stay, and their edges by number, held. Edges that are too many to hold are read
+        twice, so that those that stay are counted before they are held."""
+        workers, call = self.workers, self.workers.call
+        change, chunks = workers.share(self._change), self._whole.to_read()
+        frames: list[Any] = self._whole.edge_pieces if self._change.reads_frames else [None] * len(chunks)
+        kept = [call(_kept_rows, change, *one) for one in zip(chunks, frames, strict=True)]
+        if self._whole.streamed is not None:
+            self._require_room("bytes that say which edges are kept", sum(self._whole.rows))
+            kept = workers.hold(kept)
+            count = sum(workers.get([call(np.count_nonzero, mask) for mask in kept]))
+            self._require_room(f"{count:,} edges that are kept", 2 * count * (4 if self.num_vertices < 2**32 else 8))
+        fresh = [call(_cut, change, *one) for one in zip(chunks, kept, strict=True)]
+        if self._whole.streamed is not None:
+            return kept, workers.hold(fresh)
+        held = workers.hold([*kept, *fresh])  # together, so that each piece is read once
+        return held[: len(kept)], held[len(kept) :]
+
+    def _require_room(self, what: str, need: int) -> None:
+        """Raise a RoomError if this process, or all workers together, cannot hold so many bytes."""
+        if self.workers.client is None:
+            if not has_room(need):
+                refuse_beyond_memory(what, need, remedy=FEWER)
+        elif (each := self.workers.memory) is not None:
+            refuse_beyond_memory(what, need, each * len(self.workers.addresses), FEWER)
 
     def _frames(self) -> list[Any]:
         """Tasks that make the pieces of the changed frame."""
         self.change_edges()
         assert self._kept is not None
-        call, pieces = self.workers.call, zip(self._whole.edge_pieces, self._kept, strict=True)
-        return [call(_changed_frame, self._change, frame, kept) for frame, kept in pieces]
+        pieces, change = zip(self._whole.edge_pieces, self._kept, strict=True), self.workers.share(self._change)
+        return [self.workers.call(_changed_frame, change, *one) for one in pieces]
 
     def as_listed(self, *given: Any, **options: Any) -> list[Any]:
         self.change_edges()
@@ -193,8 +231,13 @@ class DerivedEdges(InputEdges):
 
 
 @explain_lack_of_memory("the edges of a graph", "choose some of them")
-def _changed(change: EdgeChange, chunk: NumberedChunk, frame: Any) -> tuple[np.ndarray | None, NumberedChunk]:
-    return change.of_chunk(chunk, frame)
+def _kept_rows(change: EdgeChange, chunk: NumberedChunk, frame: Any) -> np.ndarray | None:
+    return change.choose(chunk, frame)
+
+
+@explain_lack_of_memory("the edges of a graph", "choose some of them")
+def _cut(change: EdgeChange, chunk: NumberedChunk, kept: Any) -> NumberedChunk:
+    return change.cut(chunk, kept)
 
 
 @explain_lack_of_memory("the edges of a graph", "choose some of them")
@@ -212,19 +255,26 @@ def changed_frame(whole: InputEdges, change: EdgeChange) -> LazyPieces:
 
 
 def by_rules(graph: PartitionedGraph) -> InputEdges:
-    """The edges of a graph after its rules, as if they had been listed so: a piece for each partition."""
-    workers, (tasks, meta), edges = graph.workers, edge_tables(graph), graph.input_edges
-    held = workers.hold(tasks)
+    """The edges of a graph after its rules, as if they had been listed so: a piece for each partition. Reverses that
+    are added come after all edges that are listed, as when repeats are merged."""
+    edges = graph.input_edges
+    halves = [_listed, _added] if edges.rules.symmetrize and edges.rules.repeats == "keep" else [list]
 
     def frames() -> list[Any]:
-        nonlocal held
-        held = workers.hold(edge_tables(graph)[0]) if any_lost(held) else held
-        return held
+        return [task for half in halves for task in edge_tables(graph, half)[0]]
 
+    meta = edge_tables(graph)[1]
     listed = replace(edges.edges, frame=LazyPieces(lambda: meta, frames))
-    made = InputEdges(listed, edges.vertices, EdgeRules(graph.directed), workers)
-    made.rows = workers.get([workers.call(len, frame) for frame in held])
+    made = InputEdges(listed, edges.vertices, EdgeRules(graph.directed), graph.workers)
     return made.numbered_as(edges)
+
+
+def _listed(chunks: list[Any]) -> list[Any]:
+    return chunks[: len(chunks) // 2]
+
+
+def _added(chunks: list[Any]) -> list[Any]:
+    return chunks[len(chunks) // 2 :]
 
 
 # -- vertices ----------------------------------------------------------------------------------------------------------

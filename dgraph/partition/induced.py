@@ -52,8 +52,9 @@ def edges_between(chunk: NumberedChunk, chosen: Ranks) -> np.ndarray:
 
 
 def kept_edges(chunk: NumberedChunk, kept: np.ndarray, chosen: Ranks = IDENTITY) -> NumberedChunk:
-    """The edges of a chunk that are kept, whose ends get their ranks among the chosen vertices as numbers. They are
-    passed on as ids, which are sorted at once; numbers would be sorted in ranges of rows, to free them on the way."""
+    """The edges of a chunk that are kept, whose ends are numbered by rank among the chosen vertices. The new chunk says
+    that these numbers are ids, although each id is its own number: chunks of ids are sorted in one go, which is faster;
+    chunks of numbers are sorted range by range, so that their memory can be freed on the way."""
     slices = threads.slices(len(chunk), threads.cores())
     counts = threads.parallel_map(lambda s: int(np.count_nonzero(kept[s])), slices, len(chunk))
     starts = np.concatenate([[0], np.cumsum(counts)])

@@ -22,6 +22,7 @@ FORMS = (
     "pass a list, array or Series of vertices; a frame with the column `vertex`; a boolean array in ascending order of "
     "the vertices; a boolean Series from a result; or the name of a vertex column of booleans"
 )
+REMEDY = "pass the chosen rows, as frame[mask], or a mask from result.compute()"
 
 
 def read_mask(graph: PartitionedGraph, vertices: Any) -> np.ndarray:
@@ -43,12 +44,10 @@ def read_mask(graph: PartitionedGraph, vertices: Any) -> np.ndarray:
     vertices = to_python(vertices)
     if getattr(vertices, "ndim", 2) == 2 and (hasattr(vertices, "columns") or isinstance(vertices, dict)):
         vertices = _id_column(graph, vertices)
-    is_lazy = hasattr(vertices, "dask")
-    if is_lazy:
-        vertices = vertices.compute()
-    vertices = _in_memory(vertices)
+    lazy = vertices if hasattr(vertices, "dask") else None
+    vertices = _in_memory(vertices if lazy is None else lazy.compute())
     if _is_mask(vertices):
-        return _aligned(graph, vertices, is_lazy)
+        return _aligned(graph, vertices, lazy)
     numbers = graph.numbering.numbers_of(chunk_of_vertices({"vertices": vertices}, "vertices"))
     mask = np.zeros(graph.num_vertices, bool)
     mask[numbers] = True
@@ -56,9 +55,11 @@ def read_mask(graph: PartitionedGraph, vertices: Any) -> np.ndarray:
 
 
 def _id_column(graph: PartitionedGraph, frame: Any) -> Any:
-    """The column of a frame that lists vertices: that of results, or that of `Graph.vertices`."""
-    names = column_names(frame)
-    name = next((one for one in ("vertex", graph.input_edges.vertices.id) if one in names), None)
+    """The column of a frame that lists vertices: that of results, or that of `Graph.vertices`, in which `vertex` may be
+    an attribute."""
+    names, source = column_names(frame), graph.input_edges.vertices
+    ids = (source.id, "vertex") if "vertex" in source.columns else ("vertex", source.id)
+    name = next((one for one in ids if one in names), None)
     if name is None:
         raise ColumnError(f"vertices= is a frame with the columns {names}, none of which is `vertex`; {FORMS}")
     return frame_column(frame, name)
@@ -74,12 +75,14 @@ def _in_memory(vertices: Any) -> Any:
     if isinstance(vertices, set | frozenset | range | list | tuple):
         listed = list(vertices)
         if listed and all(isinstance(one, bool | np.bool_) for one in listed):
+            if isinstance(vertices, set | frozenset):
+                raise InputError(f"vertices={vertices!r} is a set of booleans, which has no order; {FORMS}")
             return np.array(listed, bool)
         vertices = np.empty(len(listed), object)
         vertices[:] = [to_python(one) for one in listed]
     columns = pd.Series | pd.Index | np.ndarray | pd.api.extensions.ExtensionArray | pa.Array | pa.ChunkedArray
     if not isinstance(vertices, columns):
-        raise InputError(f"vertices={vertices!r} is a {type(vertices).__name__}; {FORMS}")
+        raise InputError(f"vertices={vertices!r}: expected vertices, got {type(vertices).__name__}; {FORMS}")
     if getattr(vertices, "ndim", 1) != 1:
         raise OptionError(f"vertices= has the shape {vertices.shape}; pass one flat list of vertices, or one mask")
     return vertices
@@ -94,9 +97,10 @@ def _is_mask(vertices: Any) -> bool:
     return bool(pd.api.types.is_bool_dtype(vertices.dtype))
 
 
-def _aligned(graph: PartitionedGraph, mask: Any, is_lazy: bool) -> np.ndarray:
+def _aligned(graph: PartitionedGraph, mask: Any, lazy: Any) -> np.ndarray:
     """A mask with a value for each vertex, by number. The index of a Series says which vertices its values are for:
-    rows of `RunResult.compute`, or the vertices themselves."""
+    rows of `RunResult.compute` or of the partitions of `RunResult.frame`, or the vertices themselves. `lazy` is the
+    lazy column that the mask was computed from, if any."""
     size = graph.num_vertices
     if len(mask) != size:
         raise ColumnError(
@@ -104,11 +108,11 @@ def _aligned(graph: PartitionedGraph, mask: Any, is_lazy: bool) -> np.ndarray:
             "pass one boolean for each, or the vertices themselves"
         )
     values = _booleans(graph, pd.Series(mask), "the mask")
-    if not isinstance(mask, pd.Series) or mask.index.equals(pd.RangeIndex(size)):
+    index = mask.index if isinstance(mask, pd.Series) else pd.RangeIndex(size)
+    if index.has_duplicates:
+        _check_rows(graph, index, lazy)
+        _check_sorted(graph)
         return values
-    index = mask.index
-    if index.has_duplicates or is_lazy:  # the partitions of a lazy frame, each with an index of its own
-        return _in_rows(graph, values)
     rows = pd.RangeIndex(size).get_indexer(index) if index.dtype.kind in "iu" else np.full(size, -1)
     if (rows < 0).any():
         try:
@@ -117,19 +121,42 @@ def _aligned(graph: PartitionedGraph, mask: Any, is_lazy: bool) -> np.ndarray:
             raise IdError(
                 f"vertices= is a mask whose index is neither rows nor vertices of the graph: {error}"
             ) from error
+    elif lazy is not None:
+        _check_sorted(graph)
     aligned = np.empty(size, bool)
     aligned[rows] = values
     return aligned
 
 
-def _in_rows(graph: PartitionedGraph, values: np.ndarray) -> np.ndarray:
-    """The values of a lazy frame's rows, which are in ascending order if partitions own ranges of vertices."""
-    if not graph.cut.by_range:
+def _check_sorted(graph: PartitionedGraph) -> None:
+    """Refuse the order of a lazy frame's rows unless it is that of the vertices."""
+    if graph.num_parts > 1 and not graph.cut.by_range:
         raise ColumnError(
-            f"vertices= is a mask in the order of a lazy frame, which policy={graph.policy!r} does not sort: pass the "
-            "chosen rows, as frame[mask], or a mask from result.compute()"
+            f"vertices= is a mask in the order of a lazy frame, which policy={graph.policy!r} does not sort: {REMEDY}"
         )
-    return values
+
+
+def _check_rows(graph: PartitionedGraph, index: pd.Index, lazy: Any) -> None:
+    """Refuse an index with repeated labels unless it is that of a lazy frame whose rows are all in their places: 0, 1,
+    ... in each partition."""
+    labels, rows = index.to_numpy(), np.arange(len(index))
+    is_first = labels == 0
+    counts = rows - np.maximum.accumulate(np.where(is_first, rows, 0))
+    if np.array_equal(labels, counts) and is_first.sum() <= graph.num_parts and (lazy is None or _keeps_rows(lazy)):
+        return
+    repeated = index[index.duplicated()][:1].tolist()[0]
+    raise IdError(
+        f"vertices= is a mask whose index has {repeated!r} more than once, and does not number the rows of each "
+        f"partition of result.frame in their order: {REMEDY}"
+    )
+
+
+def _keeps_rows(lazy: Any) -> bool:
+    """Whether Dask computes each partition of a column from the same partition of a frame, so that rows are not sorted
+    or shuffled."""
+    from dask.dataframe.dask_expr._expr import Blockwise
+
+    return all(isinstance(one, Blockwise) or not one.dependencies() for one in lazy.expr.walk())
 
 
 def _booleans(graph: PartitionedGraph, values: pd.Series, what: str) -> np.ndarray:

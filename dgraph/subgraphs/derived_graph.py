@@ -1,4 +1,5 @@
-"""Makes graphs from graphs: they keep the policy, the workers and, where it is the only one, the partition."""
+"""Makes a graph from edges that were cut out of another graph, whose policy and workers it keeps. If the other graph
+has one partition, which has been built, the partition is cut too, so that no edge is sorted again."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ from dgraph.partition.policies import is_saved_function
 
 
 def derived(graph: Graph, edges: InputEdges) -> Graph:
-    """A graph with these edges, partitioned like another."""
-    asked = graph.asked
+    """A graph with these edges, partitioned like another. If that is a saved graph whose edges a function of the user
+    placed, the policy is "auto", because the function was not saved."""
+    asked = graph.asked._replace(parts=graph.num_parts)
     return Graph.of(edges, asked._replace(policy="auto") if is_saved_function(asked.policy) else asked)
 
 

@@ -26,8 +26,8 @@ def filter_edges(graph: Graph, function: Callable[[pd.DataFrame], Any]) -> Graph
     function : callable
         Receives some of the edges as a pandas frame with the ids of their ends and all edge columns, as in
         `Graph.edges`, and returns a boolean Series or array with one value for each. It is called once for each piece
-        of the edges, perhaps on several threads, and on a cluster by the workers that have them; so what it returns
-        for an edge must not depend on the other edges of the frame.
+        of the edges that is not empty, perhaps on several threads, and on a cluster by the workers that have them; so
+        what it returns for an edge must not depend on the other edges of the frame.
 
     Returns
     -------
@@ -40,6 +40,9 @@ def filter_edges(graph: Graph, function: Callable[[pd.DataFrame], Any]) -> Graph
         If `function` cannot be called.
     InputError
         If `function` raises an error, or does not return one boolean for each edge.
+    RoomError
+        If there is not enough memory for the edges that are kept. They are held until the new graph is built, 8 or 16
+        bytes for each; besides, a byte for each edge of `graph` is held as long as the new graph lives.
 
     Examples
     --------
@@ -59,6 +62,9 @@ def _filtered(graph: Graph, function: Callable[[pd.DataFrame], Any]) -> Graph:
     edges = graph.input_edges
     if edges.rules.repeats != "keep" or edges.rules.symmetrize:
         edges = by_rules(graph)
-    made = DerivedEdges(edges, Filter(function, edges.rules.skip_loops), graph.numbering, edges.vertices)
+    change = Filter(function=function, skip_loops=edges.rules.skip_loops)
+    made = DerivedEdges(edges, change, graph.numbering, edges.vertices)
     made.change_edges()  # here, where errors of the function belong
+    if edges is not graph.input_edges:
+        edges.forget_lost()  # its tasks would keep all edges by number
     return derived(graph, made)

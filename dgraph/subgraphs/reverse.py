@@ -7,6 +7,7 @@ from dataclasses import replace
 from dgraph.arguments import known_options
 from dgraph.building.derived_edges import DerivedEdges, Reversal, changed_frame
 from dgraph.building.input_edges import InputEdges
+from dgraph.cluster.retry import retry_on_loss
 from dgraph.graph import Graph
 from dgraph.partition.partition import Partition
 from dgraph.subgraphs.derived_graph import derived, reuse_partition
@@ -15,6 +16,7 @@ OTHER = {"out": "incoming", "incoming": "out"}
 
 
 @known_options()
+@retry_on_loss
 def reverse(graph: Graph) -> Graph:
     """The graph with every edge turned around: an edge from u to v becomes one from v to u.
 

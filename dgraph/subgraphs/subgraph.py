@@ -44,11 +44,15 @@ def subgraph(graph: Graph, vertices: Any) -> Graph:
         If `vertices` is of an unsupported type.
     OptionError
         If `vertices` has several dimensions.
+    RoomError
+        If there is not enough memory for the edges that are kept.
 
     Notes
     -----
     The edges stay on their workers, to which the choice is sent, as two bits for each vertex. They are cut out when
     they are first needed. The new graph refers to the frames of `graph`, so these stay in memory as long as it lives.
+    Edges of `graph` that are too many to hold are read twice; those that are kept must fit into memory, with 8 or 16
+    bytes for each, and a byte for each edge of `graph`.
 
     Examples
     --------

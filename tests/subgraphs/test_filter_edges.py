@@ -84,6 +84,43 @@ def test_all_or_no_edges():
     assert dg.wcc(F).compute()["component"].nunique() == F.num_vertices
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_functions_are_not_called_for_pieces_without_edges(parts):
+    frame, sizes = edges_of().drop(columns="note"), []
+    given = dd.concat([dd.from_pandas(frame[:0], npartitions=1), dd.from_pandas(frame, npartitions=2)])
+    for graph in (
+        dg.Graph.from_edges(given, parts=parts),
+        dg.Graph.from_edges({"src": [0, 0], "dst": [0, 0]}, loops="drop", parts=parts),
+        dg.Graph.from_edges({"src": [0, 0], "dst": [1, 1]}, vertices=9, repeats="first", parts=parts),
+    ):
+        F = dg.filter_edges(graph, lambda edges: sizes.append(len(edges)) or edges["src"] >= edges["src"].min())
+        assert F.num_edges == graph.num_edges
+    assert len(sizes) == 3 and min(sizes) > 0
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_added_reverses_stay_behind_listed_edges(parts):
+    G = dg.Graph.from_edges(
+        {"src": [0, 1, 0, 2], "dst": [1, 0, 1, 0], "km": [1, 2, 3, 4]}, weight="km", symmetrize=True, parts=parts
+    )
+    F = dg.filter_edges(G, lambda edges: edges["km"] > 0)
+    assert listed(dg.simplify(F).edges.compute()) == listed(dg.simplify(G).edges.compute())
+
+
+def test_merged_edges_are_not_held_beside_the_new_graph():
+    F = dg.filter_edges(dg.Graph.from_edges(edges_of(), repeats="first"), short)
+    assert F.input_edges._whole._edge_pieces is None
+    assert F.edges.compute()["km"].max() < 0.5
+
+
+def test_a_lack_of_memory_in_the_function_is_reported_as_such():
+    def greedy(edges):
+        raise MemoryError("a table")
+
+    with pytest.raises(errors.RoomError, match="a table"):
+        dg.filter_edges(dg.Graph.from_edges(edges_of()), greedy)
+
+
 def named(edges):
     return edges["miles"] > 3
 

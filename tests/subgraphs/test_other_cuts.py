@@ -1,5 +1,8 @@
 """Neighbourhoods, components, reversed and simple graphs: against NetworkX."""
 
+import gc
+import weakref
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -45,10 +48,25 @@ def test_ego_agrees_with_networkx(directed, parts, built):
     assert len(sizes) > 2
 
 
+def test_graphs_to_search_are_made_once_and_freed_with_the_graph():
+    from dgraph.subgraphs.ego import _searched
+
+    G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+    for direction in ("in", "both"):
+        dg.ego(G, 0, direction=direction)
+        first = _searched[G][direction]
+        assert ids_of(dg.ego(G, 2, direction=direction)) == [1, 2] and _searched[G][direction] is first
+    graphs, free = len(_searched), weakref.ref(G)
+    del G, first
+    gc.collect()
+    assert free() is None and len(_searched) < graphs
+
+
 def test_ego_of_several_vertices_and_of_a_symmetric_graph():
     G = dg.Graph.from_edges({"src": [0, 1, 4, 5], "dst": [1, 2, 5, 6]}, vertices=9)
     assert ids_of(dg.ego(G, [0, 4])) == [0, 1, 4, 5]
     assert ids_of(dg.ego(G, 8, 3)) == [8]
+    assert ids_of(dg.ego(G, 0, 2**63)) == [0, 1, 2]
     G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}, symmetrize=True)
     for direction in ("out", "in", "both"):
         assert dg.ego(G, 1, direction=direction).num_edges == 4
@@ -62,6 +80,8 @@ def test_ego_of_several_vertices_and_of_a_symmetric_graph():
         ((0,), {"direction": "up"}, errors.OptionError, "direction='up' is not known"),
         ((99,), {}, errors.IdError, "no vertex 99"),
         ((0,), {"depth": 2}, errors.OptionError, "no such option"),
+        (([],), {}, errors.OptionError, r"vertex=\[\] is empty"),
+        ((None,), {}, errors.OptionError, "vertex=None"),
     ],
 )
 def test_bad_ego(arguments, options, error, words):

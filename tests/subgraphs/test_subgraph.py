@@ -75,7 +75,8 @@ def test_subgraphs_of_subgraphs():
         inner = dg.subgraph(H, [text(number) for number in range(0, SIZE, 6)])
         assert listed(inner.edges.compute()) == listed(expected(frame, {text(n) for n in range(0, SIZE, 6)}))
         assert sorted(inner.vertices.compute()["size"]) == list(range(0, SIZE * 10, 60))
-        assert dg.core_number(inner).compute()["core"].max() <= dg.core_number(H).compute()["core"].max()
+        fresh = dg.Graph.from_edges(expected(frame, {text(n) for n in range(0, SIZE, 6)}), vertices=ids_of(inner))
+        pd.testing.assert_frame_equal(dg.core_number(inner).compute(), dg.core_number(fresh).compute())
 
 
 def test_isolated_vertices_stay_in_graphs_made_from_subgraphs():
@@ -91,6 +92,10 @@ def test_policies_place_the_subgraph(policy):
     assert (H.policy, H.num_parts) == (G.policy, 3)
     assert listed(H.edges.compute()) == listed(expected(edges_of(), set(range(0, 30, 2))))
     assert dg.wcc(H).compute()["vertex"].tolist() == list(range(0, 30, 2))
+
+
+def ids_of(graph) -> list:
+    return sorted(graph.vertices.compute()["id"])
 
 
 def graph_and_mask(name=text, **options):
@@ -166,6 +171,43 @@ def test_vertex_columns_choose_vertices(policy):
     assert sorted(dg.subgraph(G, rows[rows["even"]]).vertices.compute()["size"]) == list(range(0, SIZE * 10, 20))
 
 
+def test_masks_with_repeated_labels_are_refused_unless_they_number_rows():
+    G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]}, parts=2)
+    for labels, named in ((["a", "a", "b"], "'a'"), ([1, 0, 0], "0"), ([0, 0, 0], "0")):
+        with pytest.raises(errors.IdError, match=f"index has {named} more than once"):
+            dg.subgraph(G, pd.Series([True, False, True], index=labels))
+    assert dg.subgraph(G, pd.Series([True, False, True], index=[0, 1, 0])).num_vertices == 2
+
+
+def test_sorted_lazy_masks_keep_their_vertices_or_are_refused():
+    G, *_ = graph_and_mask(parts=3)
+    rows = dg.degrees(G).frame
+    with pytest.raises(errors.IdError, match="more than once"):
+        dg.subgraph(G, rows.sort_values("degree")["degree"] > 10)
+    small = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 1]}, parts=2)  # its sorted rows have the labels 0, 0
+    with pytest.raises(errors.IdError, match="more than once"):
+        dg.subgraph(small, dg.degrees(small).frame.sort_values("vertex", ascending=False)["vertex"] > 0)
+    G, *_ = graph_and_mask(parts=1)
+    table, rows = dg.degrees(G).compute(), dg.degrees(G).frame
+    H = dg.subgraph(G, rows.sort_values("degree")["degree"] > 10)
+    assert ids_of(H) == table["vertex"][table["degree"] > 10].tolist()
+
+
+def test_sets_of_booleans_are_refused():
+    G = dg.Graph.from_edges({"src": [0], "dst": [1]})
+    for given in ({True, False}, frozenset([True, False])):
+        with pytest.raises(errors.InputError, match="no order"):
+            dg.subgraph(G, given)
+
+
+def test_rows_of_vertices_with_an_attribute_called_vertex():
+    towns = pd.DataFrame({"id": [0, 1, 2], "vertex": [2, 1, 0]})
+    G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}, vertices=towns)
+    rows = G.vertices
+    assert ids_of(dg.subgraph(G, rows[rows["id"] == 0])) == [0]
+    assert ids_of(dg.subgraph(G, dg.degrees(G).compute().query("vertex == 0"))) == [0]
+
+
 def test_lazy_masks_of_unsorted_partitions_are_refused():
     G, *_ = graph_and_mask(parts=2, policy="metis")
     with pytest.raises(errors.ColumnError, match="policy='metis' does not sort"):
@@ -210,8 +252,8 @@ def test_all_vertices_give_the_same_graph():
         (pd.Series([True] * 39 + [None], dtype=object), errors.ColumnError, "1 missing value.*fillna"),
         (pd.Series([True] * 40, index=[f"w{row}" for row in range(40)]), errors.IdError, "neither rows nor vertices"),
         (pd.DataFrame({"node": ["v00"]}), errors.ColumnError, "none of which is `vertex`"),
-        (3, errors.InputError, "is a int"),
-        (None, errors.InputError, "is a NoneType"),
+        (3, errors.InputError, "expected vertices, got int"),
+        (None, errors.InputError, "expected vertices, got NoneType"),
     ],
 )
 def test_bad_vertices(vertices, error, words):
@@ -306,6 +348,26 @@ def test_edges_beyond_memory(monkeypatch):
         H = dg.subgraph(G, chosen)
         assert listed(H.edges.compute()) == listed(expected(frame, set(chosen)))
         assert dg.wcc(H).compute()["vertex"].tolist() == chosen
+
+
+def test_kept_edges_beyond_memory_are_refused(monkeypatch):
+    import dask.dataframe as dd
+
+    from dgraph.building import derived_edges, input_edges
+
+    monkeypatch.setattr(input_edges, "HELD_SHARE", 1 << 60)
+    G = dg.Graph.from_edges(dd.from_pandas(edges_of(), npartitions=3))
+    assert G.num_edges == 160
+    for free, what in ((159, "bytes that say"), (200, "edges that are kept")):
+        monkeypatch.setattr(derived_edges, "has_room", lambda need, free=free: need <= free)
+        monkeypatch.setattr(derived_edges, "refuse_beyond_memory", refuse)
+        for cut in (lambda: dg.subgraph(G, range(30)).num_edges, lambda: dg.filter_edges(G, lambda one: one["km"] > 0)):
+            with pytest.raises(errors.RoomError, match=f"{what}.*choose fewer edges"):
+                cut()
+
+
+def refuse(what, need, free=None, remedy=""):
+    raise errors.RoomError(f"{what}: {remedy}")
 
 
 def test_networkx_agrees_on_large_random_graphs():
