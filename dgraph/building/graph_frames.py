@@ -221,6 +221,14 @@ def lazy_frame(workers: Workers, tasks: Sequence[Any], meta: pd.DataFrame) -> dd
     return frame.map_partitions(_unchanged, meta=meta, enforce_metadata=False, token=NAME) if objects else frame
 
 
+def keeps_rows(lazy: Any) -> bool:
+    """Whether Dask computes each partition of a column from the same partition of a frame, so that rows are not sorted
+    or shuffled."""
+    from dask.dataframe.dask_expr._expr import Blockwise
+
+    return all(isinstance(one, Blockwise) or not one.dependencies() for one in lazy.expr.walk())
+
+
 def result_frame(
     workers: Workers, tables: Sequence[Any], meta: pd.DataFrame, ids: Sequence[str], *, as_cudf: bool
 ) -> Any:

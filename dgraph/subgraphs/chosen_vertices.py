@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dgraph.arguments import to_python
+from dgraph.building.graph_frames import keeps_rows
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.errors import ColumnError, IdError, InputError, OptionError
 from dgraph.frames.any_frame import column_names, frame_column, to_main_memory
@@ -142,21 +143,13 @@ def _check_rows(graph: PartitionedGraph, index: pd.Index, lazy: Any) -> None:
     labels, rows = index.to_numpy(), np.arange(len(index))
     is_first = labels == 0
     counts = rows - np.maximum.accumulate(np.where(is_first, rows, 0))
-    if np.array_equal(labels, counts) and is_first.sum() <= graph.num_parts and (lazy is None or _keeps_rows(lazy)):
+    if np.array_equal(labels, counts) and is_first.sum() <= graph.num_parts and (lazy is None or keeps_rows(lazy)):
         return
     repeated = index[index.duplicated()][:1].tolist()[0]
     raise IdError(
         f"vertices= is a mask whose index has {repeated!r} more than once, and does not number the rows of each "
         f"partition of result.frame in their order: {REMEDY}"
     )
-
-
-def _keeps_rows(lazy: Any) -> bool:
-    """Whether Dask computes each partition of a column from the same partition of a frame, so that rows are not sorted
-    or shuffled."""
-    from dask.dataframe.dask_expr._expr import Blockwise
-
-    return all(isinstance(one, Blockwise) or not one.dependencies() for one in lazy.expr.walk())
 
 
 def _booleans(graph: PartitionedGraph, values: pd.Series, what: str) -> np.ndarray:
