@@ -12,6 +12,51 @@ from dgraph.networkx_backend.function_table import FUNCTIONS
 
 MOST_OF_ALL_PAIRS = 2000  # nodes of a graph all of whose pairs are compared
 
+# Sizes (nodes and edges) from which calls are faster here, and the functions with a search from every node.
+LEAST, LEAST_OF_SEARCHES = 20_000, 500
+SEARCH_PER_NODE = frozenset(
+    [
+        "betweenness_centrality",
+        "edge_betweenness_centrality",
+        "closeness_centrality",
+        "harmonic_centrality",
+        "global_efficiency",
+        "average_shortest_path_length",
+        "wiener_index",
+        "eccentricity",
+        "diameter",
+        "radius",
+        "center",
+        "periphery",
+    ]
+)
+PART_OF_A_GRAPH = frozenset(
+    [
+        "has_path",
+        "bidirectional_shortest_path",
+        "bidirectional_dijkstra",
+        "dijkstra_path",
+        "dijkstra_path_length",
+        "efficiency",
+        "is_isolate",
+        "jaccard_coefficient",
+        "adamic_adar_index",
+        "resource_allocation_index",
+        "preferential_attachment",
+        "descendants_at_distance",
+        "isolates",
+        "number_of_isolates",
+        "is_regular",
+        "is_k_regular",
+        "degree_centrality",
+        "in_degree_centrality",
+        "out_degree_centrality",
+        "is_tree",
+        "is_arborescence",
+        "is_eulerian",
+    ]
+)
+
 Check = Callable[[Mapping[str, Any]], str | None]  # a reason why arguments cannot be taken
 
 
@@ -36,7 +81,19 @@ def can_run(name: str, args: tuple, kwargs: dict[str, Any]) -> bool | str:
 
 
 def should_run(name: str, args: tuple, kwargs: dict[str, Any]) -> bool | str:
-    return True
+    """True, or the reason why NetworkX itself is likely to be faster, conversion included."""
+    graph = args[0] if args else kwargs["G"]
+    if hasattr(graph, "__networkx_backend__") and not hasattr(graph, "_adj"):
+        return True  # a graph of dgraph
+    if name in PART_OF_A_GRAPH and not _is_converted(graph):
+        return "NetworkX looks at a part of the graph, and all of it would be converted"
+    least = LEAST_OF_SEARCHES if name in SEARCH_PER_NODE else LEAST
+    size = len(graph) + graph.number_of_edges()
+    return True if size >= least else f"{size:,} nodes and edges are fewer than {least:,}, so NetworkX is faster"
+
+
+def _is_converted(graph: Any) -> bool:
+    return bool((getattr(graph, "__networkx_cache__", None) or {}).get("backends", {}).get("dgraph"))
 
 
 def _weight_functions(arguments: Mapping[str, Any]) -> str | None:
@@ -86,6 +143,11 @@ def _no_sources(arguments: Mapping[str, Any]) -> str | None:
     return "all nodes are sources" if arguments["sources"] is not None else None
 
 
+def _several_sources(arguments: Mapping[str, Any]) -> str | None:
+    one = arguments["k"] == 1 and len(arguments["G"]) > 1 and not arguments.get("endpoints")
+    return "from one source, the value of that node has no estimate" if one else None
+
+
 def _no_given_distances(arguments: Mapping[str, Any]) -> str | None:
     return "distances are computed here; leave out sp=" if arguments["sp"] is not None else None
 
@@ -114,6 +176,7 @@ _CHECKS: Mapping[str, tuple[Check, ...]] = {
     "eccentricity": (*_DISTANCES, _no_given_distances),
     **dict.fromkeys(("diameter", "radius", "center", "periphery"), _DISTANCES),
     "harmonic_centrality": (_no_sources,),
+    "betweenness_centrality": (_several_sources,),
     "edge_betweenness_centrality": (_no_multigraph,),
     "asyn_lpa_communities": (_no_direction,),
     "fast_label_propagation_communities": (_no_direction,),

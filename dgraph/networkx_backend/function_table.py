@@ -13,11 +13,47 @@ _FILES = {
         "attracting_components number_attracting_components is_attracting_component "
         "is_directed_acyclic_graph is_tree is_forest is_arborescence is_branching"
     ),
-    "subgraphs": ("core_number triangles transitivity clustering average_clustering"),
+    "subgraphs": (
+        "core_number k_core k_shell k_crust k_corona k_truss triangles transitivity clustering average_clustering"
+    ),
+    "distances": (
+        "single_source_shortest_path single_source_shortest_path_length single_target_shortest_path "
+        "single_target_shortest_path_length all_pairs_shortest_path all_pairs_shortest_path_length "
+        "bidirectional_shortest_path has_path descendants ancestors descendants_at_distance bfs_layers"
+    ),
+    "weighted_paths": (
+        "multi_source_dijkstra multi_source_dijkstra_path multi_source_dijkstra_path_length single_source_dijkstra "
+        "single_source_dijkstra_path single_source_dijkstra_path_length dijkstra_path dijkstra_path_length "
+        "bidirectional_dijkstra all_pairs_dijkstra all_pairs_dijkstra_path all_pairs_dijkstra_path_length "
+        "single_source_bellman_ford single_source_bellman_ford_path single_source_bellman_ford_path_length "
+        "bellman_ford_path bellman_ford_path_length all_pairs_bellman_ford_path all_pairs_bellman_ford_path_length"
+    ),
+    "shortest_paths": (
+        "shortest_path shortest_path_length average_shortest_path_length wiener_index efficiency global_efficiency "
+        "eccentricity diameter radius center periphery"
+    ),
+    "centralities": (
+        "degree_centrality in_degree_centrality out_degree_centrality closeness_centrality harmonic_centrality "
+        "betweenness_centrality edge_betweenness_centrality"
+    ),
+    "communities": (
+        "louvain_communities leiden_communities asyn_lpa_communities fast_label_propagation_communities modularity"
+    ),
+    "link_prediction": ("jaccard_coefficient adamic_adar_index resource_allocation_index preferential_attachment"),
+    "degrees": (
+        "isolates number_of_isolates is_isolate is_regular is_k_regular is_eulerian reciprocity overall_reciprocity"
+    ),
+    "choices_of_nodes": "maximal_independent_set greedy_color",
 }
 FUNCTIONS: Mapping[str, str] = {name: file for file, names in _FILES.items() for name in names.split()}
 
 # What differs from NetworkX within what a function promises; shown in NetworkX's documentation.
 NOTES: Mapping[str, str] = {
     "hits": "Found by power iteration, which does not depend on `nstart`.",
+    "louvain_communities": "Communities are about as good as NetworkX's, but others. With `seed`, one thread is used.",
+    "leiden_communities": "With `seed`, the same communities every time, from one thread.",
+    "asyn_lpa_communities": "Each node has one of the most frequent labels of its neighbors; ties may differ.",
+    "fast_label_propagation_communities": "Each node has one of the most frequent labels of its neighbors.",
+    "maximal_independent_set": "For a seed, another set than NetworkX's.",
+    "greedy_color": "The strategy is `largest_first`; ties between nodes of a degree are broken at random.",
 }

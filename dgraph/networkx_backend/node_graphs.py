@@ -168,13 +168,16 @@ class ConvertedGraph(NodeGraph):
     def is_weighted(self, weight: str | None) -> bool:
         return weight is not None and self.weights.get(weight) is not None
 
+    def _numbers(self, weight: str | None) -> np.ndarray:
+        """The weights; a single 1 if there are none."""
+        values = None if weight is None else self.weights.get(weight)
+        return np.ones(1, np.int64) if values is None else values
+
     def whole_weights(self, weight: str | None) -> bool:
-        values = self.weights.get(weight or "")
-        return values is None or values.dtype.kind != "f"
+        return self._numbers(weight).dtype.kind != "f"
 
     def has_negative(self, weight: str | None) -> bool:
-        values = self.weights.get(weight or "")
-        return values is not None and bool(np.any(values < 0))
+        return bool(np.any(self._numbers(weight) < 0))
 
     def reversed(self) -> NodeGraph:
         return self._reversed if self.directed else self
@@ -202,7 +205,7 @@ class ConvertedGraph(NodeGraph):
         """A graph in this process, also if there is a Dask cluster: the edges are here."""
         columns = dict(zip(("source", "destination"), self._ends, strict=True))
         if weight is not None:
-            columns["weight"] = self.weights[weight]  # type: ignore[assignment]
+            columns["weight"] = self._numbers(weight)
         edges = edge_source(columns, "source", "destination", None if weight is None else "weight")
         rules = EdgeRules(self.directed, "keep", repeats, False)
         input_edges = InputEdges(edges, vertex_source(len(self)), rules, Workers())

@@ -107,7 +107,9 @@ def eigenvector_centrality(
     return G.by_node(G.column(scores, "eigenvector"))
 
 
-def _settled(max_iter: int, tol: float, iterate: Callable[[], RunResult], *failures: type[DgraphError]) -> RunResult:
+def _settled(
+    max_iter: int, tol: float, iterate: Callable[[], RunResult], failure: type[DgraphError] = RunError
+) -> RunResult:
     """The scores, or NetworkX's error if they are not settled after `max_iter` rounds."""
     if max_iter < 1 or not tol > 0:
         raise nx.PowerIterationFailedConvergence(max_iter)
@@ -115,9 +117,7 @@ def _settled(max_iter: int, tol: float, iterate: Callable[[], RunResult], *failu
         warnings.simplefilter("error", UnsettledWarning)
         try:
             return iterate()
-        except (UnsettledWarning, DgraphError) as problem:
-            if not isinstance(problem, (UnsettledWarning, RunError, *failures)):
-                raise
+        except (UnsettledWarning, RunError, failure) as problem:
             raise nx.PowerIterationFailedConvergence(max_iter) from problem
 
 

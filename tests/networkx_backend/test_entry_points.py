@@ -15,7 +15,7 @@ from networkx.utils.backends import _registered_algorithms
 from networkx_registered import environment
 
 import dgraph as dg
-from dgraph.networkx_backend import entry_points
+from dgraph.networkx_backend import choices, entry_points
 from dgraph.networkx_backend.calls import function_of
 from dgraph.networkx_backend.function_table import FUNCTIONS, NOTES
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "dgraph" / "networkx_backend"
 # What the folder may take from NetworkX: its exceptions, and nothing that computes.
 ALLOWED = {f"nx.{name}" for name, one in vars(nx.exception).items() if isinstance(one, type)}
-ALLOWED |= {"nx.community", "nx.community.NotAPartition"}
+ALLOWED |= {"nx.community", "nx.community.quality", "nx.community.quality.NotAPartition"}
 HEAVY = {"dask", "distributed", "numba", "numpy", "pandas", "pyarrow", "scipy"}
 
 
@@ -97,3 +97,25 @@ def test_a_function_that_is_not_announced_is_not_there():
 def test_graphs_of_dgraph_say_so():
     graph = dg.Graph.from_edges({"src": ["a"], "dst": ["b"]})
     assert (graph.__networkx_backend__, graph.is_directed(), graph.is_multigraph()) == ("dgraph", True, False)
+
+
+def test_the_page_lists_every_function():
+    page = (ROOT / "docs" / "networkx.md").read_text()
+    table = page[page.index("| | functions |") :].partition("\n\n")[0]
+    assert re.findall(r"`(\w+)`", table) == list(FUNCTIONS)
+
+
+def test_small_graphs_are_left_to_networkx():
+    small, large = nx.path_graph(20), nx.path_graph(11_000)
+    should_run = entry_points.backend.should_run
+    assert "39 nodes and edges are fewer than 20,000" in str(should_run("pagerank", (small,), {}))
+    assert should_run("pagerank", (), {"G": large}) is True
+    assert should_run("closeness_centrality", (nx.path_graph(300),), {}) is True
+    assert "a part of the graph" in str(should_run("has_path", (large, 0, 1), {}))
+    nx.is_connected(large, backend="dgraph")
+    assert should_run("has_path", (large, 0, 1), {}) is True
+    assert should_run("pagerank", (dg.Graph.from_edges({"src": [0], "dst": [1]}),), {}) is True
+
+
+def test_the_rule_of_sizes_names_announced_functions():
+    assert set(FUNCTIONS) >= choices.SEARCH_PER_NODE | choices.PART_OF_A_GRAPH

@@ -32,11 +32,49 @@ PART = (
     "algorithms/tests/test_cluster.py",
     "algorithms/tests/test_dag.py",
     "algorithms/tree/tests/test_recognition.py",
+    "algorithms/shortest_paths/tests/test_unweighted.py",
+    "algorithms/shortest_paths/tests/test_weighted.py",
+    "algorithms/shortest_paths/tests/test_generic.py",
+    "algorithms/tests/test_distance_measures.py",
+    "algorithms/tests/test_efficiency.py",
+    "algorithms/tests/test_wiener.py",
+    "algorithms/traversal/tests/test_bfs.py",
+    "algorithms/centrality/tests/test_degree_centrality.py",
+    "algorithms/centrality/tests/test_closeness_centrality.py",
+    "algorithms/centrality/tests/test_harmonic_centrality.py",
+    "algorithms/centrality/tests/test_betweenness_centrality.py",
+    "algorithms/community/tests/test_louvain.py",
+    "algorithms/community/tests/test_leiden.py",
+    "algorithms/community/tests/test_label_propagation.py",
+    "algorithms/community/tests/test_quality.py",
+    "algorithms/tests/test_link_prediction.py",
+    "algorithms/tests/test_isolate.py",
+    "algorithms/tests/test_regular.py",
+    "algorithms/tests/test_euler.py",
+    "algorithms/tests/test_reciprocity.py",
+    "algorithms/tests/test_mis.py",
+    "algorithms/coloring/tests/test_coloring.py",
 )
+QUICK = ["-k", "not test_use_bounds_on_off_consistency"]  # 500 graphs, eight times each
 REPORT = "DGRAPH_NETWORKX_REPORT"
 
 # Tests whose expectations differ from what a function promises, and why.
-EXPECTED: dict[str, str] = {}
+OTHER_COMMUNITIES = "the communities themselves are compared, and dgraph finds others, about as good"
+EXPECTED: dict[str, str] = {
+    "test_mis.py::test_random_seed": "a set is compared, and dgraph's is another for a seed",
+    "test_coloring.py::TestColoring::test_strategy_as_function": "NetworkX runs a function as strategy",
+    **{
+        f"test_louvain.py::{name}": OTHER_COMMUNITIES
+        for name in (
+            "test_karate_club_partition",
+            "test_undirected_selfloops",
+            "test_directed_partition",
+            "test_none_weight_param",
+            "test_multigraph",
+            "test_max_level",
+        )
+    },
+}
 
 
 def run_suite(paths: list[str], *, fallback: bool, options: list[str]) -> dict[str, int]:
@@ -57,10 +95,15 @@ def run_suite(paths: list[str], *, fallback: bool, options: list[str]) -> dict[s
 
 
 def _counted(function, name, counts):
-    """The function, counted once it has returned; one that is not implemented for its arguments did not run."""
+    """The function, counted once it has returned or raised an error of NetworkX; if it is not implemented for its
+    arguments, it did not run."""
 
     def call(*args, **kwargs):
-        found = function(*args, **kwargs)
+        try:
+            found = function(*args, **kwargs)
+        except networkx.NetworkXException:
+            counts[name] += 1
+            raise
         counts[name] += 1
         return found
 
