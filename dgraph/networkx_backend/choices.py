@@ -33,6 +33,7 @@ _CHEAP = (
     "is_k_regular is_eulerian degree_centrality in_degree_centrality out_degree_centrality "
     "maximal_independent_set greedy_color"
 )
+OF_FEW_NODES = ("nodes", "nbunch", "u", "v")  # parameters for some nodes; here, all are computed
 SEARCH_PER_NODE, CHEAP = frozenset(_SEARCH_PER_NODE.split()), frozenset(_CHEAP.split())
 
 Check = Callable[[Mapping[str, Any]], str | None]  # a reason why arguments cannot be taken
@@ -52,10 +53,11 @@ def can_run(name: str, args: tuple, kwargs: dict[str, Any]) -> bool | str:
     except TypeError as error:
         return str(error)
     bound.apply_defaults()
-    for check in (_weight_functions, *_CHECKS.get(name, ())):
-        if reason := check(bound.arguments):
-            return reason
-    return True
+    try:
+        reasons = [check(bound.arguments) for check in (_weight_functions, *_CHECKS.get(name, ()))]
+    except (TypeError, AttributeError) as error:  # of arguments, or a graph, that a check does not expect
+        return f"dgraph does not support these arguments: {error}"
+    return next(filter(None, reasons), True)
 
 
 def should_run(name: str, args: tuple, kwargs: dict[str, Any]) -> bool | str:
@@ -63,6 +65,9 @@ def should_run(name: str, args: tuple, kwargs: dict[str, Any]) -> bool | str:
     graph = args[0] if args else kwargs["G"]
     if hasattr(graph, "__networkx_backend__") and not hasattr(graph, "_adj"):
         return True  # a graph of dgraph
+    given = _signature(name).bind_partial(*args, **kwargs).arguments
+    if any(given.get(one) is not None for one in OF_FEW_NODES):
+        return "NetworkX looks at these nodes alone"
     converted = _is_converted(graph)
     if name in CHEAP and not converted:
         return "NetworkX takes less time for it than the conversion of the graph takes"
@@ -99,7 +104,8 @@ def _no_weight(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _one_beta(arguments: Mapping[str, Any]) -> str | None:
-    return "beta must be one number for all nodes" if not isinstance(arguments["beta"], (int, float)) else None
+    beta = arguments["beta"]
+    return None if isinstance(beta, (int, float)) and beta >= 0 else "beta must be one number >= 0 for all nodes"
 
 
 def _positive_alpha(arguments: Mapping[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
-from weakref import ref
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def convert_from_nx(
 ) -> ConvertedGraph:
     """A graph's edges as arrays, with the wanted attributes as weights; `edge_attrs` has their defaults.
 
-    If all attributes are to be preserved, the weights are those called ``weight``.
+    If all attributes are to be preserved, they are read when they are first needed.
     """
     nodes = list(graph)
     rows = [graph._adj[node] for node in nodes]
@@ -38,8 +38,9 @@ def convert_from_nx(
         degrees = np.fromiter(map(len, rows), np.int64, len(rows))
         source, target = np.repeat(np.arange(len(nodes)), degrees), _numbers(nodes, rows, degrees.sum())
     once = slice(None) if graph.is_directed() else source <= target  # both ends list an undirected edge
-    wanted = {"weight": 1} if preserve_edge_attrs else dict(edge_attrs or {})
-    weights = {name: _weights(graph, rows, name, default, once) for name, default in wanted.items()}
+    wanted = {} if preserve_edge_attrs else dict(edge_attrs or {})
+    weights = LazyWeights(ref(graph), once) if preserve_edge_attrs else {}
+    weights |= {name: _weights(graph, rows, name, default, once) for name, default in wanted.items()}
     return ConvertedGraph(
         nodes,
         (source[once], target[once]),
@@ -48,6 +49,23 @@ def convert_from_nx(
         multigraph=graph.is_multigraph(),
         original=ref(graph),
     )
+
+
+class LazyWeights(dict[str, Weights]):
+    """The weights of a graph that stands for one with all attributes, which are read when they are first asked for."""
+
+    def __init__(self, graph: ReferenceType[Any], once: Any):
+        super().__init__()
+        self.graph, self.once = graph, once
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The weights of this name; `default` is not used, because every attribute may be read."""
+        if name not in self:
+            graph = self.graph()
+            if graph is None:
+                raise NotImplementedError(f"the graph is gone whose edge attribute {name!r} would be read")
+            self[name] = _weights(graph, [graph._adj[node] for node in graph], name, 1, self.once)
+        return self[name]
 
 
 def convert_to_nx(result: Any) -> Any:

@@ -162,6 +162,10 @@ class ConvertedGraph(NodeGraph):
         self.directed, self.multigraph, self.original = directed, multigraph, original
         self._graphs: dict[tuple[str | None, str], Graph] = {}
 
+    def __reduce__(self) -> tuple[Any, tuple]:
+        """Copied or pickled in the cache of a NetworkX graph, it becomes None, which NetworkX takes for no graph."""
+        return type(None), ()
+
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         return self._ends
 

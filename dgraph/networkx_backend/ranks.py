@@ -8,7 +8,7 @@ from typing import Any
 
 import networkx as nx
 
-from dgraph.errors import DgraphError, OptionError, RunError, UnsettledWarning
+from dgraph.errors import DgraphError, LostError, OptionError, RoomError, RunError, UnsettledWarning
 from dgraph.networkx_backend.node_graphs import NodeGraph
 from dgraph.ops.eigenvector import eigenvector
 from dgraph.ops.hits import hits as our_hits
@@ -117,6 +117,8 @@ def _settled(
         warnings.simplefilter("error", UnsettledWarning)
         try:
             return iterate()
+        except (RoomError, LostError):
+            raise
         except (UnsettledWarning, RunError, failure) as problem:
             raise nx.PowerIterationFailedConvergence(max_iter) from problem
 

@@ -97,10 +97,10 @@ def eccentricity(G: NodeGraph, v: Any = None, sp: Any = None, weight: str | None
     if len(G) == 0:
         return {}
     values = G.column(our_eccentricity(G.graph()), "eccentricity")
-    if not np.isfinite(values).all():
+    if not np.isfinite(values[G.bunch(v)]).all():
         why = "digraph is not strongly connected" if G.directed else "graph is not connected"
         raise nx.NetworkXError(f"Found infinite path length because the {why}")
-    return G.chosen(values.astype(np.int64), v)
+    return G.chosen(np.where(np.isfinite(values), values, -1).astype(np.int64), v)
 
 
 def diameter(G: NodeGraph, e: dict | None = None, usebounds: bool = False, weight: str | None = None) -> Any:

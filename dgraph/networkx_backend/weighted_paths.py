@@ -159,7 +159,7 @@ def _numbers(G: NodeGraph, sources: Collection[Any]) -> list[int]:
 def _dijkstra(G: NodeGraph, numbers: list[int], weight: str | None, target: Any = None) -> RunResult:
     """The shortest paths from the nearest source. With a target in the graph, as far as that is."""
     if G.has_negative(weight):
-        raise NotImplementedError("Dijkstra's algorithm on negative weights does what NetworkX happens to do")
+        raise NotImplementedError("negative weights are not supported with Dijkstra's algorithm")
     [end] = G.vertices([G.numbers[target]]) if target is not None and target in G else [None]
     return (sssp if G.is_weighted(weight) else bfs)(G.graph(weight), G.vertices(numbers), target=end)
 
@@ -169,6 +169,8 @@ def _bellman_ford(G: NodeGraph, source: Any, weight: str | None) -> RunResult:
     try:
         return (sssp if G.is_weighted(weight) else bfs)(G.graph(weight), start)
     except WeightError as error:
+        if G.has_ends and not G.has_negative(weight):
+            raise
         raise nx.NetworkXUnbounded("Negative cycle detected.") from error
 
 

@@ -1,7 +1,9 @@
 """Conversion between graphs of NetworkX and those of the backend, and the cache that NetworkX keeps them in."""
 
 import gc
+import pickle
 import weakref
+from copy import deepcopy
 from decimal import Decimal
 
 import networkx as nx
@@ -144,3 +146,18 @@ def test_weights_of_a_graph_of_dgraph_are_taken_by_their_name():
 def test_what_is_no_graph_is_refused():
     with pytest.raises(NotImplementedError, match="got dict"):
         node_graph({0: [1]})
+
+
+def test_weights_are_read_after_a_conversion_of_all_attributes():
+    """NetworkX takes the graph that k_core has kept for one with every attribute."""
+    graph = nx.Graph([("a", "b", {"km": 5}), ("b", "c", {"km": 1}), ("a", "c", {"km": 2, "weight": "heavy"})])
+    assert set(nx.k_core(graph, backend="dgraph")) == {"a", "b", "c"}
+    assert nx.dijkstra_path_length(graph, "a", "b", weight="km", backend="dgraph") == 3
+
+
+def test_graphs_can_be_copied_and_pickled_after_a_conversion():
+    graph = nx.path_graph(5)
+    nx.pagerank(graph, backend="dgraph")
+    assert graph.__networkx_cache__["backends"]["dgraph"]
+    for other in (pickle.loads(pickle.dumps(graph)), deepcopy(graph)):
+        assert nx.pagerank(other, backend="dgraph") == nx.pagerank(graph, backend="dgraph")
