@@ -58,7 +58,8 @@ def triad_census(graph: Graph) -> dict[str, int]:
     -------
     dict
         The number of triads by type, as in NetworkX. The digits of a type count its pairs of vertices with arcs in both
-        directions, with an arc in one, and without; D, U, C and T (down, up, cyclic, transitive) tell apart the others.
+        directions, with an arc in one, and without; D, U, C and T (down, up, cyclic, transitive) tell apart types with
+        the same digits.
 
     Raises
     ------
@@ -104,10 +105,15 @@ class TriadCounts:
         kind."""
         kinds = self.kinds.T
         pairs = {
-            (a, b): _exact_sum(kinds[a] * kinds[b] if a != b else kinds[a] * (kinds[a] - 1) // 2)
+            (a, b): _exact_sum(kinds[a] * kinds[b] if a != b else _pairs_of(kinds[a]))
             for a, b in combinations_with_replacement((OUT, IN, MUTUAL), 2)
         }
         return self.closed.tolist(), pairs, [int(one.sum()) for one in kinds]
+
+
+def _pairs_of(counts: np.ndarray) -> np.ndarray:
+    """How many pairs so many things make. The even factor is halved first, so that no product is beyond 64 bits."""
+    return np.where(counts % 2 == 0, counts // 2 * (counts - 1), counts * (counts // 2))
 
 
 def _exact_sum(values: np.ndarray) -> int:

@@ -35,6 +35,16 @@ def test_a_census_is_that_of_networkx(drawn, place):
     assert list(dg.triad_census(graph).items()) == list(nx.triadic_census(peer_of(graph)).items())
 
 
+@pytest.mark.parametrize("policy", ["outgoing", "incoming"])
+def test_a_census_does_not_depend_on_what_ran_before(policy):
+    """Partitions may hold the edges by their destinations alone."""
+    draws = np.random.default_rng(1).integers(0, 20, (2, 80))
+    columns = dict(zip(("src", "dst"), draws, strict=True))
+    graph = dg.Graph.from_edges(columns, parts=3, policy=policy)
+    graph.partitioned(("incoming",))
+    assert dg.triad_census(graph) == dg.triad_census(dg.Graph.from_edges(columns))
+
+
 @pytest.mark.parametrize("parts", [1, 3, 4])
 def test_skewed_graphs_get_new_numbers_by_degree(parts):
     graph = dg.rmat(scale=8, edge_factor=8, seed=1, parts=parts)
