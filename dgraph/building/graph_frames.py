@@ -18,7 +18,7 @@ from dgraph.cluster.retry import retry_on_loss
 from dgraph.cluster.scheduler import gather_results, is_closed
 from dgraph.cluster.tasks import external_keys, label, pick
 from dgraph.devices.probe import CUDF_PACKAGES, INSTALL
-from dgraph.errors import InputError
+from dgraph.errors import ColumnError, InputError
 from dgraph.frames.any_frame import count_rows, is_lazy, to_main_memory, to_pandas
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.partition import placement
@@ -95,6 +95,13 @@ def edge_tables(
     if graph.input_edges.rules.repeats == "sum":  # whole numbers are added up in 64 bits
         meta = meta.astype({name: SUMS[meta[name].dtype.kind] for name in merged if meta[name].dtype.kind in SUMS})
     return tasks, meta.assign(**{name: pd.Series(dtype=kind) for name, kind in (adds or {}).items()})
+
+
+def check_new_column(graph: PartitionedGraph, name: str) -> None:
+    """Refuse a column that the frame of edges already has."""
+    edges = graph.input_edges.edges
+    if name in (edges.source, edges.destination, *graph.edge_columns):
+        raise ColumnError(f"the edges already have a column {name!r}: rename it")
 
 
 @retry_on_loss
@@ -187,7 +194,7 @@ def _owned(part: int, where: Placement, ids: Numbering, meta: pd.DataFrame, piec
     row = np.concatenate(positions)
     repeated = np.flatnonzero(np.bincount(np.concatenate(numbers), minlength=1) > 1)
     if len(repeated):
-        (id,) = np.asarray(ids.id_type.restore(ids.take(repeated[:1]))).tolist()
+        (id,) = np.asarray(ids.restored(repeated[:1])).tolist()
         raise InputError(f"the vertex frame lists {id!r} more than once, so its attributes are ambiguous; list it once")
     aligned = pd.concat(attributes).astype(meta.dtypes[columns]).set_axis(row, axis=0).reindex(range(len(table)))
     return pd.concat([table, aligned], axis=1).astype(meta.dtypes)

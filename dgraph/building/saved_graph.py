@@ -220,8 +220,8 @@ class SavedGraph:
             sources, destinations = sources[once], destinations[once]
             columns = {name: column[once] for name, column in columns.items()}
         ends = {
-            self.content["source"]: numbering.id_type.restore(numbering.take(sources)),
-            self.content["destination"]: numbering.id_type.restore(numbering.take(destinations)),
+            self.content["source"]: numbering.restored(sources),
+            self.content["destination"]: numbering.restored(destinations),
         }
         others = self._table(f"p{part}.others", self.others, self.content["partitions"][part], len(sources))
         return pd.DataFrame({**ends, **self._described(columns, others)})

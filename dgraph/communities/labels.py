@@ -121,7 +121,7 @@ def _of_result(graph: PartitionedGraph, column: ResultColumn, name: str) -> Labe
     present = np.zeros(graph.num_vertices, bool)
     present[values] = True
     codes = (np.cumsum(present, dtype=np.int64) - 1)[values].astype(np.uint32)
-    ids = graph.numbering.id_type.restore(graph.numbering.take(np.flatnonzero(present)))
+    ids = graph.numbering.restored(np.flatnonzero(present))
     return Labels(codes, pd.Index(ids))
 
 
@@ -178,7 +178,7 @@ def _factorized(values: pd.Series, name: str) -> tuple[np.ndarray, pd.Index]:
 def _lacks(graph: PartitionedGraph, missing: np.ndarray, name: str) -> ColumnError:
     """The error about vertices without a label."""
     first = np.flatnonzero(missing)[:1]
-    vertex = np.asarray(graph.numbering.id_type.restore(graph.numbering.take(first))).tolist()[0]
+    vertex = np.asarray(graph.numbering.restored(first)).tolist()[0]
     count = int(missing.sum())
     return ColumnError(
         f"{name}= has no label for {format_count(count, 'vertex')}"

@@ -12,7 +12,6 @@ from dgraph.arguments import check_integer, known_options
 from dgraph.building import graph_frames
 from dgraph.building.joined_graphs import as_asked
 from dgraph.cluster.retry import retry_on_loss
-from dgraph.errors import ColumnError
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
@@ -115,8 +114,7 @@ def truss_number(graph: Graph) -> dd.DataFrame:
     2    2    0             3
     3    2    3             2
     """
-    if COLUMN in graph.edge_columns:
-        raise ColumnError(f"the edges already have a column {COLUMN!r}: rename it")
+    graph_frames.check_new_column(graph, COLUMN)
     return _edges(graph, None)
 
 

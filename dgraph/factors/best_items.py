@@ -145,7 +145,7 @@ def _by_sorting(
 
 def predictions(ids: Numbering, users: np.ndarray, items: np.ndarray, values: np.ndarray) -> pd.DataFrame:
     """With the user's ids."""
-    ends: list[Any] = [ids.id_type.restore(ids.take(end.astype(np.int64))) for end in (users, items)]
+    ends: list[Any] = [ids.restored(end.astype(np.int64)) for end in (users, items)]
     return pd.DataFrame({USER: ends[0], ITEM: ends[1], PREDICTION: values.astype(np.float64)})
 
 

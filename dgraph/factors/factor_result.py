@@ -275,5 +275,5 @@ def _similar(table: FactorTable, number: int, side: np.ndarray, k: int, ids: Num
 
 
 def _similar_table(ids: Numbering, number: int, others: np.ndarray, cosines: np.ndarray) -> pd.DataFrame:
-    ends = (ids.id_type.restore(ids.take(one.astype(np.int64))) for one in (np.full(len(others), number), others))
+    ends = (ids.restored(one.astype(np.int64)) for one in (np.full(len(others), number), others))
     return pd.DataFrame(dict(zip((FIRST, SECOND, SIMILARITY), (*ends, cosines), strict=True)))

@@ -80,9 +80,9 @@ def find_cycle(graph: Graph) -> list[Any]:
 
     Notes
     -----
-    Vertices that are on no cycle are removed where the edges are. The cycle is then followed in this process, which
-    fetches two numbers for each vertex of the graph. The same graph always gives the same cycle, which is not the
-    shortest one.
+    Vertices without edges to go on by are removed where the edges are, in rounds, of which a long path needs many. The
+    cycle is then followed in this process, which fetches up to four numbers for each vertex of the graph. The same
+    graph always gives the same cycle, which need not be the shortest one.
 
     Examples
     --------

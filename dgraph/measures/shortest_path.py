@@ -91,7 +91,7 @@ def shortest_path(graph: Graph, source: Any, target: Any, *, weighted: bool | No
 
 
 def _ids(graph: Graph, numbers: np.ndarray) -> list[Any]:
-    return graph.numbering.id_type.restore(graph.numbering.take(numbers)).tolist()
+    return graph.numbering.restored(numbers).tolist()
 
 
 @retry_on_loss

@@ -46,7 +46,7 @@ class SimilarPairs:
 
     def table(self, ids: Numbering) -> pd.DataFrame:
         """With the user's ids."""
-        ends = (ids.id_type.restore(ids.take(end)) for end in (self.first, self.second))
+        ends = (ids.restored(end) for end in (self.first, self.second))
         rows = pd.RangeIndex(self.start, self.start + len(self.score))
         return pd.DataFrame(dict(zip((FIRST, SECOND, COLUMN), (*ends, self.score), strict=True))).set_axis(rows)
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from dgraph.building import graph_frames
 from dgraph.building.joined_graphs import as_asked
-from dgraph.errors import ColumnError, RunError
+from dgraph.errors import RunError
 from dgraph.frames.any_frame import numeric_column
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
@@ -70,8 +70,7 @@ class SumsByEnds:
 def edge_frame(graph: Graph, numbers: np.ndarray, weight: str | None, factor: float, runs: Runs) -> dd.DataFrame:
     """All edges with all their columns, and their betweenness: sums over the paths from the sources, times `factor`.
     `runs` are only made if there are several partitions."""
-    if COLUMN in graph.edge_columns:
-        raise ColumnError(f"the edges already have a column {COLUMN!r}: rename it")
+    graph_frames.check_new_column(graph, COLUMN)
     workers, ids = graph.workers, graph.workers.share(graph.numbering)
     (tasks, meta), ends = graph_frames.edge_tables(as_asked(graph)), graph.input_edges.edges
     names = ends.source, ends.destination, weight

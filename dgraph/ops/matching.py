@@ -180,7 +180,7 @@ def _sides(graph: Graph, left: Any) -> np.ndarray:
     (shared,) = workers.send([is_left])
     for edge in workers.get([workers.call(_within_a_side, chunk, shared, skips) for chunk in chunks]):
         if edge is not None:
-            u, v = np.asarray(graph.numbering.id_type.restore(graph.numbering.take(edge))).tolist()
+            u, v = np.asarray(graph.numbering.restored(edge)).tolist()
             if left is not None:
                 side = "left" if is_left[edge[0]] else "right"
                 raise InputError(

@@ -461,7 +461,7 @@ def _without_lone_cycles(graph: Graph, result: RunResult) -> RunResult:
 def _refuse(graph: Graph, cycle: np.ndarray) -> None:
     """Raise an error that lists the cycle, if there is one."""
     if len(cycle):
-        ids = graph.numbering.id_type.restore(graph.numbering.take(cycle[:SHOWN]))
+        ids = graph.numbering.restored(cycle[:SHOWN])
         shown = " -> ".join(map(repr, [*np.asarray(ids).tolist(), *(["..."] if len(cycle) > SHOWN else [])]))
         raise WeightError(
             f"the weights in column {graph.weight!r} along the cycle {shown} sum to less than 0, so there are no "

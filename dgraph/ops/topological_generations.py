@@ -153,7 +153,7 @@ def topological_generations(
         shown = " -> ".join([*map(repr, ids_of(graph, closed[:SHOWN])), *(["..."] if len(closed) > SHOWN else [])])
         raise InputError(
             f"the graph has a cycle, {shown}, which leaves {format_count(unplaced, 'vertex')} without a generation. "
-            'Remove an edge of each cycle (loops="drop" removes loops); scc finds all vertices on cycles'
+            'Remove an edge of each cycle: loops="drop" removes loops, and scc finds the components that have others'
         )
     result.totals = {name: value for name, value in result.totals.items() if name != "unplaced"}
     return result
@@ -178,4 +178,4 @@ def inner_neighbours(graph: Graph, inside: np.ndarray) -> dict[str, np.ndarray]:
 
 def ids_of(graph: Graph, numbers: np.ndarray) -> list[Any]:
     """The ids of vertices."""
-    return np.asarray(graph.numbering.id_type.restore(graph.numbering.take(numbers))).tolist()
+    return np.asarray(graph.numbering.restored(numbers)).tolist()

@@ -181,7 +181,7 @@ def place_edges(chunk: NumberedChunk, where: Placement, ids: Numbering) -> np.nd
     policy = where.policy
     if policy.edges is not None:
         one = chunk.compact()
-        sources, destinations = (ids.id_type.restore(ids.take(end)) for end in (one.sources, one.destinations))
+        sources, destinations = (ids.restored(end) for end in (one.sources, one.destinations))
         returned = policy.edges(sources, destinations, where.parts)
         return policies.checked_places(returned, len(chunk), where.parts, "edges")
     out = np.empty(len(chunk), np.uint16)

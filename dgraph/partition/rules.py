@@ -101,7 +101,7 @@ def merge_repeats(
 def _sum_error(name: str, source: int, destination: int, ids: Numbering | None) -> WeightError:
     """The error for a column whose sum over the repeats of an edge is too large."""
     ends = np.array([source, destination])
-    u, v = (ends if ids is None else np.asarray(ids.id_type.restore(ids.take(ends)))).tolist()
+    u, v = (ends if ids is None else np.asarray(ids.restored(ends))).tolist()
     problem = f"the sum of the repeated edge from {u!r} to {v!r} exceeds 64 bits"
     remedy = "convert the column to float64, or choose another repeats="
     return WeightError(f'column {name!r}: {problem} (repeats="sum"); {remedy}')

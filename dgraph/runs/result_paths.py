@@ -76,7 +76,7 @@ class Trails:
         return rows
 
     def _ids(self, numbers: np.ndarray) -> Any:
-        return self.numbering.id_type.restore(self.numbering.take(numbers))
+        return self.numbering.restored(numbers)
 
 
 def _steps(result: WorkerResult, part: int, size: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:

@@ -154,7 +154,7 @@ def naming_vertices(graph: PartitionedGraph) -> Iterator[None]:
         yield
     except SumError as error:
         ids = graph.numbering
-        (vertex,) = np.asarray(ids.id_type.restore(ids.take(np.array([error.number])))).tolist()
+        (vertex,) = np.asarray(ids.restored(np.array([error.number]))).tolist()
         raise SumError(error.program, error.number, vertex) from error
 
 

@@ -38,4 +38,4 @@ def batches(graph: PartitionedGraph, numbers: np.ndarray) -> Iterator[tuple[np.n
     for start in range(0, len(numbers), BATCH):
         batch = numbers[start : start + BATCH]
         filled = np.resize(batch, min(BATCH, len(numbers)))
-        yield batch, np.asarray(graph.numbering.id_type.restore(graph.numbering.take(filled))).tolist()
+        yield batch, np.asarray(graph.numbering.restored(filled)).tolist()

@@ -91,7 +91,7 @@ def numbered_table(result: WorkerResult, part: int, *rest: Any) -> tuple[np.ndar
 def table(owned: VertexValues, numbering: Numbering, vertex_columns: Sequence[str], missing: set[str]) -> pd.DataFrame:
     """Values of some vertices as a table with the user's ids. `missing` are the columns of vertices in which some rows
     have no vertex."""
-    columns: dict[str, Any] = {"vertex": numbering.id_type.restore(numbering.take(owned.numbers))}
+    columns: dict[str, Any] = {"vertex": numbering.restored(owned.numbers)}
     for name, values in owned.columns.items():
         if name not in vertex_columns:
             columns[name] = values if values.ndim == 1 else pd.Series(list(values), dtype=object)
@@ -111,9 +111,9 @@ def vector_dtype(values: np.ndarray) -> pd.ArrowDtype:
 def _ids(numbers: np.ndarray, numbering: Numbering, some_missing: bool) -> Any:
     """The ids of some vertices, in a column that can hold missing values if some numbers are not those of a vertex."""
     if not some_missing:
-        return numbering.id_type.restore(numbering.take(numbers))
+        return numbering.restored(numbers)
     absent = (numbers < 0) | (numbers >= numbering.size)
-    ids = pd.Series(numbering.id_type.restore(numbering.take(np.where(absent, 0, numbers))))
+    ids = pd.Series(numbering.restored(np.where(absent, 0, numbers)))
     if numbering.id_type.kind == "integer":
         ids = ids.astype("UInt64" if ids.dtype.kind == "u" else "Int64")
     return ids.mask(absent)

@@ -13,7 +13,6 @@ from dgraph.arguments import known_options
 from dgraph.building import graph_frames
 from dgraph.building.joined_graphs import as_asked
 from dgraph.cluster.retry import retry_on_loss
-from dgraph.errors import ColumnError
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
@@ -35,7 +34,7 @@ COMPONENT, VERTEX = "component", "vertex"
 def bridges(graph: Graph) -> dd.DataFrame:
     """Bridges, without which there would be more connected components.
 
-    Directions do not count. A repeated edge, or an edge and its reverse, are no bridges, and neither is a self loop.
+    Directions do not count. A repeated edge is not a bridge, nor is an edge whose reverse is there, nor a self loop.
 
     Parameters
     ----------
@@ -115,8 +114,8 @@ def biconnected_components(graph: Graph) -> dd.DataFrame:
     -------
     dask.dataframe.DataFrame
         All edges with all their columns, as `Graph.edges` lists them, and the nullable column ``component``: components
-        are numbered from 0 on, in the order of their two smallest vertices, which are different in each. A self loop is
-        in none.
+        are numbered from 0 on, in the order of their two smallest vertices, of which no two have the same pair. A self
+        loop is in none.
 
     Raises
     ------
@@ -140,8 +139,7 @@ def biconnected_components(graph: Graph) -> dd.DataFrame:
     3    2    3          1
     4    3    3       <NA>
     """
-    if COMPONENT in graph.edge_columns:
-        raise ColumnError(f"the edges already have a column {COMPONENT!r}: rename it")
+    graph_frames.check_new_column(graph, COMPONENT)
     return _components(graph)
 
 
@@ -224,4 +222,4 @@ def _nullable(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _vertices(numbers: np.ndarray, ids: Numbering) -> pd.DataFrame:
-    return pd.DataFrame({VERTEX: ids.id_type.restore(ids.take(numbers))})
+    return pd.DataFrame({VERTEX: ids.restored(numbers)})

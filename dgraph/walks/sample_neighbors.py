@@ -129,7 +129,7 @@ def sample_neighbors(
     _check_unlike(graph, numbers)
     plans = [HopPlan(one, replace and one != ALL, word_of_round(seed, hop)) for hop, one in enumerate(sizes, 1)]
     vertices, found, hops = _sampled(graph, numbers, plans, ORDERS[direction], graph.weight if weighted else None)
-    ids = graph.numbering.id_type.restore(graph.numbering.take(vertices))
+    ids = graph.numbering.restored(vertices)
     edge_index = found if direction == "in" else np.ascontiguousarray(found[::-1])
     return NeighborSample(ids, edge_index, hops, len(numbers), ends)
 
@@ -151,7 +151,7 @@ def _check_unlike(graph: Graph, numbers: np.ndarray) -> None:
     ordered = np.sort(numbers)
     twice = ordered[1:][ordered[1:] == ordered[:-1]][:1]
     if len(twice):
-        (vertex,) = np.asarray(graph.numbering.id_type.restore(graph.numbering.take(twice))).tolist()
+        (vertex,) = np.asarray(graph.numbering.restored(twice)).tolist()
         raise OptionError(f"seeds: the vertex {vertex!r} is listed twice; list each vertex once")
 
 

@@ -34,7 +34,7 @@ class WalkTable:
         columns = {
             "walk": np.repeat(walks, walked.sum(axis=1)),
             "step": np.broadcast_to(np.arange(steps.shape[1]), steps.shape)[walked],
-            "vertex": ids.id_type.restore(ids.take(steps[walked])),
+            "vertex": ids.restored(steps[walked]),
         }
         return pd.DataFrame(columns, copy=False)
 

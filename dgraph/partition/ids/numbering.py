@@ -92,6 +92,10 @@ class Numbering:
         ids = self.ids()
         return ids[numbers] if isinstance(ids, np.ndarray) else ids.take(pa.array(numbers))
 
+    def restored(self, numbers: np.ndarray) -> Any:
+        """The ids of the given numbers, as a column of the user's type."""
+        return self.id_type.restore(self.take(numbers))
+
     def number(self, ids: pa.Array) -> np.ndarray:
         """The numbers of ids in ascending order, if ids have tables."""
         numbers, base = np.full(len(ids), -1), 0
