@@ -84,6 +84,13 @@ class GraphArguments:
         with _spooled(self.path) as path:
             yield replace(self, path=path)
 
+    def refuse_as_output(self, output: str, **others: str | None) -> None:
+        """Refuse an output that would replace a file that is read: of edges, of vertices, or one of the others."""
+        read = {"edges": self.path, "vertices": self.options.get("vertex_file"), **others}
+        for what, path in read.items():
+            if path is not None and "-" not in (output, path) and Path(output).resolve() == Path(path).resolve():
+                raise OptionError(f"{output} is the file of {what}; write the output to another file")
+
     @contextmanager
     def graph(self, *, weight_as_column: bool = False) -> Iterator[Any]:
         """The graph, for the duration of the block, because it may need workers that are started for it.

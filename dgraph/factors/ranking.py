@@ -62,10 +62,8 @@ class RankedItems:
         with the same score, the smaller number comes first."""
         right, numbers = factors[self.items], place.numbers[self.items]
         best, found = best_items(left, right, np.zeros(len(right)), self.bounds, self.known, AT + SPARE, threads)
-        ahead, cuts = (
-            np.zeros(pairs.shape[1], np.int64),
-            np.searchsorted(pairs[0], np.arange(0, len(left) + BLOCK, BLOCK)),
-        )
+        ahead = np.zeros(pairs.shape[1], np.int64)
+        cuts = np.searchsorted(pairs[0], np.arange(0, len(left) + BLOCK, BLOCK))
         for begin, (first, last) in zip(range(0, len(left), BLOCK), pairwise(cuts), strict=True):
             some = slice(begin, begin + BLOCK)
             theirs = products(left[some, None], right[best[some]])

@@ -41,7 +41,7 @@ DIVERGED = 10.0  # how many times the first error shows that steps are too long
 LARGEST = 1e200  # a penalty beyond this would overflow
 SIDES = {0: (BROADCAST, "out"), 1: (TARGET, "in")}  # of users and items: under which tag their copies hear of them
 
-COUNTS = ("round", "fired", "edges", "bytes")  # what `counts` tells
+COUNTED = ("fired", "edges", "bytes")  # columns of the report whose sums progress shows
 
 FitSums = dict[str, Any]  # numbers and arrays
 Facts = Generator[FitSums, FitSums, Any]  # yields a worker's part of some sums, and is sent the sums
@@ -97,7 +97,7 @@ class RatingFit:
     places: Sequence[FitPlace]
     threads: int
     report: list[dict[str, Any]] = field(default_factory=list)
-    done: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS[1:], 0))  # by all workers
+    done: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))  # by all workers
     step, regularization = 1.0, 0.0  # the share of the best steps that is taken; and what the next epoch takes
     mean, unit, count, tested = 0.0, 1.0, 0.0, 0.0  # of all ratings that are known; how many there are, and held out
     looks, looks_of_all, fired = 0, 0.0, 0  # ratings read in an epoch, here and everywhere; vertices updated
@@ -119,7 +119,7 @@ class RatingFit:
 
     def counts(self) -> dict[str, int]:
         """What all workers have done so far, as the first one tells it to show progress."""
-        return {"round": self.epoch, **self.done} if self.worker == 0 else dict.fromkeys(COUNTS, 0)
+        return {"round": self.epoch, **self.done} if self.worker == 0 else dict.fromkeys(("round", *COUNTED), 0)
 
     def rounds(self) -> Facts:
         plan, begun = self.plan, time.perf_counter()

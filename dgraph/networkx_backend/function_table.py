@@ -50,7 +50,7 @@ FUNCTIONS: Mapping[str, str] = {name: file for file, names in _FILES.items() for
 # What differs from NetworkX within what a function promises; shown in NetworkX's documentation.
 NOTES: Mapping[str, str] = {
     "hits": "Found by power iteration, which does not depend on `nstart`.",
-    "louvain_communities": "Communities are about as good as NetworkX's, but others. With `seed`, one thread is used.",
+    "louvain_communities": "As good as NetworkX's, but not the same communities. With `seed`, one thread is used.",
     "leiden_communities": "With `seed`, the same communities every time, from one thread.",
     "asyn_lpa_communities": "Each node has one of the most frequent labels of its neighbors; ties may differ.",
     "fast_label_propagation_communities": "Each node has one of the most frequent labels of its neighbors.",

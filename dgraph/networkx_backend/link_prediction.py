@@ -1,4 +1,4 @@
-"""PairScores of pairs of nodes that may become neighbours."""
+"""Scores of pairs of nodes that may become neighbours."""
 
 from __future__ import annotations
 

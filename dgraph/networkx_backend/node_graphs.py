@@ -245,7 +245,7 @@ class GivenGraph(NodeGraph):
         return not self.is_weighted(weight)
 
     def has_negative(self, weight: str | None) -> bool:
-        return False  # not known without reading all edges; shortest paths are right for any weights
+        return False  # not known without reading all edges; sssp refuses or handles negative weights itself
 
     def reversed(self) -> NodeGraph:
         if self.directed:

@@ -22,7 +22,7 @@ from dgraph.factors.feedback_fit import fit_of
 from dgraph.factors.fit_checkpoints import FitCheckpoints, fit_checkpoints
 from dgraph.factors.fit_options import Gradient, LeastSquares, StopLike, UpdateLike, stop_value, update_value
 from dgraph.factors.fit_place import FitPlace
-from dgraph.factors.rating_fit import FitPlan
+from dgraph.factors.rating_fit import COUNTED, FitPlan
 from dgraph.factors.rating_rows import RatingColumns, orient_by_side, ratings_of
 from dgraph.factors.rating_test import rating_test
 from dgraph.factors.spread_fit import spread_fit
@@ -38,7 +38,6 @@ from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import WorkerResult
 
 LARGEST_RANK = 4096  # because a larger one would exhaust the machine's memory
-SUMS = ("fired", "edges", "bytes")  # columns of the report that progress shows
 Pieces = list[tuple[np.ndarray, ...]]  # by partition: the ends of ratings, their values, and perhaps marks
 
 
@@ -237,7 +236,7 @@ def _fitted(
     job = FactorJob(graph.num_vertices, graph.directed, plan, workers.threads, checkpoints, tell)
     result = FactorResult(graph, workers.wait(workers.each(job, [(pieces,)])), [], chosen)
     if workers.client is not None:
-        shown.after_counts([{"round": result.rounds, **{name: int(result.report[name].sum()) for name in SUMS}}])
+        shown.after_counts([{"round": result.rounds, **{name: int(result.report[name].sum()) for name in COUNTED}}])
     return result, checkpoints
 
 

@@ -218,13 +218,13 @@ def _split(
     partition: Partition, order: np.ndarray | None, shift: int, directed: bool, directions: bool
 ) -> list[list[EdgeSlice]]:
     """The edges of a partition for each block, higher end first, in one piece or in one piece per direction."""
-    reversed_ = partition.out is None
-    edges: Any = partition.incoming if reversed_ else partition.out
+    turned = partition.out is None
+    edges: Any = partition.incoming if turned else partition.out
     numbers = partition.numbers
     names = (numbers if order is None else order[numbers]).astype(np.uint32, copy=False)
     # an undirected edge is stored in both directions
     which = (FROM_HIGHER, FROM_LOWER) if directions else (ANY,) if directed else (FROM_HIGHER,)
-    which = which[::-1] if reversed_ else which  # a row of incoming edges is where they lead
+    which = which[::-1] if turned else which  # a row of incoming edges is where they lead
     ways = [by_higher_end(edges, names, shift, way) for way in which]
     return [[EdgeSlice(*ends) for ends in mine] for mine in zip(*ways, strict=True)]
 

@@ -167,6 +167,11 @@ def test_every_command_has_json_output(run):
             "run wcc calls.csv -o ./calls.csv",
             "Error: ./calls.csv is the file of edges; write",
         ),
+        (
+            "run wcc calls.csv --vertex-file people.csv -o people.csv",
+            "Error: people.csv is the file of vertices; write",
+        ),
+        ("run similarity calls.csv --vertex-file p.csv -o p.csv", "Error: p.csv is the file of vertices; write"),
         ("run wcc calls.csv -o found.csv --report found.csv", "-o and --report cannot both be found.csv"),
         ("run wcc calls.csv -o calls.csv/values.csv", "calls.csv: Not a directory; choose another folder"),
         ("run wcc calls.csv --cluster http://127.0.0.1:8786", "is not the address of a scheduler"),

@@ -21,7 +21,7 @@ from dgraph.networkx_backend.entry_points import backend
 from dgraph.networkx_backend.function_table import FUNCTIONS
 
 HOME = Path(networkx.__file__).parent
-# The tests of announced functions, in order of what they find in how many seconds.
+# The tests of announced functions.
 PART = (
     "algorithms/link_analysis/tests/test_pagerank.py",
     "algorithms/link_analysis/tests/test_hits.py",

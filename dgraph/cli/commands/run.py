@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any, get_args
 
 import click
@@ -97,8 +96,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         vectors = name in SUFFIX or bool(given.get(f"{signatures.PARAMETER_PREFIX}per_source"))
         for path in filter(None, (output, report)):
             writer_of(path, vectors and path is output)
-            if "-" not in (path, edges.path) and Path(path).resolve() == Path(edges.path).resolve():
-                raise OptionError(f"{path} is the file of edges; write the output to another file")
+            edges.refuse_as_output(path)
         if output is not None and output == report:
             where = "standard output" if output == "-" else output
             raise OptionError(f"-o and --report cannot both be {where}; choose another file for one")

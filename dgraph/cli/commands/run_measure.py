@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -53,9 +52,7 @@ def measure_command(name: str, function: Callable, renamed: dict[str, str], text
             raise OptionError("--pairs - is not available: standard input is for edges; put the pairs into a file")
         if output is not None:
             writer_of(output)
-            for path, what in ((edges.path, "edges"), (pairs, "pairs")):
-                if path is not None and "-" not in (output, path) and Path(output).resolve() == Path(path).resolve():
-                    raise OptionError(f"{output} is the file of {what}; write the output to another file")
+            edges.refuse_as_output(output, pairs=pairs)
         begun = time.perf_counter()
         with edges.graph() as graph:
             with show_status("numbering vertices"):
