@@ -2,15 +2,19 @@
 
     .venv/bin/python benchmarks/many.py workers [--workers 2 4 8 16 32] [--trials 3] [--calls]
     .venv/bin/python benchmarks/many.py supersteps [--workers 2 4 8 16 32] [--trials 3]
+    .venv/bin/python benchmarks/many.py threads [--workers 8 64] [--trials 3]
+    .venv/bin/python benchmarks/many.py scheduler [--workers 8 16] [--trials 3]
     .venv/bin/python benchmarks/many.py partitions [--parts 8 32 64 128] [--here | --there] [--operations wcc ...]
         [--apart]
 
 Worker processes of one thread, however many, share the cores of this machine. So besides the time, the CPU time of all
 processes counts: of the workers, and of this process, which is scheduler and client. Their graph has 50,000 vertices
 and 600,000 edges. With `--calls` all mail goes by Dask's calls, as it does under TLS. Supersteps are empty, or send
-small mail from all to all, and CPU time is that of the workers. With partitions, R-MAT in so many in this process and
-on two workers is compared with the better of one and two; once an operation takes longer than `LONGEST`, it is left
-out for more. Operations join them, unless they are kept `--apart`. All answers are verified.
+small mail from all to all, and CPU time is that of the workers. Workers that are threads of this process run every
+engine, and the changes of tasks' states that the scheduler sees are counted. A scheduler in a process of its own tells
+its share of the CPU time. With partitions, R-MAT in so many in this process and on two workers is compared with the
+better of one and two; once an operation takes longer than `LONGEST`, it is left out for more. Operations join them,
+unless they are kept `--apart`. All answers are verified.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from distributed import Client, LocalCluster
+from distributed.deploy.subprocess import SubprocessCluster
 from harness import Claim, parser_of, rmat_edges
 from superstep import steps
 
@@ -38,6 +44,7 @@ from dgraph.supersteps.run_steps import run_steps
 from dgraph.testing.verify import Edges, verify
 
 VERTICES, EDGES, ROUNDS = 50_000, 600_000, 20
+NUMBERS = {"workers": [2, 4, 8, 16, 32], "supersteps": [2, 4, 8, 16, 32], "threads": [8, 64], "scheduler": [8, 16]}
 LONGEST = 120.0  # seconds after which the larger numbers of partitions are left out
 MOST = {8: 2.0, 32: 2.5, 64: 3.0, 128: 4.0}  # relative to the better of one and two partitions
 TWICE = ("triangles", "core_number")  # which may take twice that
@@ -46,6 +53,8 @@ EMPTY, DOUBLED = 1.0, 0.4  # milliseconds of a worker for an empty superstep, an
 A_PEER = {16: 0.25, 32: 0.15}  # milliseconds of a worker for mail of each of its peers and to it
 STEPS, SMALL = 200, 100  # supersteps that are timed, and the bytes from each worker to each other
 ASYNCHRONOUS = 1.3  # the most that bulk_async may take, relative to gas
+OF_SCHEDULER, REPEATED = 0.1, 5  # the scheduler's largest share of the CPU time, measured over so many runs
+LINEAR = 1.25  # how much more the scheduler may do for each of many workers than for each of few
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,7 @@ ON_WORKERS = {
     "bulk_async": ranks(engine="bulk_async", tol=1e-6),
     "wcc": Case("wcc", {}, {}),
 }
+ON_THREADS = {**ON_WORKERS, "block_descent": ranks(engine="block_descent", tol=1e-6)}
 IN_PARTS = {
     "pagerank": ranks(max_iter=ROUNDS, tol=0.0),
     "sssp": Case("sssp", {}, {}),  # from the vertex with the most edges
@@ -82,8 +92,8 @@ IN_PARTS = {
 
 def main() -> None:
     options = parser_of(__doc__, scale=18, trials=3)
-    options.add_argument("what", choices=("workers", "supersteps", "partitions"))
-    options.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8, 16, 32])
+    options.add_argument("what", choices=("workers", "supersteps", "threads", "scheduler", "partitions"))
+    options.add_argument("--workers", type=int, nargs="+", help="how many, one number after the other")
     options.add_argument("--calls", action="store_true", help="send mail by Dask's calls only")
     options.add_argument("--parts", type=int, nargs="+", default=list(MOST))
     options.add_argument("--operations", nargs="+", choices=IN_PARTS, default=list(IN_PARTS))
@@ -92,11 +102,14 @@ def main() -> None:
     where.add_argument("--here", action="store_true", help="only in this process")
     where.add_argument("--there", action="store_true", help="only on two workers")
     given = options.parse_args()
-    if given.what == "workers":
-        many_workers(given.workers, given.trials, given.calls)
-        return
-    if given.what == "supersteps":
-        many_supersteps(given.workers, given.trials)
+    if given.what != "partitions":
+        counts = given.workers or NUMBERS[given.what]
+        if given.what == "workers":
+            many_workers(counts, given.trials, given.calls)
+        else:
+            {"supersteps": many_supersteps, "threads": many_threads, "scheduler": busy_scheduler}[given.what](
+                counts, given.trials
+            )
         return
     if given.apart:
         policies.VERY_MANY = 1 << 16
@@ -111,10 +124,7 @@ def main() -> None:
 
 
 def many_workers(counts: list[int], trials: int, calls: bool) -> None:
-    source, destination = rmat_edges(16)
-    rng = np.random.default_rng(1)
-    chosen = rng.choice(len(source), EDGES, replace=False)
-    frame = {"src": source[chosen] % VERTICES, "dst": destination[chosen] % VERTICES}
+    frame = small_frame()
     for workers in counts:
         with local_cluster(workers, 1) as client:
             if calls:
@@ -139,6 +149,12 @@ def many_workers(counts: list[int], trials: int, calls: bool) -> None:
                 what = f"{TITLES.get(name, name)}, {title}"
                 Claim("many", what, "a second", most, facts=facts).record(found, [1.0] * trials)
             print(f"  CPU seconds of all processes: {median(cpu[name]):.2f}", flush=True)
+
+
+def small_frame() -> dict[str, np.ndarray]:
+    source, destination = rmat_edges(16)
+    chosen = np.random.default_rng(1).choice(len(source), EDGES, replace=False)
+    return {"src": source[chosen] % VERTICES, "dst": destination[chosen] % VERTICES}
 
 
 def without_lanes(dask_worker: Any) -> None:
@@ -199,6 +215,55 @@ def many_supersteps(counts: list[int], trials: int) -> None:
         Claim("many", what, "a limit", None if limit is None else 1.0, unit="ms a peer").record(
             more, [limit or max(A_PEER.values())] * trials
         )
+
+
+def many_threads(counts: list[int], trials: int) -> None:
+    frame, seen = small_frame(), {name: list[float]() for name in ON_THREADS}
+    for workers in sorted(counts):
+        place = {"n_workers": workers, "threads_per_worker": 1, "processes": False, "memory_limit": 0}
+        with LocalCluster(**place, dashboard_address=":0") as cluster, Client(cluster, set_as_default=False) as client:
+            graph = built(frame, client)
+            for name, case in ON_THREADS.items():
+                seconds, changes = list[float](), list[float]()
+                for trial in range(-1, trials):
+                    before, begun = client.run_on_scheduler(changes_of_tasks), time.perf_counter()
+                    result = case.run(graph)
+                    elapsed = time.perf_counter() - begun
+                    if trial >= 0:
+                        seconds.append(elapsed)
+                        changes.append((client.run_on_scheduler(changes_of_tasks) - before) / workers)
+                    verify(case.operation, graph, result, **case.checks)
+                title = f"{TITLES.get(name, name)}, {EDGES:,} edges, {workers} threads as workers"
+                Claim("many", title, "a second", None).record(seconds, [1.0] * trials)
+                fewest = seen[name] = seen[name] or changes
+                what = f"state changes of tasks for a worker, {name}, {workers} threads as workers"
+                Claim("many", what, f"{min(counts)} workers", LINEAR, unit="").record(changes, fewest)
+
+
+def changes_of_tasks(dask_scheduler: Any) -> int:
+    return int(dask_scheduler.transition_counter)
+
+
+def busy_scheduler(counts: list[int], trials: int) -> None:
+    frame = small_frame()
+    for workers in counts:
+        place = {"n_workers": workers, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": ":0"}
+        with SubprocessCluster(**place, silence_logs=50) as cluster, Client(cluster, set_as_default=False) as client:
+            client.wait_for_workers(workers)
+            graph = built(frame, client)
+            for name, case in ON_WORKERS.items():
+                of_scheduler, of_all = list[float](), list[float]()
+                for trial in range(-1, trials):
+                    before = client.run_on_scheduler(time.process_time), cpu_seconds(client)
+                    for _ in range(REPEATED):
+                        result = case.run(graph)
+                    used = client.run_on_scheduler(time.process_time) - before[0]
+                    if trial >= 0:
+                        of_scheduler.append(used)
+                        of_all.append(used + cpu_seconds(client) - before[1])
+                    verify(case.operation, graph, result, **case.checks)
+                what = f"CPU of the scheduler, {REPEATED} runs of {name}, {workers} workers"
+                Claim("many", what, "all processes", OF_SCHEDULER).record(of_scheduler, of_all)
 
 
 # -- partitions --------------------------------------------------------------------------------------------------------

@@ -39,7 +39,8 @@ from dgraph.native.hosts import all_cores, own_cores, pin_to_cores
 PACKETS_IN_FLIGHT = 3  # packets in flight to one peer
 WINDOW_BYTES = 64 << 20  # bytes in flight from one worker; a sender that would exceed it waits
 IDLE_SECONDS = 10.0  # seconds without a run after which a worker returns free memory to the system
-DIRECT_PROTOCOLS = "ucx", "ucxx", "inproc"  # protocols that transfer GPU arrays without a copy through main memory
+IN_THIS_PROCESS = "inproc"  # the protocol of workers that are threads of one process
+DIRECT_PROTOCOLS = "ucx", "ucxx", IN_THIS_PROCESS  # protocols that move GPU arrays without a copy in main memory
 POLL_INTERVAL = 0.2  # seconds between checks that the run has not been stopped
 ATTEMPTS = 3  # attempts to deliver a packet; duplicates do no harm, because packets are numbered
 
@@ -54,6 +55,8 @@ KEPT_FREE = 64 << 20  # bytes: free memory at the end of a heap above this is re
 GLIBC_DEFAULT = 128 << 10
 
 T = TypeVar("T")
+
+AT_HAND: dict[str, ExchangeOnWorker] = {}  # the workers of this process that others may hand packets to, by address
 
 
 class DaskExchange(Exchange):
@@ -76,7 +79,10 @@ class DaskExchange(Exchange):
         self.plugin.worker.loop.add_callback(self._start, peer, message, size)
 
     def _by_lane(self, peer: int, message: Packet) -> bool:
-        """Send a small packet on the lane to a peer, if there is one."""
+        """Hand a packet to a peer in this process, or send a small one on the lane to it, where there is either."""
+        if (there := AT_HAND.get(self.route.workers[peer])) is not None and message.on_host:
+            there.accept(message)
+            return True
         lanes = self.plugin.lanes
         if lanes is None:
             return False
@@ -88,7 +94,7 @@ class DaskExchange(Exchange):
         return frame is not None and lanes.send(self.route.workers[peer], frame)
 
     def take(self, message: Packet) -> None:
-        """Take in a packet that came on a lane, on the event loop."""
+        """Take in a packet that came on a lane, or from a worker of this process."""
         if message.step < FREE:
             self.mailbox.deliver(message)
             return
@@ -274,6 +280,8 @@ class ExchangeOnWorker(WorkerPlugin):
     def setup(self, worker: Any) -> None:
         self.worker, self.window, self.heap = worker, SendWindow(WINDOW_BYTES), Heap()
         self.lanes = self._lanes()
+        if worker.address.startswith(IN_THIS_PROCESS):
+            AT_HAND[worker.address] = self
         self._idle_timer: asyncio.TimerHandle | None = None
         self.ends: dict[str, DaskExchange] = {}
         worker.handlers.update(
@@ -285,6 +293,7 @@ class ExchangeOnWorker(WorkerPlugin):
         worker.stream_handlers["dgraph-forget"] = memory_store.forget_client
 
     def teardown(self, worker: Any) -> None:
+        AT_HAND.pop(worker.address, None)
         for run in list(self.ends):
             self.fail(run, "the worker is shutting down; run again")
             self.close(run)
@@ -308,15 +317,19 @@ class ExchangeOnWorker(WorkerPlugin):
         return None if self.lanes is None else await self.lanes.way()
 
     def arrived(self, frame: bytearray) -> None:
-        """Accept a packet from a lane; mail of a run that is over is dropped."""
-        concerned = list(self.ends.values())
+        """Accept a packet from a lane."""
         try:
-            message = packet_of(frame)
-            concerned = [end for end in concerned if end.route.run == message.run]
-            for end in concerned:
-                end.take(message)
+            self.accept(packet_of(frame))
         except Exception as error:
-            for end in concerned:
+            for end in list(self.ends.values()):
+                end.fail(error)
+
+    def accept(self, message: Packet) -> None:
+        """Accept a packet, on any thread; mail of a run that is over is dropped."""
+        if (end := self.ends.get(message.run)) is not None:
+            try:
+                end.take(message)
+            except Exception as error:
                 end.fail(error)
 
     def _lost(self, address: str) -> None:

@@ -73,6 +73,11 @@ class Packet(NamedTuple):
     more: bool = False  # of free mail: whether the sender has work to do, so that more mail will come
     accepted: int = 0  # of free mail: how many packets from the receiver the sender has accepted, without a gap
 
+    @property
+    def on_host(self) -> bool:
+        """Whether all data is in main memory."""
+        return all(isinstance(one.data, np.ndarray) for one in self.fragments)
+
 
 class DeviceBuffer(NamedTuple):
     """A buffer of bytes whose header is in main memory and whose values are in the memory of a device."""

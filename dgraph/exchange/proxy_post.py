@@ -13,12 +13,12 @@ The values may be on a device; even then, what precedes them is in main memory, 
 
 from __future__ import annotations
 
-import math
 import re
 import struct
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -88,9 +88,9 @@ class ProxyMail:
         value per array, so that rows that differ from it are sent, and possibly others; or None for all."""
         for peer, mark, mine in self._receivers(side, from_masters=False):
             if length_of(mine):
-                exact, mask = not isinstance(changed, Sequence), None
-                if not exact:
-                    mask = self.arrays.differing_rows(arrays, mine, changed)
+                exact, mask = True, None
+                if isinstance(changed, list):
+                    exact, mask = False, self.arrays.differing_rows(arrays, mine, changed)
                 elif changed is not None:
                     mask = self.arrays.select_flags(changed, mine)
                 self._send(peer, REDUCE | mark, self._encoded(peer, mask, arrays, mine, exact))
@@ -109,11 +109,11 @@ class ProxyMail:
         arrived: Iterable[tuple[int, int, Positions, list[Any]]] = self.receive(sides)
         if self.free_buffers is None:  # in one order, whether each partition has a worker of its own or not
             arrived = sorted(arrived, key=lambda one: one[:2])
-        for tag, sender, positions, values in arrived:
-            if tag == REDUCE:
-                yield ReceivedValues(tag, self.masters(sides[tag], sender)[positions], values)
-            else:
-                yield ReceivedValues(tag, listed(self.proxies(sides[tag], sender))[positions], values)
+        found = (
+            ReceivedValues(tag, self._locals(tag, sides[tag], sender, positions), values)
+            for tag, sender, positions, values in arrived
+        )
+        yield from _joined(found) if joined and self.arrays is IN_PROCESS else found
         if self.shared is None or self.free_buffers is not None:
             return
         in_order = dict(sorted(sides.items()))
@@ -121,6 +121,12 @@ class ProxyMail:
             for begin, end in [(0, len(ids))] if joined else pairwise([0, *ends]):
                 if end > begin:
                     yield ReceivedValues(tag, ids[begin:end], [one[begin:end] for one in values])
+
+    def _locals(self, tag: int, side: str, sender: int, positions: Positions) -> np.ndarray:
+        """The local ids of the vertices at some positions of the list that a sender knows, too."""
+        if tag == REDUCE:
+            return self.masters(side, sender)[positions]
+        return listed(self.proxies(side, sender))[positions]
 
     def send_to(self, peer: int, tag: int, arrays: Sequence[np.ndarray]) -> None:
         """Send arrays of equal length to another partition, or to this one, which receives them by `receive`."""
@@ -173,6 +179,19 @@ class ProxyMail:
             self.exchange.free.send(self.partition.index, peer, buffer)
         self.buffers += 1
         self.bytes += buffer.nbytes
+
+
+def _joined(mail: Iterable[ReceivedValues]) -> Iterator[ReceivedValues]:
+    """The values under each tag together, so that a kernel is called once, and not for each sender."""
+    by_tag: dict[int, list[ReceivedValues]] = {}
+    for one in mail:
+        by_tag.setdefault(one.tag, []).append(one)
+    for tag, parts in by_tag.items():
+        if len(parts) == 1:
+            yield parts[0]
+        else:
+            values = [np.concatenate(field) for field in zip(*(one.values for one in parts), strict=True)]
+            yield ReceivedValues(tag, np.concatenate([one.locals for one in parts]), values)
 
 
 def tag_of(buffer: Buffer) -> int:
@@ -265,8 +284,7 @@ def decode(received: Buffer) -> tuple[Positions, list[Any]]:
     try:
         code, width, _, fields, length, count = HEADER.unpack_from(buffer, 0)
         encoding = Encoding(code)
-        entries = [FIELD.unpack_from(buffer, HEADER.size + FIELD.size * i) for i in range(fields)]
-        dtypes = [_number_type(name.rstrip(b"\0")) for name, _ in entries]
+        columns = [_column(*FIELD.unpack_from(buffer, HEADER.size + FIELD.size * i)) for i in range(fields)]
     except (struct.error, ValueError, TypeError) as error:
         raise RunError(
             f"a message of {buffer.nbytes} bytes is not an encoded buffer; check that all workers have the same "
@@ -274,16 +292,18 @@ def decode(received: Buffer) -> tuple[Positions, list[Any]]:
         ) from error
     if width != _position_width(length) or count > length:
         raise RunError(f"a message of {count} of {length} values has an inconsistent header; run again")
-    shapes = [(count, vector) if vector else (count,) for _, vector in entries]
     position_bytes = {Encoding.DENSE: 0, Encoding.BITMASK: (length + 7) // 8, Encoding.INDEX: count * width}[encoding]
-    sizes = [dtype.itemsize * math.prod(shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
+    sizes = [count * dtype.itemsize * (vector or 1) for dtype, vector in columns]
     layout = [HEADER.size + FIELD.size * fields, position_bytes]
     head, rest = _length(layout), _length(sizes)
     if head + rest != received.nbytes or (on_device is not None and head != buffer.nbytes):
         raise RunError(f"expected an encoded buffer of {head + rest} bytes but got {received.nbytes}; run again")
 
     blocks = _blocks(buffer[head:] if on_device is None else on_device, sizes)
-    values = [block.view(dtype).reshape(shape) for block, dtype, shape in zip(blocks, dtypes, shapes, strict=True)]
+    values = [
+        block.view(dtype).reshape(count, vector) if vector else block.view(dtype)
+        for block, (dtype, vector) in zip(blocks, columns, strict=True)
+    ]
     positions: Positions = slice(0, count)
     block = _blocks(buffer, layout)[1]
     if encoding is Encoding.BITMASK:
@@ -307,10 +327,13 @@ def _blocks(buffer: Any, layout: Sequence[int]) -> list[Any]:
     return [buffer[start : start + size] for start, size in zip(starts, layout, strict=False)]
 
 
-def _number_type(name: bytes) -> np.dtype:
+@lru_cache(maxsize=256)
+def _column(name: bytes, vector: int) -> tuple[np.dtype, int]:
+    """The type of a field, and the length of its vectors (0: scalars)."""
+    name = name.rstrip(b"\0")
     if re.fullmatch(rb"[<>|=][biuf][0-9]{1,2}", name) is None:
         raise ValueError(f"{name!r} is not a numeric type")
-    return np.dtype(name.decode())
+    return np.dtype(name.decode()), vector
 
 
 def _padded(size: int) -> int:

@@ -14,6 +14,7 @@ from mixing import check, mixing, start
 
 import dgraph as dg
 from dgraph.errors import RunError
+from dgraph.exchange.dask import AT_HAND, ExchangeOnWorker
 from dgraph.exchange.grid import RIDING_BYTES, WorkerGrid
 from dgraph.exchange.local import LocalExchange
 from dgraph.supersteps import run_steps as steps_module
@@ -123,8 +124,11 @@ def test_answers_of_many_threads(threads, apart, monkeypatch, engine):
     np.testing.assert_array_equal(dg.sssp(graph, source=0, engine=engine).by_number("distance"), expected)
 
 
-def test_more_than_a_few_workers_of_a_cluster():
-    where = {"n_workers": 10, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+def test_more_than_a_few_workers_of_a_cluster(monkeypatch):
+    """As threads of one process they hand each other packets, and call nobody."""
+    calls = []
+    monkeypatch.setattr(ExchangeOnWorker, "mail", lambda *_, **packet: calls.append(packet))
+    where = {"n_workers": 10, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     frame = dg.rmat(scale=8, edge_factor=4, seed=1).edges.compute()
     ends = {"source": "source", "destination": "destination"}
     expected = dg.pagerank(dg.Graph.from_edges(frame, **ends), tol=1e-9).by_number("pagerank")
@@ -133,3 +137,6 @@ def test_more_than_a_few_workers_of_a_cluster():
         for engine in ("gas", "bsp", "bulk_async", "block_descent"):
             found = dg.pagerank(graph, engine=engine, tol=1e-9).by_number("pagerank")
             np.testing.assert_allclose(found, expected, atol=1e-8)
+        there = set(client.nthreads())
+        assert there <= AT_HAND.keys() and not calls
+    assert not there & AT_HAND.keys()
