@@ -27,6 +27,7 @@ from dgraph.bench.resources import timed
 from dgraph.cli.forecast import FEWEST_RUNS, SHORTEST_MEASUREMENT, Cluster, calibrate, forecast
 from dgraph.errors import AnswerError
 from dgraph.exchange.exchange import Exchange
+from dgraph.exchange.grid import hops
 from dgraph.native.threads import cores
 from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.steps import Steps
@@ -66,7 +67,7 @@ class Recording:
 def in_rounds(recorded: Recording, cluster: Cluster) -> float:
     """The seconds in rounds, where every round waits for its slowest worker, and for the one that sends the most."""
     sending = recorded.bytes.max(axis=1) / cluster.bandwidth
-    return float((recorded.busy.max(axis=1) + sending + cluster.latency).sum())
+    return float((recorded.busy.max(axis=1) + sending + cluster.overhead).sum())
 
 
 def without_rounds(recorded: Recording, cluster: Cluster) -> float:
@@ -76,7 +77,7 @@ def without_rounds(recorded: Recording, cluster: Cluster) -> float:
     news = 0.0
     for busy, sent in zip(recorded.busy, recorded.bytes, strict=True):
         begun = np.maximum(free, news) if len(free) > 1 else free
-        free = begun + busy
+        free = begun + busy + cluster.costs.seconds(cluster.workers)
         news = float((free + sent / cluster.bandwidth).min()) + cluster.latency
     return float(free.max()) + 2 * cluster.latency
 
@@ -172,18 +173,24 @@ def network(client: Any) -> Cluster:
         return min(replayed(client, one) for _ in range(FEWEST_RUNS)) - rounds * float(turn.max())
 
     few, many, large = beside(1, small), beside(1 + rounds, small), beside(1 + rounds, size)
-    latency = max(0.0, many - few) / rounds
+    overhead = max(0.0, many - few) / rounds
     bandwidth = (1 + rounds) * (size - small) / max(large - many, 1e-3)
-    return Cluster(workers, latency=latency, start=max(0.0, few - latency), bandwidth=bandwidth)
+    known = Cluster(workers, start=max(0.0, few - overhead), bandwidth=bandwidth)
+    return replace(known, latency=latency_of(overhead, known))
+
+
+def latency_of(overhead: float, cluster: Cluster) -> float:
+    """The seconds that a packet takes, if rounds have this overhead."""
+    return max(0.0, overhead - cluster.costs.seconds(cluster.workers)) / hops(cluster.workers)
 
 
 def beside_work(client: Any) -> dict[str, Cluster]:
     """The overhead by operation, from runs with hardly any work."""
     known, graph, rounds = network(client), dg.rmat(scale=8, client=client), 40
     few, many = (quickest_of(partial(dg.pagerank, graph, tol=0, max_iter=count)) for count in (1, 1 + rounds))
-    known = replace(known, latency=max(0.0, many - few) / rounds)
+    known = replace(known, latency=latency_of(max(0.0, many - few) / rounds, known))
     beside = {
-        name: quickest_of(partial(run, graph)) - run(graph).rounds * known.latency for name, run in PLANNED.items()
+        name: quickest_of(partial(run, graph)) - run(graph).rounds * known.overhead for name, run in PLANNED.items()
     }
     return {name: replace(known, start=max(0.0, seconds)) for name, seconds in beside.items()}
 

@@ -1,7 +1,8 @@
 """Predicts the time, memory and traffic of an operation on a cluster.
 
 The coefficients are measured in this process by running the operation on a sample of the edges. The sizes of the
-partitions are estimated from the graph. A round takes as long as its slowest worker plus the sending of its messages.
+partitions are estimated from the graph. A round takes as long as its slowest worker, plus the sending of its messages,
+plus what being many costs (`superstep_costs.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pandas as pd
 from dask.utils import format_bytes, parse_bytes, parse_timedelta
 
 from dgraph.agents.daemon_settings import NO_DAEMONS
+from dgraph.cli.superstep_costs import MEASURED, SuperstepCosts
 from dgraph.cluster.calibration import gather_rate, partition_into, solver_rate
 from dgraph.errors import OptionError
 from dgraph.estimates.estimate import estimate
@@ -46,7 +48,8 @@ class Cluster:
     devices: int = 0  # per worker
     device_cores: float = 20.0  # cores that one device replaces
     bandwidth: float = 1.25e9  # bytes per second, worker and direction: 10 Gbit/s
-    latency: float = 3e-3  # seconds per round in addition to its work: overheads of Dask and of the network
+    latency: float = 5e-5  # seconds that a packet takes from one worker to another
+    costs: SuperstepCosts = MEASURED  # of a worker, in each round
     start: float = 0.1  # seconds to start the tasks of a run, and to learn that it has ended
 
     def __post_init__(self) -> None:
@@ -69,6 +72,11 @@ class Cluster:
             expected = 'expected a bandwidth such as "1.25 GB" and a latency such as "2 ms"'
             raise OptionError(f"{given}: {expected}") from error
         return cls(workers, **network, **others)
+
+    @property
+    def overhead(self) -> float:
+        """Seconds per round in addition to its work and to the bytes that it sends."""
+        return self.costs.elapsed(self.workers, self.latency)
 
     @property
     def capacity(self) -> float:
@@ -143,7 +151,7 @@ def predict(estimated: pd.DataFrame, cluster: Cluster, known: Coefficients) -> p
     frame["compute"] = known.edge * slower * estimated["edges"] / cluster.capacity + known.turn
     traffic = estimated["exchange"] * known.traffic * spread
     frame["exchange"] = traffic / cluster.workers / cluster.bandwidth
-    frame["rounds"] = known.rounds * cluster.latency * spread
+    frame["rounds"] = known.rounds * cluster.overhead
     frame["seconds"] = frame.sum(axis=1)
     frame["memory"] = estimated[["build", "run"]].max(axis=1)
     frame["traffic"] = traffic.astype(np.int64)

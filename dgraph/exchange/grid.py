@@ -14,6 +14,20 @@ FEW_WORKERS = 8  # up to so many send to each other directly, which takes one ho
 RIDING_BYTES = 32 << 10  # bytes for a worker of another row up to which mail is passed on
 
 
+def hops(workers: int) -> int:
+    """How many packets follow one another until all workers have the tokens of a step."""
+    return 0 if workers == 1 else 1 if workers <= FEW_WORKERS else 2
+
+
+def packets(workers: int) -> int:
+    """How many packets a worker sends in a step, if its mail is small: at most so many in a grid."""
+    if workers <= FEW_WORKERS:
+        return workers - 1
+    columns = isqrt(workers - 1) + 1
+    rows = -(-workers // columns)
+    return columns - 1 + rows - 1
+
+
 class WorkerGrid:
     """The place of one worker in the grid. The last row may be shorter than others."""
 

@@ -8,8 +8,10 @@ import pytest
 
 import dgraph as dg
 from dgraph.cli.forecast import Cluster, Coefficients, calibrate, fit_line, forecast, predict
+from dgraph.cli.superstep_costs import SuperstepCosts
 from dgraph.errors import OptionError
 from dgraph.estimates.sample import sample
+from dgraph.exchange.grid import FEW_WORKERS, WorkerGrid, packets
 
 KNOWN = Coefficients(build=1e-8, edge=4e-8, rounds=10, traffic=5.0)
 ESTIMATED = pd.DataFrame(
@@ -26,11 +28,29 @@ def test_the_forecast_equals_a_calculation_by_hand():
     assert found["build"] == pytest.approx(0.5)
     assert found["compute"] == pytest.approx(2.0)
     assert found["exchange"] == pytest.approx(1.0)  # 4 GB, by four workers at a GB a second
-    assert found["rounds"] == pytest.approx(0.1)
-    assert found["seconds"] == pytest.approx(3.7)  # and a tenth to start
+    assert found["rounds"] == pytest.approx(0.1 + 10 * Cluster(4, latency=0).overhead)
+    assert found["seconds"] == pytest.approx(3.7 + 10 * Cluster(4, latency=0).overhead)  # and a tenth to start
     turned = predict(ESTIMATED, Cluster(4, cores=2), replace(KNOWN, turn=0.25)).loc["outgoing"]
     assert turned["compute"] == pytest.approx(2.25)
     assert (found["memory"], found["traffic"]) == (3e9, 4e9)
+
+
+def test_the_overhead_of_a_round_grows_with_peers_and_hops():
+    costs = SuperstepCosts(step=1.0, packet=0.1, peer=0.01)
+    overhead = {workers: Cluster(workers, latency=10.0, costs=costs).overhead for workers in (1, 2, 8, 9, 16, 1024)}
+    by_hand = {1: 0, 2: 11.11, 8: 11.77, 9: 21.48, 16: 21.75, 1024: 21 + 6.2 + 10.23}
+    assert overhead == pytest.approx(by_hand)
+    assert costs.seconds(16, peers=0) == pytest.approx(1.6)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8, 9, 10, 13, 16, 20, 30, 64])
+def test_no_worker_sends_more_packets_than_told(workers):
+    if workers <= FEW_WORKERS:
+        assert packets(workers) == workers - 1
+    else:
+        grids = [WorkerGrid(worker, workers) for worker in range(workers)]
+        sent = [len(grid.row) - 1 + len(grid.served) for grid in grids]
+        assert np.mean(sent) <= packets(workers) <= max(sent) + 1
 
 
 def test_partitions_larger_than_the_measured_one_take_longer_per_edge():

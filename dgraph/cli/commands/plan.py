@@ -35,7 +35,7 @@ class NumberList(click.ParamType):
 @click.option("--devices", type=WholeRange(0), default=0, help="Number of GPUs (experimental) per worker.")
 @click.option("--device-cores", type=float, default=20.0, help="Number of cores that one GPU (experimental) replaces.")
 @click.option("--bandwidth", default="1.25 GB", help="Network bandwidth of each worker per second.")
-@click.option("--latency", default="3 ms", help="Overhead of a round, in addition to its work.")
+@click.option("--latency", default="50 us", help="Time that a packet takes from one worker to another.")
 @click.option("--split", type=NumberList(), help="Number or share of the edges of each worker, such as 4,1,1.")
 @as_json
 @graph_options
