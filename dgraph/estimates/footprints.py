@@ -55,7 +55,7 @@ FOOTPRINTS: dict[str, Footprint] = {
     "bfs": Footprint(MemoryNeed(BOTH, 25), MemoryNeed(BOTH, 60)),
     "cdlp": Footprint(MemoryNeed(BOTH, 22), MemoryNeed(("out",), 84, 5, 30), both_ends=True),
     "coloring": Footprint(
-        MemoryNeed(BOTH, 40), MemoryNeed(("out",), 35, 7.5, 11), message_bytes=24, simple=True, both_ends=True
+        MemoryNeed(BOTH, 41), MemoryNeed(("out",), 100, 7.5, 11), message_bytes=24, simple=True, both_ends=True
     ),
     "core_number": _CORES,
     "degree_centrality": Footprint(MemoryNeed(("out",), 54), MemoryNeed(BOTH, 99)),

@@ -1,22 +1,28 @@
-"""A greedy coloring, largest degree first, with ties in random order (Jones, Plassmann: A parallel graph coloring
-heuristic, SIAM Journal on Scientific Computing 14, 1993; Hasenplaug, Kaler, Schardl, Leiserson, SPAA 2014)."""
+"""A coloring: two colors for bipartite components, and a greedy one for the others, largest degree first, with ties in
+random order (Jones, Plassmann: A parallel graph coloring heuristic, SIAM Journal on Scientific Computing 14, 1993;
+Hasenplaug, Kaler, Schardl, Leiserson, SPAA 2014)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from numpy import int64
 
+from dgraph.engines.local_methods.double_cover import DoubleCoverMethod
 from dgraph.graph import Graph
 from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.ops.k_core import graph_for_peeling
-from dgraph.programs.monoid import Monoid
-from dgraph.programs.program import Global, Message, Result, State, VertexProgram
+from dgraph.programs.monoid import MIN, UNREACHED, Monoid
+from dgraph.programs.program import Global, Message, Result, State, VertexColumn, VertexProgram
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
+from dgraph.runs.plan import choose
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.coloring import UNCOLORED, color_vertices
 from dgraph.solvers.random_order import LOTS
 from dgraph.solvers.solver import Solver
+from dgraph.solvers.subgraphs.sides import NEITHER, sides
 
 WINDOW = 62  # the colors that one message tells of, a bit for each
 FULL = (1 << WINDOW) - 1
@@ -35,9 +41,37 @@ UNION = Monoid("UNION", _union, lambda dtype: 0, idempotent=True)
 LARGEST = Monoid("LARGEST", _larger, lambda dtype: 0, idempotent=True)  # of numbers >= 0: 0 if there are none
 
 
+class Sides(VertexProgram):
+    """On a graph without self loops: each vertex is there twice, as 2 * id and 2 * id + 1, and an edge joins opposite
+    copies of its ends. Each copy sends on the smallest one that it has received. In a bipartite component, the two
+    copies of a vertex end with different ones, and these are copies of the smallest vertex."""
+
+    operation = "coloring"
+    along = "both"
+    even = State(int64, start=UNREACHED)
+    odd = State(int64, start=UNREACHED)
+    to_even = Message(int64, MIN)
+    to_odd = Message(int64, MIN)
+    solver = Solver(sides, orders=("out", "incoming"), local_method=DoubleCoverMethod())
+
+    def seed(id):
+        return 2 * id, 2 * id + 1
+
+    def send(even, odd):
+        return odd, even
+
+    def apply(even, odd, to_even, to_odd):
+        return min(even, to_even), min(odd, to_odd)
+
+    @Result("uint8")
+    def side(even, odd):
+        return NEITHER if even == odd else even & 1
+
+
 class GreedyColors(VertexProgram):
-    """A vertex takes the smallest color that no earlier neighbour has, once they all have one. `turn`, and in ties the
-    vertex itself, tell who is earlier.
+    """In a bipartite component, a vertex has its side as its color from the start. In the others, it takes the smallest
+    color that no earlier neighbour has, once they all have one. `turn`, and in ties the vertex itself, tell who is
+    earlier.
 
     A message is the set of the colors from `first_open` on, up to `WINDOW` of them; all colors below are taken. A
     vertex that hears that these are taken, too, goes on to the next ones."""
@@ -45,14 +79,15 @@ class GreedyColors(VertexProgram):
     operation = "coloring"
     kind = "synchronous"
     along = "both"
+    side = VertexColumn("uint8")
     turn = State(int64)
     chosen = State(int64, start=UNCOLORED)
     first_open = State(int64)
     message = Message(int64, UNION)
     solver = Solver(color_vertices, orders=("out", "incoming"), reads_per_edge=4)
 
-    def start(degree, random, vertices):
-        return (vertices - degree) * LOTS + int(random * LOTS), UNCOLORED, 0
+    def start(degree, random, vertices, side):
+        return (vertices - degree) * LOTS + int(random * LOTS), UNCOLORED if side == NEITHER else side, 0
 
     def send(id, turn, chosen, target_id, target_turn, target_first_open):
         if turn > target_turn or (turn == target_turn and id >= target_id):
@@ -96,7 +131,7 @@ def coloring(
     checkpoint: CheckpointLike = None,
     progress: ProgressLike = None,
 ) -> RunResult:
-    """Greedy coloring: no two neighbours have the same color.
+    """Coloring with few colors: no two neighbours have the same color.
 
     Directions, self loops and repeated edges do not count.
 
@@ -138,10 +173,11 @@ def coloring(
 
     Notes
     -----
-    Vertices are colored in the order of their number of neighbours, largest first, with ties in random order. Each
+    Connected components that two colors are enough for get two: their smallest vertex has color 0. In the others,
+    vertices are colored in the order of their number of neighbours, largest first, with ties in random order, and each
     takes the smallest color that no neighbour has yet. The coloring is the same on every engine and any number of
-    partitions. The number of colors is at most one more than the largest number of neighbours, and often far below, but
-    rarely the smallest possible, which nobody can find in reasonable time.
+    partitions. The number of colors is at most one more than the largest number of neighbours, and often far below; if
+    it is above 2, it is rarely the smallest possible, which nobody can find in reasonable time.
 
     Examples
     --------
@@ -162,4 +198,7 @@ def coloring(
         random_seed=random_seed,
     )
     program = GreedyColors()
-    return execute(graph_for_peeling(graph, program, options), program, options)
+    graph = graph_for_peeling(graph, program, options)
+    choose(graph, program, options)  # which refuses engines that cannot run it
+    found = execute(graph, Sides(), replace(options, engine="auto").for_part(0))
+    return execute(graph, program, options.for_part(1), {"side": found.column("side")}).with_rounds_before(found)

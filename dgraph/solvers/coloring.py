@@ -1,4 +1,5 @@
-"""A greedy coloring on threads: a vertex takes the smallest color that none of its earlier neighbours has."""
+"""A coloring on threads: outside of bipartite components, a vertex takes the smallest color that none of its earlier
+neighbours has."""
 
 from __future__ import annotations
 
@@ -12,25 +13,36 @@ from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, barrier, comp
 from dgraph.solvers.random_order import GRAIN, LOTS, Aside, both_sides, degree_of, draw_lots, neighbour_at
 from dgraph.solvers.solver import Problem, Solution
 from dgraph.solvers.subgraphs.cores import distinct_degrees
+from dgraph.solvers.subgraphs.sides import NEITHER
 
 UNCOLORED = -1
 CURSOR, EDGES = 0, 16  # positions in `tally`, each on a separate cache line
 
 
 def color_vertices(problem: Problem) -> Solution:
-    """Solver of `coloring`. A vertex of color c has c earlier neighbours, which have at least as many neighbours as it
-    has, and that is at least c: so c * c is at most the number of arcs."""
+    """Solver of `coloring`. Vertices on a side of a bipartite component have it as their color."""
+    side, edges = problem.columns["side"], 0
+    colors = side.astype(np.int32)
+    colors[side == NEITHER] = UNCOLORED
+    if (side == NEITHER).any():
+        edges = _color_others(problem, colors)
+    totals = {"colors": int(colors.max(initial=UNCOLORED)) + 1}
+    return Solution({"color": colors.astype(np.int64)}, 1, edges, totals)
+
+
+def _color_others(problem: Problem, colors: np.ndarray) -> int:
+    """Color the vertices without a color, and return how many edges were read. A vertex of color c has c earlier
+    neighbours, which have at least as many neighbours as it has, and that is at least c: so c * c is at most the number
+    of arcs."""
     first, second = both_sides(problem)
     n, threads, tally = problem.vertices, problem.threads, np.zeros(32, np.int64)
     degrees = distinct_degrees(problem.edges.senders("both"), n, threads)
     lots, turns = np.empty(n, np.uint32), np.empty(n, np.int64)
-    colors, aside = np.full(n, UNCOLORED, np.int32), Aside.of(threads, n)
+    aside = Aside.of(threads, n)
     marks = np.zeros((threads, math.isqrt(int(degrees.sum(dtype=np.int64))) + 2), np.uint32)
     seed = problem.values["random_seed"]
     team(_color, threads, first, second, degrees, lots, turns, colors, marks, aside, tally, seed)
-    return Solution(
-        {"color": colors.astype(np.int64)}, 1, int(tally[EDGES]), {"colors": int(colors.max(initial=UNCOLORED)) + 1}
-    )
+    return int(tally[EDGES])
 
 
 @kernel

@@ -116,7 +116,7 @@ def ties():
     random = (
         ("label_propagation", "label", FRAME),
         ("maximal_independent_set", "in_set", FRAME),
-        ("coloring", "color", pd.DataFrame({"src": range(20), "dst": np.arange(1, 21) % 20})),
+        ("coloring", "color", pd.DataFrame({"src": range(21), "dst": np.arange(1, 22) % 21})),
         ("matching", "mate", edges_of("matching", 2)),
     )
     for operation, column, frame in random:

@@ -105,15 +105,9 @@ class ContractState(LocalState):
     def _steps(self) -> Iterator[MailKeys]:
         """The whole algorithm. It yields the letters that it needs before it can continue."""
         post, parts = self.post, self.partition.parts
-        component, edges_read = local_components(self.edges)
-        self.total["edges"] += edges_read
-        (phase,) = self.analysis.phases
-        (message,) = phase.messages
-        self.labels = labels = ComponentLabels(
-            component, self.partition.numbers, self.values[inbox_name(phase, message)], self.values["vertices"]
-        )
-        masters = {q: ids for q in post.peers if len(ids := post.masters("any", q))}
-        proxies = {q: ids for q in post.peers if len(ids := _range(post.proxies("any", q)))}
+        self.labels = labels = self.local_labels()
+        masters = {q: ids for q in post.peers if len(ids := self.labelled(post.masters("any", q)))}
+        proxies = {q: ids for q in post.peers if len(ids := self.labelled(_range(post.proxies("any", q))))}
         letters = [(q, REDUCE, ids) for q, ids in proxies.items()]
         expected = {(REDUCE, q): ids for q, ids in masters.items()}
         if parts == 2:  # each partition knows all pairs
@@ -121,7 +115,7 @@ class ContractState(LocalState):
             expected |= {(BROADCAST, q): ids for q, ids in proxies.items()}
         self.unsent += [partial(post.send_to, q, tag, [labels.at(ids)]) for q, tag, ids in letters]
         yield set(expected)
-        copies = _range(slice(self.n, self.size))
+        copies = self.labelled(_range(slice(self.n, self.size)))
         pairs = [labels.pairs(copies, labels.at(copies))]
         for letter in sorted(expected):
             (others,) = self.received.pop(letter)
@@ -136,8 +130,28 @@ class ContractState(LocalState):
             yield {(BORDER_ANSWER, ROOT_PARTITION)}
             (lowest,) = self.received[BORDER_ANSWER, ROOT_PARTITION]
         labels.replace([copies, *masters.values()], known, lowest)
-        labels.spread(self.n)
+        self.spread(labels)
         self.total["fired"] += self.n
+
+    def local_labels(self) -> ComponentLabels:
+        """The labels of this partition's own components, in the inboxes."""
+        component, edges_read = local_components(self.edges)
+        self.total["edges"] += edges_read
+        (inbox,) = self.inboxes
+        return ComponentLabels(component, self.partition.numbers, inbox, self.values["vertices"])
+
+    def labelled(self, ids: np.ndarray) -> np.ndarray:
+        """What has labels of these local vertices."""
+        return ids
+
+    def spread(self, labels: ComponentLabels) -> None:
+        """Write the labels of all owned vertices to the inboxes."""
+        labels.spread(self.n)
+
+    @property
+    def inboxes(self) -> list[np.ndarray]:
+        (phase,) = self.analysis.phases
+        return [self.values[inbox_name(phase, message)] for message in phase.messages]
 
     def _answers(self) -> list[Callable[[], None]]:
         """At the root, send each partition the smallest label of the component of each label that it reported."""
@@ -154,7 +168,7 @@ class ContractState(LocalState):
         if self.labels is None:
             super().seed()
         else:
-            self.labels.spread(self.n)
+            self.spread(self.labels)
         (phase,) = self.analysis.phases
         owned = _range(slice(self.n))
         self.fire_vertices(phase, owned)

@@ -41,10 +41,7 @@ def _find(edges: EdgeTables, component: np.ndarray) -> tuple[np.ndarray, int]:
     """Like `local_components`; also copies the components to `component` unless that is empty. One order of the edges
     is enough; with both, many edges can be skipped."""
     partition = edges.partition
-    tables = [table for table in (partition.out, partition.incoming) if table is not None]
-    listed_twice = partition.num_local if len(tables) == 2 else _listed_twice(edges, tables[0])
-    if tables[0] is tables[-1]:
-        tables = tables[:1]
+    tables, listed_twice = tables_to_link(edges)
     arrays = [array for table in (tables[0], tables[-1]) for array in (table.indptr, table.neighbours)]
     above = np.empty(partition.num_local, np.uint32)
     rounds = 2 * ROUNDS if len(tables) == 2 and _is_bipartite(*tables) else ROUNDS
@@ -56,6 +53,16 @@ def _find(edges: EdgeTables, component: np.ndarray) -> tuple[np.ndarray, int]:
     how = len(tables), rounds, more, others_first, listed_twice, GRAIN
     team(_unite, threads, *arrays, *how, above, component, counts)
     return above, int(counts[-1, 0])
+
+
+def tables_to_link(edges: EdgeTables) -> tuple[list[Adjacency], int]:
+    """The tables of this partition's edges, one or two; and the local id up to which vertices list each edge in a row
+    of their own, if the other end lists it."""
+    partition = edges.partition
+    tables = [table for table in (partition.out, partition.incoming) if table is not None]
+    if len(tables) < 2:
+        return tables, _listed_twice(edges, tables[0])
+    return tables[: 1 if tables[0] is tables[1] else 2], partition.num_local
 
 
 def _listed_twice(edges: EdgeTables, table: Adjacency) -> int:
