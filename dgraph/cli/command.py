@@ -168,6 +168,7 @@ WORDS = {
     'isolated="drop"': "--drop-isolated",
     "weight=None": "--unweighted",
     "renumber=True": "--renumber IDS",
+    "make it with directed=True": "leave out --undirected, or convert a file that records undirected edges to .csv",
     ", or give a function": "",
     ", or {vertex: weight}": "",
     ", or format=)": ")",

@@ -81,8 +81,8 @@ def triad_census(graph: Graph) -> dict[str, int]:
     """
     if not graph.directed:
         raise InputError(
-            "triad_census counts patterns of directions, and the graph is undirected: make it with directed=True "
-            "and symmetrize=True to count its edges as arcs in both directions, or use triangles"
+            "triad_census counts patterns of directions, and the graph is undirected: make it with directed=True; "
+            "symmetrize=True then counts each edge as arcs in both directions. Or use triangles"
         )
     return census_of(graph.num_vertices, *_sums(graph))
 

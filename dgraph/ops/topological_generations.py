@@ -142,8 +142,8 @@ def topological_generations(
     """
     if not graph.directed:
         raise InputError(
-            "topological_generations needs a directed graph, because an undirected edge leads both ways: build the "
-            "graph with directed=True"
+            "topological_generations needs a directed graph, because an undirected edge leads both ways: make it with "
+            "directed=True"
         )
     options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
     result = generations_of(graph, options)

@@ -88,6 +88,13 @@ def test_cycles_are_printed(run, graph):
     assert run("run find-cycle path.csv").stdout == "no cycle\n"
 
 
+@pytest.mark.parametrize("name", ["triad-census", "topological-generations"])
+def test_undirected_graphs_are_refused_with_what_to_type(run, graph, name):
+    done = run(f"run {name} g.csv --undirected{' -o out.csv' if name.startswith('topo') else ''}")
+    assert done.exit_code == 2 and "leave out --undirected, or convert a file" in done.stderr
+    assert "directed=True" not in done.stderr and "symmetrize=True" not in done.stderr
+
+
 def test_the_neighbourhood_function_is_a_table_and_some_numbers(run, graph):
     done = run("run neighborhood-function g.csv --undirected --seed 3 --json -o n.csv")
     expected = dg.neighborhood_function(graph, random_seed=3)
