@@ -10,8 +10,10 @@ import pandas as pd
 
 from dgraph.arguments import check_integer, known_options
 from dgraph.building import graph_frames
+from dgraph.building.gathered_pairs import pairs_to_gather
 from dgraph.building.joined_graphs import as_asked
 from dgraph.cluster.retry import retry_on_loss
+from dgraph.estimates.footprints import TRUSSES
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
@@ -19,8 +21,6 @@ from dgraph.native.team import worthwhile_threads
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.ids.chunk import chunk_of_vertices
 from dgraph.partition.ids.numbering import Numbering
-from dgraph.partition.partition import Partition
-from dgraph.solvers.subgraphs.higher_ends import higher_and_lower
 from dgraph.solvers.subgraphs.neighbours import ALL, by_degree, distinct
 from dgraph.solvers.subgraphs.trusses import Trusses, truss, truss_numbers
 
@@ -121,17 +121,12 @@ def truss_number(graph: Graph) -> dd.DataFrame:
 @retry_on_loss
 def _edges(graph: Graph, k: int | None) -> dd.DataFrame:
     workers, size = graph.workers, graph.num_vertices
-    held = graph.partitioned(("out",)).held
-    pieces = workers.each(_pairs, [(one, graph.directed) for one in held])
+    pieces = pairs_to_gather(graph, "gathering the edges of all partitions for trusses", TRUSSES)
     (found,) = workers.wait(workers.each(_trusses, [(pieces, size, k, workers.threads)]))
     (tasks, meta), ids = graph_frames.edge_tables(as_asked(graph)), workers.share(graph.numbering)
     ends = graph.input_edges.edges.source, graph.input_edges.edges.destination
     tables = [workers.call(_chosen, one, ends, ids, found, k) for one in tasks]
     return graph_frames.lazy_frame(workers, tables, meta if k is not None else meta.assign(**{COLUMN: np.int64(0)}))
-
-
-def _pairs(partition: Partition, directed: bool) -> tuple[np.ndarray, np.ndarray]:
-    return higher_and_lower(partition.by_source, partition.numbers, directed=directed)
 
 
 class TrussesByPair:

@@ -112,3 +112,10 @@ FOOTPRINTS: dict[str, Footprint] = {
     ),
 }
 OPERATIONS = {one.removeprefix("weighted_").removeprefix("sketched_") for one in FOOTPRINTS} - {"build"}  # for users
+
+# Of functions that are no operations, with a row for each vertex; with several partitions.
+CUTS = Footprint(gathered=MemoryNeed((), 70, 20), message_bytes=0, passed_bytes=8)
+TRUSSES = Footprint(gathered=MemoryNeed((), 50, 45), message_bytes=0, passed_bytes=8)
+FOREST = Footprint(
+    spread=MemoryNeed(("out",), 0, 24, everywhere=28), gathered=MemoryNeed((), 100), message_bytes=0, passed_bytes=8
+)

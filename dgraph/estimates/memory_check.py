@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -21,7 +22,7 @@ from dgraph.estimates.estimate import estimate_policy
 from dgraph.estimates.footprints import Footprint
 from dgraph.estimates.sample import sample
 from dgraph.frames.any_frame import count_rows, least_bytes
-from dgraph.native.free_memory import refuse_beyond_memory
+from dgraph.native.free_memory import refuse_beyond_memory, within
 from dgraph.partition import policies
 from dgraph.partition.partition import report_row
 from dgraph.solvers.solver import LocalMethod
@@ -56,7 +57,10 @@ def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint, *, h
     if graph.client is None:  # only a graph that does not fit in any case is refused
         arcs, vertices = graph.input_edges.num_arcs, graph.num_vertices
         here = f"{what}: a graph of {vertices:,} vertices and {arcs:,} edges in this process"
-        refuse_beyond_memory(here, EDGE_BYTES * arcs + VERTEX_BYTES * vertices)
+        least = EDGE_BYTES * arcs + VERTEX_BYTES * vertices
+        if need.gathered is not None:
+            least += int(need.gathered.vertex_bytes * vertices + need.gathered.edge_bytes * graph.num_edges)
+        refuse_beyond_memory(here, least)
         return
     limit, workers = _limit(graph.workers)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes
@@ -65,6 +69,13 @@ def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint, *, h
     policy = graph.cut if graph.cut.by_rule else policies.POLICIES["outgoing"]
     row = estimate_policy(graph, sample(graph), need, policy, graph.num_parts)
     _refuse(what, max(row["run"], row["build"]) if holds else row["run"], limit, workers)
+
+
+def check_gathering_memory(graph: PartitionedGraph, what: str, need: Footprint) -> None:
+    """Refuse to gather the edges of several partitions on one worker, or what is made of them, without enough memory
+    there; in this process, within the user's limit."""
+    with nullcontext() if graph.memory is None else within(graph.memory):
+        check_build_memory(graph, what, need)
 
 
 def check_run_memory(

@@ -9,9 +9,12 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from typing import Any, TypeVar
 
+import numpy as np
+
 from dgraph.native.team import STOP, new_signals
 
 SHORT_CALL_LOOKS = 1 << 22  # as many edges take at most tenths of a second, for which Ctrl-C may wait
+EDGES_PER_LOOK = np.uint64(1 << 20)  # that a kernel of one thread reads before it looks again at its signals
 POLL_INTERVAL = 0.2  # seconds until an interrupt is noticed that was not a signal (`_thread.interrupt_main`)
 
 T = TypeVar("T")

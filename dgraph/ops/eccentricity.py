@@ -14,7 +14,7 @@ from numba import uint64
 from dgraph.arguments import check_choice, check_integer
 from dgraph.errors import UnsettledWarning
 from dgraph.estimates.footprints import FOOTPRINTS
-from dgraph.estimates.memory_check import check_build_memory
+from dgraph.estimates.memory_check import check_gathering_memory
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory, refuse_beyond_memory
 from dgraph.native.interruptible_calls import call_team
@@ -173,7 +173,7 @@ def extent(graph: Graph, components: str, wanted: int, most: int) -> Any:
         (partition,) = graph.partitioned(("out", "incoming") if graph.directed else ("out",)).held
         (found,) = workers.each(_extent, [(partition, graph.directed, *how)])
     else:
-        check_build_memory(graph, "gathering edges for eccentricities", FOOTPRINTS["eccentricity"])
+        check_gathering_memory(graph, "gathering edges for eccentricities", FOOTPRINTS["eccentricity"])
         if graph.num_vertices >= 1 << 32:
             refuse_beyond_memory(f"eccentricities of {graph.num_vertices:,} vertices in one place", 1 << 62)
         held = graph.partitioned(("out",)).held

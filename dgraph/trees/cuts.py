@@ -11,17 +11,18 @@ import pandas as pd
 
 from dgraph.arguments import known_options
 from dgraph.building import graph_frames
+from dgraph.building.gathered_pairs import pairs_to_gather
 from dgraph.building.joined_graphs import as_asked
 from dgraph.cluster.retry import retry_on_loss
+from dgraph.estimates.footprints import CUTS
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
-from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.partition.adjacency import Adjacency, EdgeSlice, build
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.partition import Partition
 from dgraph.partition.proxies import check_local_ids
-from dgraph.solvers.subgraphs.higher_ends import higher_and_lower
 from dgraph.solvers.trees.lowpoints import NO_BLOCK, Blocks, Bridges, DepthFirstSearch
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def bridges(graph: Graph) -> dd.DataFrame:
 
     Notes
     -----
-    The edges of all partitions are gathered on one worker, which searches them on one thread.
+    One worker gathers all edges, and searches them on one thread.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def articulation_points(graph: Graph) -> dd.DataFrame:
 
     Notes
     -----
-    The edges of all partitions are gathered on one worker, which searches them on one thread.
+    One worker gathers all edges, and searches them on one thread.
 
     Examples
     --------
@@ -126,7 +127,7 @@ def biconnected_components(graph: Graph) -> dd.DataFrame:
 
     Notes
     -----
-    The edges of all partitions are gathered on one worker, which searches them on one thread.
+    One worker gathers all edges, and searches them on one thread.
 
     Examples
     --------
@@ -174,36 +175,39 @@ def _components(graph: Graph) -> dd.DataFrame:
 
 def _searched(graph: Graph, tell: Callable[[DepthFirstSearch], Any]) -> Any:
     """What `tell` makes of a depth-first search, on the worker that has done it."""
-    workers, size = graph.workers, graph.num_vertices
-    check_local_ids(0, 1, size)
-    alone = graph.num_parts == 1
-    held = graph.partitioned(("out", "incoming") if alone and graph.directed else ("out",)).held
-    if alone:
-        found = workers.each(_by_partition, [(held[0], graph.directed, tell, workers.threads)])
+    workers = graph.workers
+    check_local_ids(0, 1, graph.num_vertices)
+    if graph.num_parts > 1:
+        found = workers.each(_by_rows, [(_gathered_rows(graph), tell)])
     else:
-        pieces = workers.each(_pairs, [(one, graph.directed) for one in held])
-        found = workers.each(_by_pairs, [(pieces, size, tell, workers.threads)])
+        (only,) = graph.partitioned(("out", "incoming") if graph.directed else ("out",)).held
+        found = workers.each(_by_partition, [(only, graph.directed, tell, workers.threads)])
     return workers.wait(found)[0]
+
+
+def _gathered_rows(graph: Graph) -> Any:
+    """The edges of all partitions, on one worker. The pieces that they are made of are no longer held."""
+    pieces = pairs_to_gather(graph, "gathering the edges of all partitions for a depth-first search", CUTS)
+    (rows,) = graph.workers.wait(
+        graph.workers.each(_rows_of_pairs, [(pieces, graph.num_vertices, graph.workers.threads)])
+    )
+    return rows
+
+
+@explain_lack_of_memory("the edges of all partitions", "join them")
+def _rows_of_pairs(pieces: list[tuple[np.ndarray, np.ndarray]], size: int, threads: int) -> Adjacency:
+    both = [EdgeSlice(*ends) for high, low in pieces for ends in ((high, low), (low, high))]
+    return build(both, size, workers=threads)
 
 
 @explain_lack_of_memory("a depth-first search", "make it")
 def _by_partition(partition: Partition, directed: bool, tell: Callable[[DepthFirstSearch], Any], threads: int) -> Any:
     rows, back = partition.by_source, partition.incoming
-    if directed and back is not None:
-        rows = rows.joined(back, (), threads)
-    return call_team(1, lambda: tell(DepthFirstSearch(rows)), rows.num_edges)
+    return _by_rows(rows.joined(back, (), threads) if directed and back is not None else rows, tell)
 
 
-def _pairs(partition: Partition, directed: bool) -> tuple[np.ndarray, np.ndarray]:
-    return higher_and_lower(partition.by_source, partition.numbers, directed=directed)
-
-
-@explain_lack_of_memory("the edges of all partitions", "search them")
-def _by_pairs(
-    pieces: list[tuple[np.ndarray, np.ndarray]], size: int, tell: Callable[[DepthFirstSearch], Any], threads: int
-) -> Any:
-    both = [EdgeSlice(*ends) for high, low in pieces for ends in ((high, low), (low, high))]
-    rows = build(both, size, workers=threads)
+@explain_lack_of_memory("a depth-first search", "make it")
+def _by_rows(rows: Adjacency, tell: Callable[[DepthFirstSearch], Any]) -> Any:
     return call_team(1, lambda: tell(DepthFirstSearch(rows)), rows.num_edges)
 
 

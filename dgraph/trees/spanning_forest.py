@@ -15,6 +15,8 @@ from dgraph.building import graph_frames
 from dgraph.building.joined_graphs import as_asked
 from dgraph.building.weights import bounds
 from dgraph.cluster.retry import retry_on_loss
+from dgraph.estimates.footprints import FOREST
+from dgraph.estimates.memory_check import check_gathering_memory
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
@@ -143,6 +145,8 @@ def spanning_forest(graph: Graph, *, minimum: bool = True, weighted: bool = True
 def _forest(graph: Graph, weight: str | None, minimum: bool) -> SpanningForest:
     workers, size = graph.workers, graph.num_vertices
     check_local_ids(0, 1, size)
+    if graph.num_parts > 1:
+        check_gathering_memory(graph, "joining the spanning forests of all partitions", FOREST)
     held = graph.partitioned(("out",), () if weight is None else (weight,)).held
     how = weight, graph.directed, minimum, size, workers.threads_each(len(held))
     parts = workers.wait(workers.each(_of_partition, [(one, *how) for one in held]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import uint32, uint64
 
+from dgraph.native.interruptible_calls import EDGES_PER_LOOK
 from dgraph.native.team import ONE, STOP, atomic_load, kernel, team
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.ids.chunk import NumberedChunk
@@ -17,7 +18,6 @@ from dgraph.solvers.trees.chunk_slices import look_at_slices
 
 NO_VERTEX = np.uint32((1 << 32) - 1)
 NO_BLOCK = -1  # of a self loop
-LOOK_EVERY = uint32(1 << 16)  # visits between two looks at the signal to stop
 
 
 class DepthFirstSearch:
@@ -106,7 +106,7 @@ class Blocks:
 @kernel
 def _search(rank, size, signals, indptr, neighbours, order, low, above, visits, again, edge):
     """`edge` has the next edge of each vertex on the path; `again` says of which the edge to the parent was met."""
-    visited = uint32(0)
+    visited, edges_read = uint32(0), uint64(0)
     for root in range(uint64(order.size)):
         if order[root] != 0:
             continue
@@ -122,7 +122,7 @@ def _search(rank, size, signals, indptr, neighbours, order, low, above, visits, 
                 uint64(indptr[u + ONE]),
                 False,
             )
-            v = u
+            v, begin = u, e
             while e < end and not entered:
                 v = uint64(neighbours[e])
                 known = order[v]
@@ -134,6 +134,11 @@ def _search(rank, size, signals, indptr, neighbours, order, low, above, visits, 
                         least = known
                 e += ONE
             low[u] = least
+            edges_read += e - begin + ONE
+            if edges_read >= EDGES_PER_LOOK:
+                if atomic_load(signals, STOP) != 0:
+                    return 0
+                edges_read = uint64(0)
             if entered:
                 edge[depth] = e
                 visits[visited], above[v] = v, u
@@ -141,8 +146,6 @@ def _search(rank, size, signals, indptr, neighbours, order, low, above, visits, 
                 order[v] = low[v] = visited
                 u, depth = v, depth + ONE
                 edge[depth] = indptr[u]
-                if visited % LOOK_EVERY == 0 and atomic_load(signals, STOP) != 0:
-                    return 0
             elif depth == 0:
                 break
             else:
