@@ -17,6 +17,7 @@ from oracle import check_graph, listed
 import dgraph as dg
 from dgraph.cluster import retry
 from dgraph.cluster.scheduler import gather_results, workers_of
+from dgraph.cluster.workers import Workers
 
 FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 50, (400, 2)), columns=["src", "dst"])
 
@@ -115,6 +116,34 @@ def test_edges_taken_again_refer_to_what_is_there(fragile):
     assert len(graph.edges.columns) == 2
     kill(min(workers_of(client)))
     assert len(computed_again(graph, client)) == len(FRAME)
+
+
+def test_cuts_forests_colors_and_generations_survive_the_loss_of_a_worker(fragile, monkeypatch):
+    """It is lost once its first tasks of each call have been started."""
+    client, kill = fragile
+    each, alive = Workers.each, []
+
+    def each_and_lose_one(self, *arguments, **options):
+        held = each(self, *arguments, **options)
+        if alive:
+            kill(alive.pop())
+        return held
+
+    monkeypatch.setattr(Workers, "each", each_and_lose_one)
+    ends = np.sort(np.random.default_rng(9).integers(0, 300, (400, 2)), axis=1)
+    frame = pd.DataFrame(ends[ends[:, 0] < ends[:, 1]], columns=["src", "dst"])
+    here = dg.Graph.from_edges(frame)
+    for find in (dg.bridges, dg.spanning_forest, dg.coloring, dg.topological_generations):
+        graph = dg.Graph.from_edges(frame, parts=2, client=client)
+        assert len(graph.partitions) == 2
+        client.wait_for_workers(2, timeout=60)
+        alive.append(min(workers_of(client)))
+        found, expected = (getattr(one, "frame", one) for one in (find(graph), find(here)))
+        assert not alive
+        rows = [one.compute(scheduler=by) for one, by in ((found, client), (expected, "threads"))]
+        rows = [one.sort_values(one.columns.tolist(), ignore_index=True) for one in rows]
+        pd.testing.assert_frame_equal(*rows)
+        assert len(rows[0])
 
 
 def computed_again(graph, client, tries=10):

@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from rules import RULES, ruled
 
 import dgraph as dg
 from dgraph.errors import OptionError
@@ -21,26 +22,39 @@ def is_cycle(cycle, frame, directed):
     return len(set(cycle)) == len(cycle) > 0 and steps <= there
 
 
-@pytest.mark.parametrize("directed", [True, False])
+def networkx_finds_one(graph):
+    try:
+        return bool(nx.find_cycle(graph))
+    except nx.NetworkXNoCycle:
+        return False
+
+
 @pytest.mark.parametrize("parts", [1, 3])
-@pytest.mark.parametrize("edges", [8, 15, 25, 60])
-def test_cycles_are_found_if_and_only_if_networkx_finds_one(directed, parts, edges):
+@pytest.mark.parametrize(
+    ("directed", "edges", "expected"),
+    [
+        (True, 15, {False}),
+        (True, 25, {True, False}),
+        (True, 60, {True}),
+        (False, 8, {False}),
+        (False, 15, {True, False}),
+        (False, 25, {True}),
+    ],
+)
+def test_cycles_are_found_if_and_only_if_networkx_finds_one(directed, edges, expected, parts):
     answers = set()
-    for seed in range(4):
+    for seed in range(5):
         frame = pd.DataFrame(np.random.default_rng(seed).integers(0, VERTICES, (edges, 2)), columns=["src", "dst"])
         frame = frame[frame["src"] != frame["dst"]].sort_values("src", ignore_index=True).astype(str)
         names = [str(v) for v in range(VERTICES)]
         graph = dg.Graph.from_edges(frame, directed=directed, parts=parts, vertices=pd.DataFrame({"id": names}))
         theirs = (nx.MultiDiGraph if directed else nx.MultiGraph)(list(frame.itertuples(index=False, name=None)))
-        try:
-            has_cycle = bool(nx.find_cycle(theirs))
-        except nx.NetworkXNoCycle:
-            has_cycle = False
+        has_cycle = networkx_finds_one(theirs)
         found = dg.find_cycle(graph)
         assert is_cycle(found, frame, directed) if has_cycle else found == []
         assert dg.is_dag(graph) == nx.is_directed_acyclic_graph(theirs)
         answers.add(has_cycle)
-    assert edges in (15, 25) or len(answers) == 1
+    assert answers == expected
 
 
 @pytest.mark.parametrize("parts", [1, 2])
@@ -66,6 +80,22 @@ def test_cycles_of_small_graphs(edges, directed, parts, expected):
     graph = dg.Graph.from_edges(frame, directed=directed, parts=parts, vertices=12)
     assert dg.find_cycle(graph) == expected
     assert dg.is_dag(graph) == (directed and not expected)
+
+
+@pytest.mark.parametrize(("directed", "rules"), RULES)
+def test_cycles_are_those_of_the_edges_that_the_rules_leave(directed, rules):
+    answers = set()
+    for seed in range(8):
+        frame = pd.DataFrame(np.random.default_rng(seed).integers(0, 12, (7, 2)), columns=["src", "dst"])
+        frame = pd.concat([frame, frame.iloc[:1]], ignore_index=True)
+        left = ruled(frame, directed=directed, **rules)
+        has_cycle = networkx_finds_one((nx.MultiDiGraph if directed else nx.MultiGraph)(left))
+        graph = dg.Graph.from_edges(frame, directed=directed, parts=1 + seed % 2, **rules)
+        found = dg.find_cycle(graph)
+        assert is_cycle(found, pd.DataFrame(left), directed) if has_cycle else found == []
+        assert dg.is_dag(graph) == (directed and not has_cycle)
+        answers.add(has_cycle)
+    assert True in answers
 
 
 def test_dropped_loops_are_no_cycles():

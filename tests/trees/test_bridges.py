@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from real_graphs import PLACES, real_graph
+from rules import RULES, ruled
 
 import dgraph as dg
-from dgraph.errors import ColumnError
+from dgraph.errors import ColumnError, RoomError
+from dgraph.native import free_memory
 from dgraph.testing.strategies import small_graphs
 
 pytestmark = pytest.mark.usefixtures("several_threads")
@@ -87,6 +89,20 @@ def test_repeated_edges_and_reverses_are_no_bridges():
     assert len(dg.bridges(dg.Graph.from_edges(frame.iloc[:1], symmetrize=True)).compute()) == 0
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize(("directed", "rules"), RULES)
+def test_bridges_are_those_of_the_edges_that_the_rules_leave(directed, rules, parts):
+    """A merged edge may be a bridge; with `symmetrize`, each has a reverse, and none is."""
+    frame = pd.DataFrame(np.random.default_rng(3).integers(0, 40, (42, 2)), columns=["src", "dst"])
+    frame = pd.concat([frame, frame.iloc[:9], frame.iloc[9:15].set_axis(["dst", "src"], axis=1)], ignore_index=True)
+    left = ruled(frame, directed=directed, **rules)
+    often = Counter(map(frozenset, left))
+    there = {frozenset(pair) for pair in nx.bridges(nx.Graph(pair for pair in left if pair[0] != pair[1]))}
+    found = dg.bridges(dg.Graph.from_edges(frame, directed=directed, parts=parts, **rules)).compute()
+    assert Counter(map(frozenset, found.to_numpy().tolist())) == Counter(pair for pair in there if often[pair] == 1)
+    assert (len(found) == 0) == rules.get("symmetrize", False)
+
+
 @pytest.mark.parametrize("place", [{}, {"parts": 2}])
 def test_a_long_path_is_all_bridges(place):
     n = 50_000
@@ -125,3 +141,12 @@ def test_cuts_on_a_cluster_equal_those_in_process(client):
         frames = [one.sort_values(one.columns.tolist(), ignore_index=True) for one in frames]
         pd.testing.assert_frame_equal(*frames)
         assert len(frames[0])
+
+
+@pytest.mark.parametrize("find", [dg.bridges, dg.biconnected_components, dg.truss_number, dg.spanning_forest])
+def test_edges_are_not_gathered_without_the_memory_for_them(find, monkeypatch):
+    graph = dg.rmat(scale=8, seed=1, weights=None, parts=2)
+    find(graph)
+    monkeypatch.setattr(free_memory, "free_memory", lambda: 20_000)
+    with pytest.raises(RoomError, match=r"partitions.* need about .* of memory, but only 19\.53 kiB are free"):
+        find(graph)
