@@ -188,8 +188,16 @@ def _format(path: str, how: dict[str, Any]) -> dict[str, Any]:
     return {"format": format_with(path, format_of(path, named), text), "weight": weight}
 
 
-def _vertices(text: str) -> Any:
-    """The vertices in a file: Parquet, CSV with a heading, or one id per line; text may be compressed."""
+def read_ids(path: str) -> list[str]:
+    """The ids of vertices in a file as text: those of the column `vertex` or `id`, or else of the first one."""
+    frame = _vertices(path, dtype=str, keep_default_na=False)
+    name = next((one for one in ("vertex", "id") if one in frame.columns), frame.columns[0])
+    return frame[name].astype(str).tolist()
+
+
+def _vertices(text: str, **types: Any) -> Any:
+    """The vertices in a file: Parquet, CSV with a heading, or one id per line; text may be compressed, and is read with
+    these options of pandas."""
     import pyarrow as pa
 
     from dgraph.io.columnar import parquet
@@ -197,7 +205,7 @@ def _vertices(text: str) -> Any:
 
     try:
         with explain_lack_of_memory(text, "read the vertices"):
-            return parquet.read_frame(text) if text.endswith(parquet.SUFFIXES) else _vertices_of_text(text)
+            return parquet.read_frame(text) if text.endswith(parquet.SUFFIXES) else _vertices_of_text(text, **types)
     except DgraphError:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
@@ -205,7 +213,7 @@ def _vertices(text: str) -> Any:
         raise FileError(f"cannot read the vertices: {problem}", path=text, remedy=remedy) from error
 
 
-def _vertices_of_text(path: str) -> Any:
+def _vertices_of_text(path: str, **types: Any) -> Any:
     import pandas as pd
 
     from dgraph.io import files
@@ -217,5 +225,5 @@ def _vertices_of_text(path: str) -> Any:
     line = str(read(header=None, nrows=1, sep=NO_SEPARATOR, engine="python").iloc[0, 0])
     cells = re.split(r"[,;\s]+", line.strip())
     if cells[0].lstrip("-").isdecimal() or (len(cells) == 1 and cells[0].lower() not in ID_HEADERS):
-        return read(header=None, sep=r"[,;\s]+", engine="python").iloc[:, :1].set_axis(["id"], axis=1)
-    return read(sep=next((sign for sign in "\t;" if sign in line), ",")).rename(columns=str)
+        return read(header=None, sep=r"[,;\s]+", engine="python", **types).iloc[:, :1].set_axis(["id"], axis=1)
+    return read(sep=next((sign for sign in "\t;" if sign in line), ","), **types).rename(columns=str)

@@ -15,6 +15,7 @@ from dgraph.cli.options import completion
 from dgraph.errors import OptionError
 from dgraph.keywords import HOW
 
+FILES = {"starts": "start_file", "seeds": "seed_file"}  # lists of vertices, which may also stand in a file
 SEVERAL = ("sources",)  # parameters that take a list of vertices, even of one: a single value means a number of them
 # parameters for a result of another kind, which no command writes, and what an option about the graph already says
 NOT_HERE = {"betweenness": ("edges",), "spanning_forest": ("weighted",)}
@@ -104,9 +105,10 @@ def options_of(
     """An option for each parameter of a function, except `graph`, those about how to run, **options, and types that a
     command line cannot pass.
 
-    A parameter of type `Any` takes a vertex and may be repeated, and one of TABLES takes a file; a boolean that is True
-    by default becomes an option that turns it off. `renamed` maps parameters to names of options, and `texts` maps them
-    to help texts that replace the docstring's. The shell completes the words that a help text quotes.
+    A parameter of type `Any` takes a vertex and may be repeated, and one of TABLES takes a file; one of FILES gets a
+    second option for a file. A boolean that is True by default becomes an option that turns it off. `renamed` maps
+    parameters to names of options, and `texts` maps them to help texts that replace the docstring's. The shell completes
+    the words that a help text quotes.
     """
     hints, renamed = hints_of(function), renamed or {}
     every = inspect.signature(function).parameters
@@ -136,12 +138,16 @@ def options_of(
                 flag = _flag(renamed.get(name, f"no_{name}"))
                 kind["callback"] = _negated
         elif default is inspect.Parameter.empty:  # without a default, click takes None as a value
-            kind["required"] = True
+            kind["required"] = name not in FILES
         elif not kind.get("multiple"):
             kind["default"] = default
         if kind.get("type") is str:
             kind["shell_complete"] = completion(re.findall(r'"(\w+)"', kind["help"]))
         options.append(click.Option([flag, PARAMETER_PREFIX + name], **kind))
+        if name in FILES:
+            text = f"File with vertices for {flag}: one per line, or a CSV or Parquet file with a column `vertex`."
+            names = _flag(FILES[name]), PARAMETER_PREFIX + FILES[name]
+            options.append(click.Option(names, type=click.Path(), metavar="FILE", help=text))
     return options
 
 
@@ -189,12 +195,17 @@ def arguments_from_options(
 ) -> dict[str, Any]:
     """Arguments for a function from the values of the options that `options_of` made.
 
-    `id_of` turns the text of a vertex into its id, and `read` a file into a table. Options that were not given are left
-    out.
+    `id_of` turns the text of a vertex into its id, and `read` a file into a table or a list of such texts. Options that
+    were not given are left out.
     """
     hints, values = hints_of(function), {}
     for name in inspect.signature(function).parameters:
         value = given.get(PARAMETER_PREFIX + name)
+        if name in FILES:
+            path = given[PARAMETER_PREFIX + FILES[name]]
+            texts = _texts(name, value, hints[name]) if path is None else [*value, *read(path)]
+            values[name] = texts and [id_of(text) for text in texts]
+            continue
         if value is None or value == ():
             continue
         kind = _kind(name, hints.get(name, Any)) or {}
@@ -211,6 +222,13 @@ def arguments_from_options(
             value = value[0] if len(value) == 1 and name not in SEVERAL else value
         values[name] = value
     return values
+
+
+def _texts(name: str, typed: Sequence[str], hint: Any) -> Sequence[str] | None:
+    """The vertices that were typed; None if there are none and the function takes that."""
+    if not typed and NoneType not in get_args(hint):
+        raise OptionError(f"no vertices were given: list them by {name}= or in a file by {_flag(FILES[name])}")
+    return typed or None
 
 
 def _mapping(pairs: list[tuple[Any, float]], name: str) -> dict[Any, float]:

@@ -38,7 +38,7 @@ MOST_STEPS, MOST_STARTS = 2**31 - 1, 2**32 - 1
 @known_options(runs=True)
 def random_walks(
     graph: Graph,
-    starts: Any,
+    starts: Any | None,
     length: int,
     *,
     weighted: bool = False,
@@ -61,8 +61,8 @@ def random_walks(
     length : int
         The number of steps of each walk, at least 1.
     weighted : bool, default False
-        Follow edges in proportion to the graph's weights, which must be finite and >= 0. An edge of weight 0 is never
-        followed.
+        Use the graph's weights: edges are followed in proportion to them. They must be finite and >= 0; an edge of
+        weight 0 is never followed.
     p : float, default 1.0
         Return parameter of node2vec, from 1e-100 to 1e100: of a walk that came to a vertex from t, edges back to t
         count 1 / `p`.

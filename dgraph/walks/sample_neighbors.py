@@ -73,8 +73,8 @@ def sample_neighbors(
         Sample with replacement: an edge may be drawn several times, and every vertex that has edges gets as many as the
         fan-out says.
     weighted : bool, default False
-        Draw edges in proportion to the graph's weights, which must be finite and >= 0. An edge of weight 0 is never
-        drawn.
+        Use the graph's weights: edges are drawn in proportion to them. They must be finite and >= 0; an edge of weight
+        0 is never drawn.
     random_seed : int, default 0
         Seed of the random number generator. Use another one for each epoch.
 
@@ -152,7 +152,7 @@ def _check_unlike(graph: Graph, numbers: np.ndarray) -> None:
     twice = ordered[1:][ordered[1:] == ordered[:-1]][:1]
     if len(twice):
         (vertex,) = np.asarray(graph.numbering.restored(twice)).tolist()
-        raise OptionError(f"seeds: the vertex {vertex!r} is listed twice; list each vertex once")
+        raise OptionError(f"seeds= lists the vertex {vertex!r} twice; list each vertex once")
 
 
 @retry_on_loss

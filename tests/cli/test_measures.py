@@ -112,3 +112,45 @@ def test_paths_and_triads_are_printed(run, graph):
     census = dg.triad_census(dg.Graph.from_edges(graph.edges.compute()))
     assert run("run triad-census g.csv").stdout.splitlines() == [f"{name} {count}" for name, count in census.items()]
     assert json.loads(run("run triad-census g.csv --json").stdout)["triads"] == census
+
+
+def test_walks_begin_at_vertices_that_are_typed_or_in_a_file(run, graph, tmp_path):
+    (tmp_path / "starts.txt").write_text("b\n007\n")
+    pd.DataFrame({"walk": [0, 1], "vertex": ["b", "007"]}).to_parquet("starts.parquet")
+    expected = dg.random_walks(dg.read_edges("g.csv"), ["c", "b", "007"], 4, restart=0.5, random_seed=3).compute()
+    for file in ("starts.txt", "starts.parquet"):
+        line = f"run random-walks g.csv --length 4 --restart 0.5 --seed 3 --start-vertex c --start-file {file} -o -"
+        read = pd.read_csv(StringIO(run(line).stdout), dtype={"vertex": str})
+        pd.testing.assert_frame_equal(read, expected.astype(read.dtypes))
+    every = run("run random-walks g.csv --length 1 --json").stdout
+    assert json.loads(every)["rows"] == len(dg.random_walks(dg.read_edges("g.csv"), None, 1))
+    (tmp_path / "none.csv").write_text("vertex\n")
+    assert run("run random-walks g.csv --length 4 --start-file none.csv").stdout == "no rows\n"
+    refused = run("run random-walks g.csv --length 4 --start-file none.csv -o none.csv")
+    assert refused.exit_code and "none.csv is the file of starts" in refused.output
+    refused = run("run random-walks g.csv --length 4 --start-file -")
+    assert refused.exit_code and "--start-file - is not available" in refused.output
+
+
+def test_files_of_integers_list_vertices_of_integer_graphs(run, tmp_path):
+    (tmp_path / "n.csv").write_text("src,dst\n7,8\n8,9\n")
+    (tmp_path / "starts.txt").write_text("7\n8\n")
+    done = run("run random-walks n.csv --length 1 --start-file starts.txt -o -")
+    assert [int(line.split(",")[2]) for line in done.stdout.splitlines()[1:]] == [7, 8, 8, 9]
+    (tmp_path / "starts.txt").write_text("7\nseven\n")
+    refused = run("run random-walks n.csv --length 1 --start-file starts.txt")
+    assert refused.exit_code == 2 and "'seven' is not a vertex of this graph" in refused.output
+
+
+def test_samples_are_written_by_edges(run, graph, tmp_path):
+    (tmp_path / "seeds.csv").write_text("vertex,rank\nd,1\n007,2\n")
+    line = "run sample-neighbors g.csv --seed-vertex b --seed-file seeds.csv --fanouts 2 --fanouts -1 --seed 5"
+    expected = dg.sample_neighbors(dg.read_edges("g.csv"), ["b", "d", "007"], [2, -1], random_seed=5).edges
+    read = pd.read_csv(StringIO(run(f"{line} -o -").stdout), dtype={"src": str, "dst": str})
+    pd.testing.assert_frame_equal(read, expected.astype(read.dtypes))
+    assert json.loads(run(f"{line} --json").stdout)["rows"] == len(expected) == len(run(line).stdout.splitlines()) - 1
+    refused = run("run sample-neighbors g.csv --fanouts 2")
+    assert refused.exit_code == 2 and "list them by --seed-vertex or in a file by --seed-file" in refused.output
+    refused = run("run sample-neighbors g.csv --seed-vertex b --seed-vertex b --fanouts 2")
+    assert refused.exit_code == 2 and "--seed-vertex lists the vertex 'b' twice" in refused.output
+    assert run("run sample-neighbors g.csv --seed-vertex b").exit_code == 2

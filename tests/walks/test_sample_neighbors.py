@@ -258,7 +258,7 @@ def test_no_seeds_and_seeds_without_edges(parts):
         ({"replace": "yes"}, "replace='yes' must be True or False"),
         ({"weighted": None}, "weighted=None must be True or False"),
         ({"random_seed": 0.5}, "random_seed=0.5 must be an integer"),
-        ({"seeds": ["b", "a", "b"]}, "seeds: the vertex 'b' is listed twice; list each vertex once"),
+        ({"seeds": ["b", "a", "b"]}, "seeds= lists the vertex 'b' twice; list each vertex once"),
         ({"num_neighbors": [5]}, "did you mean fanouts=?"),
     ],
 )
