@@ -16,16 +16,19 @@ BELOW = 1 - 2.0**-53  # times a sum, the largest number below it
 # Weights are scaled by a power of two of their row, so that the largest has the first of these exponents, and none that
 # is > 0 falls below the other: then no sum, product with what p= and q= may be, or quotient leaves the range of floats.
 LARGEST, LEAST = 600, 2.0**-1000
+BLOCK = 4  # bits of the entries of a block
 
 
 class ChoiceRows(NamedTuple):
     """`neighbours[indptr[r]:indptr[r + 1]]` are the other ends of the edges of row r, ascending; `weights` are those of
     the edges, scaled within the row, or their sums up to each edge. Without weights it is empty, and all edges are
-    equally likely."""
+    equally likely. With weights that are not sums, `blocks` has the sums of each row up to the ends of its blocks, from
+    `first_block` on."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
     weights: np.ndarray
+    blocks: np.ndarray = np.empty(0)
 
     @property
     def nbytes(self) -> int:
@@ -49,13 +52,15 @@ def choice_rows(
     indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray | None, summed: bool, threads: int
 ) -> ChoiceRows:
     """The rows, sorted; equal neighbours are sorted by weight. What is so already is not copied. `summed` tells whether
-    weights are added up, to draw from a row at once: weights below 1e-16 of the sum are lost in it."""
+    weights are added up entry by entry, to draw from a row at once: weights below 1e-16 of the sum are lost in it."""
     unlike = np.zeros(2, np.int64)
     if weights is None:
         team(_find_descent, threads, unlike, indptr, neighbours)
         if not unlike[1]:
             return ChoiceRows(indptr, neighbours, np.empty(0))
-    rows = ChoiceRows(indptr, np.empty(len(neighbours), np.uint32), np.empty(0 if weights is None else len(neighbours)))
+    weighed = 0 if weights is None else len(neighbours)
+    blocks = 0 if weights is None or summed else (weighed >> BLOCK) + len(indptr)
+    rows = ChoiceRows(indptr, np.empty(len(neighbours), np.uint32), np.empty(weighed), np.empty(blocks))
     team(_sort, threads, np.zeros(1, np.int64), neighbours, weights, summed, *rows)
     return rows
 
@@ -75,7 +80,7 @@ def _find_descent(rank, size, signals, tally, indptr, neighbours):
 
 
 @kernel
-def _sort(rank, size, signals, cursor, given, weights, summed, indptr, neighbours, out):
+def _sort(rank, size, signals, cursor, given, weights, summed, indptr, neighbours, out, blocks):
     rows = indptr.size - 1
     while True:
         begin = atomic_add(cursor, 0, GRAIN)
@@ -96,6 +101,8 @@ def _sort(rank, size, signals, cursor, given, weights, summed, indptr, neighbour
                         out[start : e + ONE].sort()
                         start = e + ONE
                 _scale(out[first:last], summed)
+                if not summed:
+                    _sum_blocks(out[first:last], blocks[first_block(first, r) :])
 
 
 @inlined
@@ -111,6 +118,37 @@ def _scale(weights, summed):
         if summed:
             total += weights[i]
             weights[i] = total
+
+
+@inlined
+def first_block(begin, row):
+    """The place of the first block of a row that begins at an entry. Some places between rows are not used."""
+    return (begin >> uint64(BLOCK)) + row
+
+
+@inlined
+def _sum_blocks(weights, blocks):
+    total = 0.0
+    for i in range(uint64(weights.size)):
+        total += weights[i]
+        blocks[i >> uint64(BLOCK)] = total
+
+
+@inlined
+def entry_in_blocks(rows, first, begin, end, target):
+    """The entry of a row with weights, and its blocks from `first` on, at which the weights, added up, exceed `target`,
+    which is less than their sum; and the sum before it."""
+    block = first_above(rows.blocks, first, first + ((end - begin - ONE) >> uint64(BLOCK)), target)
+    through = rows.blocks[block - ONE] if block > first else 0.0
+    start = begin + ((block - first) << uint64(BLOCK))
+    found, before = start, through
+    for e in range(start, min(start + (ONE << uint64(BLOCK)), end)):
+        if rows.weights[e] > 0:
+            found, before = e, through
+            through += rows.weights[e]
+            if target < through:
+                break
+    return found, before
 
 
 @inlined

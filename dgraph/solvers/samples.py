@@ -1,7 +1,8 @@
 """Samples of the edges of some vertices, and local numbers for the vertices that they lead to.
 
-Without replacement, entries of a row are drawn by Floyd's algorithm (Bentley and Floyd, CACM 1987), and weighted ones
-by exponential keys (Efraimidis and Spirakis, 2006). Only draws with replacement use sums of weights. A random number
+Without replacement, entries of a row are drawn by Floyd's algorithm (Bentley and Floyd, CACM 1987). Weighted ones are
+drawn one after the other from the sums of blocks of weights; in short rows, and where a few weights are nearly the
+whole sum, by exponential keys (Efraimidis and Spirakis, 2006), which take a logarithm for each entry. A random number
 depends on the seed, the hop, the vertex and its number among the draws for that vertex.
 """
 
@@ -15,13 +16,15 @@ from numba import uint64
 from dgraph.native.free_memory import refuse_beyond_memory
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, STOP, atomic_load, atomic_max, kernel, share, team
-from dgraph.solvers.choice_rows import ChoiceRows, entry_at, weight_before
+from dgraph.solvers.choice_rows import BELOW, BLOCK, ChoiceRows, entry_at, entry_in_blocks, first_block, weight_before
 from dgraph.solvers.compiled_draws import mix
 from dgraph.solvers.walks import chance
 
 ALL = -1  # in place of a number of edges
 FREE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # in a table, a slot without a vertex
 FEWEST_SLOTS = 1 << 10
+KEY, DRAW = 16, 64  # about how long a key takes, and a draw, relative to passing an entry that is chosen already
+LITTLE = 1e-6  # of the sum of a row
 EDGE = 12  # bytes of a sampled edge: its entry and its other end
 SMALL = 1 << 24  # bytes; to ask whether as few are free would take as long as a small sample
 
@@ -93,7 +96,8 @@ def _sample(rank, size, signals, where, longest, fanout, replace, word, entries,
     for i in range(uint64(first), uint64(last)):
         if atomic_load(signals, STOP) != 0:
             break
-        begin, end = uint64(rows.indptr[places[i]]), uint64(rows.indptr[uint64(places[i]) + ONE])
+        row = uint64(places[i])
+        begin, end = uint64(rows.indptr[row]), uint64(rows.indptr[row + ONE])
         chosen = entries[uint64(bounds[i]) : uint64(bounds[i + ONE])]
         own = mix(word ^ uint64(vertices[i]))
         if whole[i]:
@@ -103,7 +107,11 @@ def _sample(rank, size, signals, where, longest, fanout, replace, word, entries,
             for k in range(uint64(chosen.size)):
                 chosen[k] = entry_at(rows, begin, begin, end, chance(own, k) * total)
         elif weighted:
-            _take_by_keys(rows, begin, end, own, keys, chosen)
+            count, taken = uint64(chosen.size), uint64(0)
+            if count * (count + uint64(DRAW)) < uint64(KEY) * (end - begin):
+                taken = _take_in_turn(rows, first_block(begin, row), begin, end, own, keys, chosen)
+            if taken < count:
+                _take_by_keys(rows, begin, end, mix(own), keys, chosen[:taken], chosen[taken:])
         else:
             _take_distinct(begin, end, own, marks, chosen)
         for k in range(uint64(chosen.size)):
@@ -134,14 +142,43 @@ def _take_distinct(begin, end, own, marks, chosen):
         marks[chosen[k] - begin] = False
 
 
+@inlined
+def _take_in_turn(rows, first, begin, end, own, starts, chosen):
+    """Choose entries one after the other, each by a point in what the others leave of the sum, until there are enough,
+    or until too little is left to be exact. They are sorted, with the sums before them in `starts`. Returns their
+    number."""
+    total = rows.blocks[first + ((end - begin - ONE) >> uint64(BLOCK))]
+    count, left = uint64(0), total
+    while count < uint64(chosen.size) and left > LITTLE * total:
+        target, place = chance(own, count) * left, uint64(0)
+        while place < count and target >= starts[place]:
+            target += rows.weights[chosen[place]]
+            place += ONE
+        e, before = entry_in_blocks(rows, first, begin, end, min(target, total * BELOW))
+        place = count
+        while place > uint64(0) and chosen[place - ONE] > e:
+            place -= ONE
+        if place > uint64(0) and chosen[place - ONE] == e:  # sums were rounded
+            break
+        for k in range(count - place):  # from the last on
+            after = count - k
+            chosen[after], starts[after] = chosen[after - ONE], starts[after - ONE]
+        chosen[place], starts[place] = e, before
+        count += ONE
+        left -= rows.weights[e]
+    return count
+
+
 @scalar_part
-def _take_by_keys(rows, begin, end, own, keys, chosen):
-    """The entries with the smallest keys: each is exponential, with the weight as its rate. They are held as a heap,
-    with the largest first."""
-    count, most = uint64(0), uint64(chosen.size)
+def _take_by_keys(rows, begin, end, own, keys, taken, chosen):
+    """The entries with the smallest keys, of those not taken before, which are sorted: each key is exponential, with
+    the weight as its rate. They are held as a heap, with the largest first."""
+    count, most, known = uint64(0), uint64(chosen.size), uint64(0)
     for e in range(begin, end):
         weight = rows.weights[e]
-        if weight > 0:
+        if known < uint64(taken.size) and taken[known] == e:
+            known += ONE
+        elif weight > 0:
             key = -np.log(1 - chance(own, e - begin)) / weight
             if count < most:
                 place = count

@@ -100,7 +100,8 @@ def sample_neighbors(
     Notes
     -----
     The first call sorts the edges, and keeps a list of them for later calls, as `random_walks` does; with
-    ``weighted=True``, one for draws with replacement, and another for those without. If partitions do not have all
+    ``weighted=True``, one for draws with replacement, and another for those without, which takes 8 bytes more for each
+    vertex. If partitions do not have all
     edges of their vertices in this direction, the first call builds others that have, as large as the graph's own, and
     they are kept as long as the graph.
 

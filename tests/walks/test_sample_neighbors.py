@@ -146,6 +146,42 @@ def test_weighted_sets_are_drawn_one_after_the_other(fanout):
     assert_likely(Counter(tuple(sorted(one)) for one in drawn.values()), chances)
 
 
+LONG = [1.0, 2.0, 0.0, 3.0, 6.0, *[1.0] * 11]  # too long for keys
+
+
+def test_single_draws_from_long_rows_are_in_proportion():
+    weights = np.arange(50.0)
+    weights[20:40] = 0  # a whole block, and more
+    graph, centres = around(weights)
+    drawn = drawn_of(dg.sample_neighbors(graph, centres, [1], weighted=True, random_seed=1))
+    chances = {(one,): weights[one] / weights.sum() for one in np.flatnonzero(weights).tolist()}
+    assert_likely(Counter(map(tuple, drawn.values())), chances)
+
+
+@pytest.mark.parametrize("weights", [LONG, [*LONG[:9], 1e9, *LONG[9:]], [1e15, *LONG], [*LONG, 1e17]])
+def test_pairs_of_long_rows_are_drawn_one_after_the_other(weights):
+    """Also where one weight is nearly the whole sum, which leaves the others to keys."""
+    graph, centres = around(np.array(weights))
+    drawn = drawn_of(dg.sample_neighbors(graph, centres, [2], weighted=True, random_seed=4))
+    total, chances = sum(weights), Counter()
+    for a, b in permutations(np.flatnonzero(weights).tolist(), 2):
+        rest = sum(one for place, one in enumerate(weights) if place != a)
+        chances[tuple(sorted((a, b)))] += weights[a] / total * weights[b] / rest
+    assert_likely(Counter(tuple(sorted(one)) for one in drawn.values()), {k: x for k, x in chances.items() if x > 1e-7})
+
+
+def test_draws_from_long_rows_are_distinct_and_have_weights():
+    weights = np.random.default_rng(1).choice(
+        [0, 1e-300, 1e-12, 1.0, 40.0, 1e250], 9000, p=[0.2, 0.2, 0.2, 0.2, 0.19, 0.01]
+    )
+    frame = pd.DataFrame({"src": np.arange(9000), "dst": 9000, "weight": weights})
+    graph = dg.Graph.from_edges(frame)
+    for fanout in (2, 30, 150, 400):
+        drawn = dg.sample_neighbors(graph, [9000], [fanout], weighted=True).edges["src"]
+        assert len(drawn) == fanout and drawn.is_unique and (weights[drawn] > 0).all()
+        assert (weights[drawn] > 1).sum() == min(fanout, (weights == 1e250).sum()) + (weights[drawn] == 40).sum()
+
+
 @pytest.mark.parametrize("weights", [[1, 1, 1, 1], [1, 0, 5, 2], [1e-300, 1e300, 1e300, 1e-300]])
 def test_draws_with_replacement_are_independent(weights):
     graph, centres = around(np.array(weights, float))
