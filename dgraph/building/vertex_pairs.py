@@ -14,6 +14,7 @@ from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.errors import ColumnError, IdError, InputError, OptionError
 from dgraph.frames.any_frame import to_pandas
 from dgraph.partition.ids.chunk import chunk_of_vertices
+from dgraph.partition.ids.numbering import Numbering
 from dgraph.phrases.phrases import format_count
 
 NO_VERTEX = -1  # the number of an id that the graph does not have
@@ -69,23 +70,20 @@ def frame_of_pairs(pairs: Any, names: Sequence[str] = (), option: str = "pairs")
 
 def numbered_pairs(graph: PartitionedGraph, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of both vertices of each pair; `NO_VERTEX` for ids that the graph does not have."""
-    id_type = graph.numbering.id_type
-    ids = pd.Index(id_type.restore(graph.numbering.ids()))
-    return _numbers(ids, id_type.kind, frame.iloc[:, 0]), _numbers(ids, id_type.kind, frame.iloc[:, 1])
+    return _numbers(graph.numbering, frame.iloc[:, 0]), _numbers(graph.numbering, frame.iloc[:, 1])
 
 
-def _numbers(ids: pd.Index, kind: str, column: pd.Series) -> np.ndarray:
-    return ids.get_indexer(_given(kind, column)).astype(np.int64)
-
-
-def _given(kind: str, column: pd.Series) -> pd.Index:
-    """The ids of a column, as the graph has them."""
+def _numbers(numbering: Numbering, column: pd.Series) -> np.ndarray:
+    if not len(column):
+        return np.empty(0, np.int64)
     name = str(column.name)
-    chunk = chunk_of_vertices({name: column}, name) if len(column) else None
-    given = pd.Index([] if chunk is None else chunk.id_type.restore(chunk.sources))
-    if kind == "uuid" and chunk is not None and chunk.id_type.kind == "string":  # as Dask makes of them
-        given = pd.Index([as_uuid(one) for one in given], dtype=object)
-    return given
+    chunk = chunk_of_vertices({name: column}, name)
+    if numbering.id_type.kind != "uuid" or chunk.id_type.kind != "string":
+        return numbering.numbers_if_known(chunk)
+    given = [as_uuid(one) for one in chunk.sources.to_pylist()]  # Dask's frames turn UUIDs into strings
+    numbers, known = np.full(len(given), NO_VERTEX), [isinstance(one, UUID) for one in given]
+    numbers[known] = _numbers(numbering, pd.Series([one for one in given if isinstance(one, UUID)], name=name))
+    return numbers
 
 
 def check_known(frame: pd.DataFrame, numbers: Sequence[np.ndarray], option: str = "pairs") -> None:

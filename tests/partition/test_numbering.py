@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dgraph as dg
 from dgraph.building import numbering_tasks
 from dgraph.cluster.workers import Workers
 from dgraph.errors import IdError
@@ -218,3 +219,24 @@ def test_places_in_sorted_tables(kind, known, wanted):
     found = id_tables.places_of(table.slice(1), ids)
     assert found.tolist() == [held.index(x) if x in held else -1 for x in asked]
     assert (id_tables.places_of(table.slice(0, 0), ids) == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("ids", "listed", "expected"),
+    [
+        ([3, 4, 5], [5, 2, 6, 3, -1], [2, -1, -1, 0, -1]),
+        ([3, 70, 200], [70, 4, 201, 3, 10**9, 200], [1, -1, -1, 0, -1, 2]),  # with gaps
+        ([-(2**62), 7, 2**62], [7, 8, 2**62, -(2**62)], [1, -1, 2, 0]),  # in a table
+        ([0, 1, 2], np.array([2**64 - 1, 2, 2**63], np.uint64), [-1, 2, -1]),
+        (np.array([2**64 - 1, 5], np.uint64), [-1, 5], [-1, 0]),
+        (["a", "b", "d"], ["d", "c", "a", "", "a"], [2, -1, 0, -1, 0]),
+        (["a", "b", "d"], pd.Categorical(["d", "c", "d"]), [2, -1, 2]),
+        (["a", "b", "d"], [1, 2], [-1, -1]),
+        ([1, 2], ["1", "2"], [-1, -1]),
+        ([uuid.UUID(int=1), uuid.UUID(int=9)], [uuid.UUID(int=9), uuid.UUID(int=2)], [1, -1]),
+    ],
+)
+def test_ids_that_the_graph_lacks_have_no_number(ids, listed, expected):
+    numbering = dg.Graph.from_edges({"src": ids, "dst": ids}).numbering
+    chunk = chunk_of_vertices({"id": listed}, "id")
+    assert numbering.numbers_if_known(chunk).tolist() == expected

@@ -64,6 +64,16 @@ class Ranks:
         )
         return out
 
+    def find(self, ids: np.ndarray) -> np.ndarray:
+        """The number of each id; -1 for those that are not members."""
+        numbers, span = np.full(len(ids), -1), self.size if self.is_dense else 64 * len(self.words)
+        known = np.flatnonzero((ids >= self.first) & (ids < self.first + span))
+        if not self.is_dense:
+            bits = ids[known].astype(np.int64) - self.first
+            known = known[self.words[bits >> 6] >> (bits & 63).astype(np.uint64) & np.uint64(1) == 1]
+        numbers[known] = self.number(ids[known])
+        return numbers
+
 
 IDENTITY = Ranks(0, 0)
 

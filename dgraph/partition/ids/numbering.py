@@ -55,8 +55,8 @@ class Numbering:
         """The number of each id of a chunk of vertices that the user lists; refuses an id that the graph lacks."""
         kind, ids = self.id_type.kind, vertices.sources
         if kind == vertices.id_type.kind == "integer":
-            fitted = np.asarray(ids).astype(self.id_type.dtype)
-            if (changed := (fitted.astype(ids.dtype) != ids) | ((fitted < 0) != (ids < 0))).any():
+            fitted, changed = self._fitted(np.asarray(ids))
+            if changed.any():
                 self.find(ids[changed].tolist()[0])
             vertices = replace(vertices, sources=fitted)
         if kind == vertices.id_type.kind:
@@ -64,6 +64,27 @@ class Numbering:
                 return self.number_of(vertices)
         given = np.asarray(vertices.id_type.restore(ids)).tolist()  # may be UUIDs as text
         return np.array([self.find(one) for one in given], np.int64)
+
+    def numbers_if_known(self, vertices: Chunk) -> np.ndarray:
+        """The number of each id of a chunk of vertices that the user lists; -1 for ids that the graph lacks."""
+        kind, ids = self.id_type.kind, vertices.sources
+        numbers, known = np.full(len(ids), -1), np.arange(len(ids))
+        if kind != vertices.id_type.kind:
+            return numbers
+        if kind == "integer":
+            fitted, changed = self._fitted(np.asarray(ids))
+            known, ids = known[~changed], fitted[~changed]
+        if self.ranks is not None:
+            numbers[known] = self.ranks.find(np.asarray(ids))
+        elif len(known):
+            encoded = encode(replace(vertices, sources=ids), self.id_type)
+            numbers[known] = self._found(encoded.distinct)[encoded.codes[0]]
+        return numbers
+
+    def _fitted(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Integers in the type of the graph's ids, and which of them have another value in it."""
+        fitted = ids.astype(self.id_type.dtype)
+        return fitted, (fitted.astype(ids.dtype) != ids) | ((fitted < 0) != (ids < 0))
 
     @cached_property
     def size(self) -> int:
@@ -98,14 +119,19 @@ class Numbering:
 
     def number(self, ids: pa.Array) -> np.ndarray:
         """The numbers of ids in ascending order, if ids have tables."""
+        numbers = self._found(ids)
+        if (numbers < 0).any():
+            self._refuse(ids[int(np.argmin(numbers))].as_py())
+        return numbers.astype(np.uint32)
+
+    def _found(self, ids: pa.Array) -> np.ndarray:
+        """The numbers of ids in ascending order by the tables; -1 for ids in none of them."""
         numbers, base = np.full(len(ids), -1), 0
         for table in self.tables:
             places = places_of(table.cast(ids.type), ids)
             numbers[places >= 0] = base + places[places >= 0]
             base += len(table)
-        if (numbers < 0).any():
-            self._refuse(ids[int(np.argmin(numbers))].as_py())
-        return numbers.astype(np.uint32)
+        return numbers
 
     def number_of(self, vertices: Chunk) -> np.ndarray:
         """The number of each id of a chunk of vertices of this graph."""
