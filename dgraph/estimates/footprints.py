@@ -96,6 +96,9 @@ FOOTPRINTS: dict[str, Footprint] = {
     "sketched_harmonic": Footprint(MemoryNeed(BOTH, 620), MemoryNeed(BOTH, 1500), message_bytes=256, planned=False),
     "sssp": Footprint(MemoryNeed(("out",), 50), MemoryNeed(BOTH, 94, 15), weighted=True),
     "topological_generations": Footprint(MemoryNeed(("out",), 52), MemoryNeed(BOTH, 110), message_bytes=16),
+    "triad_census": Footprint(
+        MemoryNeed(BOTH, 70, 10), MemoryNeed(("out",), 0, 7.5, 5.5, everywhere=15), message_bytes=0, planned=False
+    ),
     "triangles": Footprint(
         MemoryNeed(BOTH, 43, 8), MemoryNeed(("out",), 0, 7.5, 5.5, everywhere=15), message_bytes=0, passed_bytes=4
     ),

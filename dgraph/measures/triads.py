@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import combinations_with_replacement
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
 from dgraph.arguments import known_options
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import InputError
+from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.graph import Graph
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.native.interruptible_calls import call_team
@@ -25,7 +27,7 @@ from dgraph.native.team import worthwhile_threads
 from dgraph.ops.triangles import LOOKS, add_up, blocks_of, over_pairs, shift_of, threads_of_pair
 from dgraph.partition.partition import Partition
 from dgraph.solvers.subgraphs.neighbours import BACK, FORTH, LOWER, Neighbours, by_degree, distinct
-from dgraph.solvers.subgraphs.triads import CODES, IN, MUTUAL, OUT, closed_triads, neighbour_kinds
+from dgraph.solvers.subgraphs.triads import CODES, IN, MUTUAL, OUT, add_kinds, closed_triads
 from dgraph.tables.edge_tables import EdgeTables
 
 # The names count the mutual pairs, those with an arc in one direction, and those without.
@@ -33,6 +35,7 @@ NAMES = (
     *("003", "012", "102", "021D", "021U", "021C", "111D", "111U"),
     *("030T", "030C", "201", "120D", "120U", "120C", "210", "300"),
 )
+SUMMED = 1 << 20  # vertices whose pairs of neighbours are added up at a time
 OPEN = {  # by the kinds of the two neighbours of the vertex in the middle
     (OUT, OUT): "021D",
     (OUT, IN): "021C",
@@ -71,7 +74,8 @@ def triad_census(graph: Graph) -> dict[str, int]:
     Notes
     -----
     Only triads whose three pairs all have arcs are searched for, as `dgraph.triangles` does; the numbers of the others
-    follow from degrees. With several partitions, edges are divided into blocks on the workers.
+    follow from degrees. With several partitions, edges are divided into blocks on the workers, 5 bytes for each
+    edge; besides, there are 12 bytes for each vertex of the graph.
 
     Examples
     --------
@@ -87,28 +91,23 @@ def triad_census(graph: Graph) -> dict[str, int]:
     return census_of(graph.num_vertices, *_sums(graph))
 
 
-class TriadCounts:
-    """Closed triads by code, and the neighbours of each kind of each vertex. This is a plain class because Dask would
-    search a dataclass for tasks."""
+class TriadSums(NamedTuple):
+    """Closed triads by code, the pairs of neighbours of all vertices by kinds, and the neighbours of each kind."""
 
-    def __init__(self, closed: np.ndarray, kinds: np.ndarray):
-        self.closed, self.kinds = closed, kinds
+    closed: list[int]
+    pairs: dict[tuple[int, int], int]
+    neighbours: list[int]
 
-    def __add__(self, other: TriadCounts) -> TriadCounts:
-        return TriadCounts(self.closed + other.closed, self.kinds + other.kinds)
-
-    def __sizeof__(self) -> int:  # tells Dask when to spill to disk
-        return self.closed.nbytes + self.kinds.nbytes
-
-    def sums(self) -> tuple[list[int], dict[tuple[int, int], int], list[int]]:
-        """Closed triads by code, the pairs of neighbours of all vertices by their kinds, and the neighbours of each
-        kind."""
-        kinds = self.kinds.T
-        pairs = {
-            (a, b): _exact_sum(kinds[a] * kinds[b] if a != b else _pairs_of(kinds[a]))
-            for a, b in combinations_with_replacement((OUT, IN, MUTUAL), 2)
-        }
-        return self.closed.tolist(), pairs, [int(one.sum()) for one in kinds]
+    @classmethod
+    def of(cls, closed: np.ndarray, kinds: np.ndarray) -> TriadSums:
+        """From the neighbours of each kind of each vertex, some vertices at a time."""
+        pairs, neighbours = Counter[tuple[int, int]](), [0, 0, 0]
+        for first in range(0, len(kinds), SUMMED):
+            some = kinds[first : first + SUMMED].T.astype(np.int64)
+            for a, b in combinations_with_replacement((OUT, IN, MUTUAL), 2):
+                pairs[a, b] += _exact_sum(some[a] * some[b] if a != b else _pairs_of(some[a]))
+            neighbours = [before + int(one.sum()) for before, one in zip(neighbours, some, strict=True)]
+        return cls(closed.tolist(), pairs, neighbours)
 
 
 def _pairs_of(counts: np.ndarray) -> np.ndarray:
@@ -122,34 +121,39 @@ def _exact_sum(values: np.ndarray) -> int:
 
 
 @retry_on_loss
-def _sums(graph: Graph) -> tuple[list[int], dict[tuple[int, int], int], list[int]]:
-    workers = graph.workers
+def _sums(graph: Graph) -> TriadSums:
+    workers, size = graph.workers, graph.num_vertices
     if graph.num_parts == 1:
         (partition,) = graph.partitioned(("out", "incoming")).held
-        (counted,) = workers.each(_of_partition, [(partition, workers.threads)])
-    else:
-        _, blocks = blocks_of(graph, directions=True, bits=True)
-        how = shift_of(graph), graph.num_vertices, threads_of_pair(graph)
-        counted = workers.reduce(add_up, over_pairs(graph, blocks, _of_pair, *how))
-    (sums,) = workers.bring(workers.each(TriadCounts.sums, [(counted,)]))
+        (sums,) = workers.bring(workers.each(_of_partition, [(partition, workers.threads)]))
+        return sums
+    _, blocks = blocks_of(graph, directions=True, bits=True, need=FOOTPRINTS["triad_census"])
+    shift = shift_of(graph)
+    closed = workers.reduce(add_up, over_pairs(graph, blocks, _of_pair, shift, size, threads_of_pair(graph)))
+    kinds = None
+    for part, block in enumerate(blocks):  # one after the other, because their sum is all that is held
+        host = workers.host(part, len(blocks))
+        kinds = workers.call(_with_kinds, kinds, block, part, shift, size, workers.client is None, on=host)
+    (sums,) = workers.bring(workers.hold([workers.call(TriadSums.of, closed, kinds)]))
     return sums
 
 
 @explain_lack_of_memory("the neighbours of all vertices, each once,", "count triads")
-def _of_partition(partition: Partition, threads: int) -> TriadCounts:
+def _of_partition(partition: Partition, threads: int) -> TriadSums:
     threads, size = worthwhile_threads(threads, LOOKS * partition.num_edges), partition.num_owned
 
-    def by_team() -> TriadCounts:
+    def by_team() -> TriadSums:
         order = by_degree(EdgeTables(partition, True, {}, threads).degrees("both"))
         tables = [table for table in (partition.out, partition.incoming) if table is not None]
         lower = distinct(tables, size, threads, kept=LOWER, order=order, ways=True, bits=True)
-        return TriadCounts(closed_triads(lower, 0, lower, 0, 0, size, threads), neighbour_kinds(lower, 0, 0, size))
+        closed = closed_triads(lower, 0, lower, 0, 0, size, threads)
+        return TriadSums.of(closed, _with_kinds(None, lower, 0, 0, size, True))
 
     return call_team(threads, by_team, LOOKS * partition.num_edges)
 
 
 def _of_pair(
-    before: TriadCounts | None,
+    before: np.ndarray | None,
     part: int,
     mine: Neighbours,
     other: int,
@@ -157,12 +161,20 @@ def _of_pair(
     shift: int,
     size: int,
     threads: int,
-) -> TriadCounts:
+) -> np.ndarray:
     count = partial(closed_triads, mine, part, theirs, other, shift, size, threads)
     closed = call_team(threads, count, LOOKS * mine.num_edges)
-    if before is None:
-        return TriadCounts(closed, neighbour_kinds(mine, part, shift, size))
-    return TriadCounts(before.closed + closed, before.kinds)
+    return closed if before is None else before + closed
+
+
+def _with_kinds(
+    before: np.ndarray | None, block: Neighbours, part: int, shift: int, size: int, in_place: bool
+) -> np.ndarray:
+    """The neighbours of each kind of each vertex, with those in one more block. With `in_place`, no other task reads
+    those before."""
+    kinds = np.zeros((size, 3), np.uint32) if before is None else before if in_place else before.copy()
+    add_kinds(block, part, shift, kinds)
+    return kinds
 
 
 # -- from counts to a census -------------------------------------------------------------------------------------------
@@ -171,7 +183,7 @@ def _of_pair(
 def census_of(
     vertices: int, closed: Sequence[int], pairs: dict[tuple[int, int], int], neighbours: Sequence[int]
 ) -> dict[str, int]:
-    """The census, from what `TriadCounts.sums` returns. All numbers are Python's, because 4 million vertices have more
+    """The census, from the fields of `TriadSums`. All numbers are Python's, because 4 million vertices have more
     than 2**63 triads."""
     found: Counter[str] = Counter()
     joined: Counter[tuple[int, int]] = Counter()  # pairs of neighbours that are in closed triads

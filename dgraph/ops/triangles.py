@@ -18,7 +18,7 @@ import numpy as np
 
 from dgraph.cluster.tasks import pick
 from dgraph.errors import OptionError
-from dgraph.estimates.footprints import FOOTPRINTS
+from dgraph.estimates.footprints import FOOTPRINTS, Footprint
 from dgraph.estimates.memory_check import check_build_memory
 from dgraph.graph import Graph
 from dgraph.keywords import DeviceLike, EngineLike
@@ -187,10 +187,12 @@ def shift_of(graph: Graph) -> int:
     return (graph.num_parts - 1).bit_length()
 
 
-def blocks_of(graph: Graph, *, directions: bool = False, bits: bool = False) -> tuple[Any, list[Any]]:
+def blocks_of(
+    graph: Graph, *, directions: bool = False, bits: bool = False, need: Footprint = FOOTPRINTS["triangles"]
+) -> tuple[Any, list[Any]]:
     """New numbers for the vertices, and the blocks, all left on the workers that computed them. Blocks have the `ways`
-    of neighbours with `directions`, as `bits` or numbers."""
-    check_build_memory(graph, "counting triangles", FOOTPRINTS["triangles"])
+    of neighbours with `directions`, as `bits` or numbers. `need` is what counting with them takes."""
+    check_build_memory(graph, "counting triangles", need)
     workers, partitions, size, shift = graph.workers, graph.partitions.held, graph.num_vertices, shift_of(graph)
     degree = workers.reduce(add_up, [workers.call(_degrees, one, size, graph.directed) for one in partitions])
     (order,) = workers.hold([workers.call(by_degree, degree)])

@@ -181,6 +181,7 @@ ALONE = (
     [
         *((name, 3, {}) for name in dg.OPERATIONS),
         *((name, 1, {}) for name in ALONE),
+        *(("triad_census", parts, {}) for parts in (1, 3)),
         *((name, parts, {"weighted": True}) for name in ("pagerank", "label_propagation") for parts in (1, 3)),
         *((name, parts, {"method": "sketch"}) for name in ("closeness", "harmonic") for parts in (1, 3)),
     ],

@@ -13,7 +13,8 @@ from real_graphs import PLACES
 
 import dgraph as dg
 from dgraph import errors
-from dgraph.measures.triads import NAMES, TriadCounts, census_of
+from dgraph.measures import triads
+from dgraph.measures.triads import NAMES, TriadSums, census_of
 from dgraph.solvers.subgraphs.triads import CODES, IN, MUTUAL, OUT
 from dgraph.testing.strategies import small_graphs
 
@@ -83,16 +84,30 @@ def test_graphs_without_edges_have_empty_triads(vertices):
     assert found == dict.fromkeys(NAMES, 0) | {"003": comb(vertices, 3)}
 
 
-def test_numbers_beyond_64_bits_are_exact():
+def test_numbers_beyond_64_bits_are_exact(monkeypatch):
     size = 5_000_000
     kinds = np.zeros((9, 3), np.int64)
     kinds[:4, [MUTUAL, OUT, IN]] = [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]  # two joined pairs, apart
-    found = census_of(size, *TriadCounts(np.zeros(CODES, np.int64), kinds).sums())
+    found = census_of(size, *TriadSums.of(np.zeros(CODES, np.int64), kinds))
     single = size - 2
     assert found == dict.fromkeys(NAMES, 0) | {"102": single, "012": single, "003": comb(size, 3) - 2 * single}
     assert found["003"] > 2**63
-    hubs = TriadCounts(np.zeros(CODES, np.int64), np.full((3, 3), 2**31 - 1))
-    assert set(hubs.sums()[1].values()) == {3 * (2**31 - 1) ** 2, 3 * comb(2**31 - 1, 2)}
+    monkeypatch.setattr(triads, "SUMMED", 2)
+    hubs = TriadSums.of(np.zeros(CODES, np.int64), np.full((3, 3), 2**31 - 1, np.uint32))
+    assert set(hubs.pairs.values()) == {3 * (2**31 - 1) ** 2, 3 * comb(2**31 - 1, 2)}
+
+
+@pytest.mark.parametrize("rules", [{"symmetrize": True}, {"repeats": "min", "loops": "drop"}, {"repeats": "first"}])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_rules_for_edges_apply_before_the_count(rules, parts):
+    draws = np.random.default_rng(5).integers(0, 25, (2, 150))
+    columns = dict(zip(("src", "dst"), draws, strict=True)) | {"weight": np.arange(150.0)}
+    graph = dg.Graph.from_edges(columns, vertices=28, parts=parts, **rules)
+    cleaned = nx.DiGraph()
+    cleaned.add_nodes_from(range(28))
+    cleaned.add_edges_from((u, v) for u, v in draws.T.tolist() if u != v)
+    expected = nx.triadic_census(cleaned.to_undirected().to_directed() if "symmetrize" in rules else cleaned)
+    assert dg.triad_census(graph) == expected
 
 
 def test_undirected_graphs_are_refused():

@@ -28,11 +28,9 @@ def closed_triads(
     return total.reshape(CODES)
 
 
-def neighbour_kinds(block: Neighbours, part: int, shift: int, size: int) -> np.ndarray:
-    """For each of `size` vertices, the number of its neighbours of each kind in a block."""
-    kinds = np.zeros((size, 3), np.int64)
-    _neighbour_kinds(block.bounds, block.others, block.ways, part, shift, kinds)
-    return kinds
+def add_kinds(block: Neighbours, part: int, shift: int, kinds: np.ndarray) -> None:
+    """Add the neighbours in a block to the number of each vertex's neighbours of each kind."""
+    _add_kinds(block.bounds, block.others, block.ways, part, shift, kinds)
 
 
 @kernel
@@ -72,7 +70,7 @@ def _closed_triads(
 
 
 @kernel
-def _neighbour_kinds(bounds, others, ways, part, shift, kinds):
+def _add_kinds(bounds, others, ways, part, shift, kinds):
     for row in range(uint64(len(bounds))):
         u = (row << uint64(shift)) | uint64(part)
         for i in range(uint64(bounds[row, 0]), uint64(bounds[row, 1])):
