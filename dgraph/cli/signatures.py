@@ -107,8 +107,8 @@ def options_of(
 
     A parameter of type `Any` takes a vertex and may be repeated, and one of TABLES takes a file; one of FILES gets a
     second option for a file. A boolean that is True by default becomes an option that turns it off. `renamed` maps
-    parameters to names of options, and `texts` maps them to help texts that replace the docstring's. The shell completes
-    the words that a help text quotes.
+    parameters to names of options, and `texts` maps them to help texts that replace the docstring's. The shell
+    completes the words that a help text quotes.
     """
     hints, renamed = hints_of(function), renamed or {}
     every = inspect.signature(function).parameters
