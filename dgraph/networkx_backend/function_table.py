@@ -13,9 +13,8 @@ _FILES = {
         "attracting_components number_attracting_components is_attracting_component "
         "is_directed_acyclic_graph is_tree is_forest is_arborescence is_branching"
     ),
-    "subgraphs": (
-        "core_number k_core k_shell k_crust k_corona k_truss triangles transitivity clustering average_clustering"
-    ),
+    "cores": "core_number k_core k_shell k_crust k_corona k_truss",
+    "clustering": "triangles transitivity clustering average_clustering",
     "distances": (
         "single_source_shortest_path single_source_shortest_path_length single_target_shortest_path "
         "single_target_shortest_path_length all_pairs_shortest_path all_pairs_shortest_path_length "

@@ -57,8 +57,8 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
     "core_number": (GRAPH, [{}]),
     "triangles": (GRAPH, [{}, {"nodes": "3"}, {"nodes": ["5", "2", "no node"]}]),
     "transitivity": (GRAPH, [{}]),
-    "clustering": (GRAPH, [{}, {"nodes": "3"}, {"nodes": ["5", "2"]}]),
-    "average_clustering": (GRAPH, [{}, {"count_zeros": False}, {"nodes": ["5", "2", "3"]}]),
+    "clustering": (SIMPLE, [{}, {"nodes": "3"}, {"nodes": ["5", "2"]}, {"weight": "km"}, {"weight": "no such one"}]),
+    "average_clustering": (SIMPLE, [{}, {"count_zeros": False}, {"nodes": ["5", "2", "3"]}, {"weight": "km"}]),
     "k_core": (GRAPH, [{}, {"k": 2}]),
     "k_shell": (GRAPH, [{}, {"k": 1}]),
     "k_crust": (GRAPH, [{}, {"k": 1}]),
@@ -111,7 +111,10 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
     "preferential_attachment": (GRAPH, [PAIRS]),
 }
 # Results whose order is free: sets of nodes, compared as such.
-BY_SET = {"strongly_connected_components": DIRECTED, "attracting_components": DIRECTED}
+BY_SET = {
+    "strongly_connected_components": DIRECTED,
+    "attracting_components": DIRECTED,
+}
 # Of several shortest paths, either library finds one; tests of their own check them.
 PATHS = [
     "single_source_shortest_path",
