@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
+from itertools import chain, islice
 from typing import Any
 
 import networkx as nx
@@ -22,21 +23,41 @@ def function_of(name: str) -> Callable[..., Any]:
 
 
 def call_of(name: str) -> Callable[..., Any]:
-    """What NetworkX calls: the function with its graph prepared, and its errors translated even if they come late."""
+    """What NetworkX calls: the function with its graph prepared, and its errors translated even if they come late.
+
+    A generator has its first item before the call returns, so that what dgraph rejects is rejected while NetworkX can
+    still take over. All other errors come with the first item, as in NetworkX.
+    """
     function = function_of(name)
 
     @wraps(function)
     def call(G: Any, *args: Any, **kwargs: Any) -> Any:
         with translated_errors():
             found = function(node_graph(G), *args, **kwargs)
-        return _translated(found) if inspect.isgenerator(found) else found
+        return _begun(found) if inspect.isgenerator(found) else found
 
     return call
+
+
+def _begun(items: Iterator[Any]) -> Iterator[Any]:
+    try:
+        with translated_errors():
+            first = list(islice(items, 1))
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return _failed(error)
+    return _translated(chain(first, items))
 
 
 def _translated(items: Iterator[Any]) -> Iterator[Any]:
     with translated_errors():
         yield from items
+
+
+def _failed(error: Exception) -> Iterator[Any]:
+    raise error
+    yield
 
 
 @contextmanager

@@ -122,6 +122,17 @@ def _uniform_start(arguments: Mapping[str, Any]) -> str | None:
     return "an eigenvector that depends on nstart; leave it out" if uneven else None
 
 
+def _whole_start(arguments: Mapping[str, Any]) -> str | None:
+    start = arguments["nstart"]
+    partial = start is not None and set(start) != set(arguments["G"])
+    return "nstart must have the nodes of the graph, and no others" if partial else None
+
+
+def _nonzero_start(arguments: Mapping[str, Any]) -> str | None:
+    start = arguments["nstart"]
+    return "nstart must not be 0 everywhere" if start is not None and not any(start.values()) else None
+
+
 def _no_nodes(arguments: Mapping[str, Any]) -> str | None:
     return "dgraph does this for the whole graph only" if arguments["nodes"] is not None else None
 
@@ -152,8 +163,8 @@ def _largest_first(arguments: Mapping[str, Any]) -> str | None:
 _UNDIRECTED_SIMPLE = (_no_direction, _no_multigraph)
 _DISTANCES = (_no_weight,)
 _CHECKS: Mapping[str, tuple[Check, ...]] = {
-    "hits": (_normalized,),
-    "katz_centrality": (_one_beta, _positive_alpha, _no_multigraph),
+    "hits": (_normalized, _whole_start, _nonzero_start),
+    "katz_centrality": (_one_beta, _positive_alpha, _no_multigraph, _whole_start),
     "eigenvector_centrality": (_uniform_start, _no_multigraph),
     **dict.fromkeys(("core_number", "k_core", "k_shell", "k_crust", "k_corona"), (_no_direction,)),
     "triangles": (_no_multigraph,),

@@ -24,10 +24,6 @@ def connected_components(G: NodeGraph) -> Iterator[set[Any]]:
     yield from G.sets(_labels(G, wcc))
 
 
-def weakly_connected_components(G: NodeGraph) -> Iterator[set[Any]]:
-    yield from G.sets(_labels(G, wcc))
-
-
 def strongly_connected_components(G: NodeGraph) -> Iterator[set[Any]]:
     """If all edges are in this process, in reverse topological order, on which NetworkX's condensation relies."""
     labels = _labels(G, scc)
@@ -44,19 +40,11 @@ def number_connected_components(G: NodeGraph) -> int:
     return _number(G, wcc)
 
 
-def number_weakly_connected_components(G: NodeGraph) -> int:
-    return _number(G, wcc)
-
-
 def number_strongly_connected_components(G: NodeGraph) -> int:
     return _number(G, scc)
 
 
 def is_connected(G: NodeGraph) -> bool:
-    return _is_one(G, wcc)
-
-
-def is_weakly_connected(G: NodeGraph) -> bool:
     return _is_one(G, wcc)
 
 
@@ -69,6 +57,11 @@ def node_connected_component(G: NodeGraph, n: Any) -> set[Any]:
         raise KeyError(n)  # as NetworkX, which looks the node up
     labels = _labels(G, wcc)
     return {G.nodes[number] for number in np.flatnonzero(labels == labels[G.numbers[n]]).tolist()}
+
+
+weakly_connected_components = connected_components
+number_weakly_connected_components = number_connected_components
+is_weakly_connected = is_connected
 
 
 def attracting_components(G: NodeGraph) -> Iterator[set[Any]]:

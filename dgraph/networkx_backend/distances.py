@@ -16,12 +16,12 @@ from dgraph.runs.result import RunResult
 
 
 def single_source_shortest_path_length(G: NodeGraph, source: Any, cutoff: float | None = None) -> dict[Any, int]:
-    return lengths(G, _search(G, source, cutoff, "Source {} is not in G"), cutoff, whole=True)
+    return lengths(G, *_search(G, source, cutoff, "Source {} is not in G"), whole=True)
 
 
 def single_target_shortest_path_length(G: NodeGraph, target: Any, cutoff: float | None = None) -> dict[Any, int]:
     back = G.reversed()
-    return lengths(back, _search(back, target, cutoff, "Target {} is not in G"), cutoff, whole=True)
+    return lengths(back, *_search(back, target, cutoff, "Target {} is not in G"), whole=True)
 
 
 def all_pairs_shortest_path_length(G: NodeGraph, cutoff: float | None = None) -> Iterator[tuple[Any, dict[Any, int]]]:
@@ -30,12 +30,12 @@ def all_pairs_shortest_path_length(G: NodeGraph, cutoff: float | None = None) ->
 
 
 def single_source_shortest_path(G: NodeGraph, source: Any, cutoff: float | None = None) -> dict[Any, list[Any]]:
-    return paths(G, _search(G, source, cutoff, "Source {} not in G"), cutoff)
+    return paths(G, *_search(G, source, cutoff, "Source {} not in G"), whole=True)
 
 
 def single_target_shortest_path(G: NodeGraph, target: Any, cutoff: float | None = None) -> dict[Any, list[Any]]:
     back = G.reversed()
-    found = paths(back, _search(back, target, cutoff, "Target {} not in G"), cutoff)
+    found = paths(back, *_search(back, target, cutoff, "Target {} not in G"), whole=True)
     return {node: path[::-1] for node, path in found.items()}
 
 
@@ -90,14 +90,19 @@ def bfs_layers(G: NodeGraph, sources: Any) -> Iterator[list[Any]]:
     yield from layers.values()
 
 
-def _search(G: NodeGraph, node: Any, cutoff: float | None, message: str) -> RunResult:
+def _search(G: NodeGraph, node: Any, cutoff: float | None, message: str) -> tuple[RunResult, int | None]:
+    """A search, and how far it goes: NetworkX takes another step as long as the cutoff is not reached."""
     [start] = G.vertices([G.number(node, message)])
-    return bfs(G.graph(), start, depth_limit=None if cutoff in (None, math.inf) else max(int(cutoff), 1))
+    if cutoff is None or cutoff == math.inf:
+        return bfs(G.graph(), start), None
+    limit = math.ceil(cutoff) if cutoff > 0 else 0
+    return bfs(G.graph(), start, depth_limit=max(limit, 1)), limit
 
 
 def _reached(G: NodeGraph, source: Any) -> set[Any]:
     """All nodes that a node reaches, but itself."""
     if source not in G:
         raise nx.NetworkXError(f"The node {source} is not in the digraph.")
-    distances = G.column(_search(G, source, None, ""), "distance")
+    found, _ = _search(G, source, None, "")
+    distances = G.column(found, "distance")
     return {G.nodes[number] for number in np.flatnonzero(np.isfinite(distances) & (distances > 0)).tolist()}

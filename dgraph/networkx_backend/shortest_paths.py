@@ -16,6 +16,7 @@ from dgraph.ops.closeness import closeness
 from dgraph.ops.eccentricity import eccentricity as our_eccentricity
 from dgraph.ops.harmonic import harmonic
 
+EXACT_SUM = 1 << 50  # up to which a sum of whole numbers can be told from its rounded reciprocal
 METHODS = ("dijkstra", "bellman-ford")
 
 
@@ -145,5 +146,9 @@ def _sum_of_distances(G: NodeGraph, weight: str | None) -> float:
     """Of all ordered pairs of nodes of a (strongly) connected graph."""
     result = closeness(G.graph(weight), wf_improved=False, weighted=G.is_weighted(weight))
     shares = G.column(result, "closeness")
-    total = float(((len(G) - 1) / shares[shares > 0]).sum())
-    return round(total) if G.whole_weights(weight) else total
+    sums = (len(G) - 1) / shares[shares > 0]
+    if not G.whole_weights(weight):
+        return float(sums.sum())
+    if len(sums) and sums.max() >= EXACT_SUM:
+        raise NotImplementedError("distances add up to more than 2**50, and dgraph adds floating-point numbers")
+    return sum(np.rint(sums).astype(np.int64).tolist())

@@ -8,8 +8,9 @@ from typing import Any
 import networkx as nx
 
 from dgraph.errors import WeightError
-from dgraph.networkx_backend.found_paths import lengths, paths
+from dgraph.networkx_backend.found_paths import EXACT, length_to, lengths, paths
 from dgraph.networkx_backend.node_graphs import NodeGraph
+from dgraph.networkx_backend.originals import weights_of
 from dgraph.ops.bfs import bfs
 from dgraph.ops.sssp import sssp
 from dgraph.runs.result import RunResult
@@ -29,15 +30,15 @@ def multi_source_dijkstra(
     if target is not None and target in sources:
         return 0, [target]
     if target is None:
-        found = _dijkstra(G, numbers, weight)
-        return lengths(G, found, cutoff, whole=G.whole_weights(weight)), paths(G, found, cutoff)
+        return _both(G, _dijkstra(G, numbers, weight), cutoff, weight)
     return _to_target(G, _dijkstra(G, numbers, weight, target), target, weight, f"No path to {target}.", cutoff)
 
 
 def multi_source_dijkstra_path(
     G: NodeGraph, sources: Collection[Any], cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, list[Any]]:
-    return paths(G, _dijkstra(G, _numbers(G, sources), weight), cutoff)
+    found = _dijkstra(G, _numbers(G, sources), weight)
+    return paths(G, found, cutoff, whole=G.whole_weights(weight))
 
 
 def multi_source_dijkstra_path_length(
@@ -112,12 +113,12 @@ def single_source_bellman_ford(G: NodeGraph, source: Any, target: Any = None, we
         return 0, [source]
     found = _bellman_ford(G, source, weight)
     if target is None:
-        return lengths(G, found, None, whole=G.whole_weights(weight)), paths(G, found, None)
+        return _both(G, found, None, weight)
     return _to_target(G, found, target, weight, f"Node {target} not reachable from {source}")
 
 
 def single_source_bellman_ford_path(G: NodeGraph, source: Any, weight: str | None = "weight") -> dict[Any, list[Any]]:
-    return paths(G, _bellman_ford(G, source, weight), None)
+    return paths(G, _bellman_ford(G, source, weight), None, whole=G.whole_weights(weight))
 
 
 def single_source_bellman_ford_path_length(G: NodeGraph, source: Any, weight: str | None = "weight") -> dict[Any, Any]:
@@ -166,6 +167,8 @@ def _dijkstra(G: NodeGraph, numbers: list[int], weight: str | None, target: Any 
 
 def _bellman_ford(G: NodeGraph, source: Any, weight: str | None) -> RunResult:
     [start] = G.vertices([G.number(source, NOT_IN)])
+    if G.has_negative(weight) and G.whole_weights(weight) and _largest(G, weight) * len(G) >= EXACT:
+        raise NotImplementedError("paths could be longer than 2**53 on the way, and dgraph adds floating-point numbers")
     try:
         return (sssp if G.is_weighted(weight) else bfs)(G.graph(weight), start)
     except WeightError as error:
@@ -174,12 +177,21 @@ def _bellman_ford(G: NodeGraph, source: Any, weight: str | None) -> RunResult:
         raise nx.NetworkXUnbounded("Negative cycle detected.") from error
 
 
+def _largest(G: NodeGraph, weight: str | None) -> int:
+    weights = weights_of(G, weight)
+    return max(int(weights.max()), -int(weights.min()))
+
+
+def _both(G: NodeGraph, found: RunResult, cutoff: float | None, weight: str | None) -> Found:
+    whole = G.whole_weights(weight)
+    return lengths(G, found, cutoff, whole=whole), paths(G, found, cutoff, whole=whole)
+
+
 def _to_target(
     G: NodeGraph, found: RunResult, target: Any, weight: str | None, problem: str, cutoff: float | None = None
 ) -> Found:
     """The distance of one node and the path to it."""
-    try:
-        length = lengths(G, found, cutoff, whole=G.whole_weights(weight))[target]
-    except (KeyError, TypeError) as error:
-        raise nx.NetworkXNoPath(problem) from error
+    length = length_to(G, found, target, cutoff, whole=G.whole_weights(weight))
+    if length is None:
+        raise nx.NetworkXNoPath(problem)
     return length, G.named(found.path(*G.vertices([G.numbers[target]])))
