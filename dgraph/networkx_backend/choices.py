@@ -133,6 +133,11 @@ def _nonzero_start(arguments: Mapping[str, Any]) -> str | None:
     return "nstart must not be 0 everywhere" if start is not None and not any(start.values()) else None
 
 
+def _kruskal(arguments: Mapping[str, Any]) -> str | None:
+    other = arguments["algorithm"] in ("prim", "boruvka", "borůvka")
+    return "edges are found in the order of Kruskal's algorithm only" if other else None
+
+
 def _no_nodes(arguments: Mapping[str, Any]) -> str | None:
     return "dgraph does this for the whole graph only" if arguments["nodes"] is not None else None
 
@@ -183,6 +188,10 @@ _CHECKS: Mapping[str, tuple[Check, ...]] = {
     ),
     "is_k_regular": (_no_direction,),
     "reciprocity": (_no_nodes,),
+    **dict.fromkeys(
+        ("minimum_spanning_edges", "maximum_spanning_edges", "minimum_spanning_tree", "maximum_spanning_tree"),
+        (_kruskal,),
+    ),
     "maximal_independent_set": (_no_nodes,),
     "greedy_color": (_largest_first, _no_direction),
 }

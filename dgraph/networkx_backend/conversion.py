@@ -30,6 +30,7 @@ def convert_from_nx(
     nodes = list(graph)
     rows = [graph._adj[node] for node in nodes]
     if graph.is_multigraph():
+        rows = [row if isinstance(row, dict) else dict(row) for row in rows]  # len() of a view counts hidden neighbours
         pairs = np.fromiter(map(len, rows), np.int64, len(rows))
         times = np.fromiter(map(len, chain.from_iterable(row.values() for row in rows)), np.int64, pairs.sum())
         source, target = np.repeat(np.arange(len(nodes)), pairs), _numbers(nodes, rows, pairs.sum())

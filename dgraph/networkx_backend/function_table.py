@@ -13,6 +13,7 @@ _FILES = {
         "attracting_components number_attracting_components is_attracting_component "
         "is_directed_acyclic_graph is_tree is_forest is_arborescence is_branching"
     ),
+    "trees": "minimum_spanning_edges maximum_spanning_edges minimum_spanning_tree maximum_spanning_tree",
     "cores": "core_number k_core k_shell k_crust k_corona k_truss",
     "clustering": "triangles transitivity clustering average_clustering",
     "distances": (

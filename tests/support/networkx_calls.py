@@ -54,6 +54,13 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
     "is_forest": (ANY, [{}]),
     "is_arborescence": (DIRECTED, [{}]),
     "is_branching": (DIRECTED, [{}]),
+    "minimum_spanning_edges": (
+        UNDIRECTED,
+        [{}, {"weight": "km"}, {"weight": "km", "data": False}, {"weight": None, "keys": False}, {"algorithm": "?"}],
+    ),
+    "maximum_spanning_edges": (UNDIRECTED, [{}, {"weight": "km", "keys": False, "data": False}]),
+    "minimum_spanning_tree": (ANY, [{}, {"weight": "km"}]),
+    "maximum_spanning_tree": (UNDIRECTED, [{}, {"weight": "km"}]),
     "core_number": (GRAPH, [{}]),
     "triangles": (GRAPH, [{}, {"nodes": "3"}, {"nodes": ["5", "2", "no node"]}]),
     "transitivity": (GRAPH, [{}]),

@@ -29,6 +29,7 @@ PART = (
     "algorithms/centrality/tests/test_katz_centrality.py",
     "algorithms/centrality/tests/test_eigenvector_centrality.py",
     "algorithms/tests/test_core.py",
+    "algorithms/tree/tests/test_mst.py",
     "algorithms/tests/test_cluster.py",
     "algorithms/tests/test_dag.py",
     "algorithms/tree/tests/test_recognition.py",
