@@ -14,6 +14,10 @@ _FILES = {
         "is_directed_acyclic_graph is_tree is_forest is_arborescence is_branching"
     ),
     "trees": "minimum_spanning_edges maximum_spanning_edges minimum_spanning_tree maximum_spanning_tree",
+    "cuts": (
+        "bridges has_bridges articulation_points biconnected_components biconnected_component_edges is_biconnected"
+    ),
+    "orders": "topological_generations topological_sort",
     "cores": "core_number k_core k_shell k_crust k_corona k_truss",
     "clustering": "triangles transitivity clustering average_clustering",
     "distances": (
@@ -54,6 +58,11 @@ NOTES: Mapping[str, str] = {
     "leiden_communities": "With `seed`, the same communities every time, from one thread.",
     "asyn_lpa_communities": "Each node has one of the most frequent labels of its neighbors; ties may differ.",
     "fast_label_propagation_communities": "Each node has one of the most frequent labels of its neighbors.",
+    "topological_generations": "The nodes of a generation are in the order of the graph.",
+    "topological_sort": "The nodes of a generation are in the order of the graph.",
+    "articulation_points": "In the order of the graph's nodes.",
+    "biconnected_components": "In another order than NetworkX's.",
+    "biconnected_component_edges": "In another order than NetworkX's.",
     "maximal_independent_set": "For a seed, another set than NetworkX's.",
     "greedy_color": "The strategy is `largest_first`; ties between nodes of a degree are broken at random.",
 }

@@ -61,6 +61,9 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
     "maximum_spanning_edges": (UNDIRECTED, [{}, {"weight": "km", "keys": False, "data": False}]),
     "minimum_spanning_tree": (ANY, [{}, {"weight": "km"}]),
     "maximum_spanning_tree": (UNDIRECTED, [{}, {"weight": "km"}]),
+    "bridges": (UNDIRECTED, [{}, {"root": "3"}, {"root": "no node"}]),
+    "has_bridges": (UNDIRECTED, [{}, {"root": "3"}]),
+    "is_biconnected": (UNDIRECTED, [{}]),
     "core_number": (GRAPH, [{}]),
     "triangles": (GRAPH, [{}, {"nodes": "3"}, {"nodes": ["5", "2", "no node"]}]),
     "transitivity": (GRAPH, [{}]),
@@ -124,6 +127,7 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
 BY_SET = {
     "strongly_connected_components": DIRECTED,
     "attracting_components": DIRECTED,
+    "biconnected_components": UNDIRECTED,
 }
 # Of several shortest paths, either library finds one; tests of their own check them.
 PATHS = [
@@ -148,6 +152,10 @@ PATHS = [
 ]
 # Choices and orders that are free, with tests of their own.
 FREE = [
+    "articulation_points",
+    "biconnected_component_edges",
+    "topological_generations",
+    "topological_sort",
     "center",
     "harmonic_centrality",
     "louvain_communities",
