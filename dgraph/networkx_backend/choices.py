@@ -31,7 +31,7 @@ _CHEAP = (
     "bidirectional_dijkstra shortest_path shortest_path_length jaccard_coefficient adamic_adar_index "
     "resource_allocation_index preferential_attachment isolates number_of_isolates is_isolate is_regular "
     "is_k_regular is_eulerian degree_centrality in_degree_centrality out_degree_centrality "
-    "maximal_independent_set greedy_color topological_generations topological_sort"
+    "maximal_independent_set greedy_color topological_generations topological_sort ego_graph"
 )
 OF_FEW_NODES = ("nodes", "nbunch", "u", "v")  # parameters for some nodes; here, all are computed
 SEARCH_PER_NODE, CHEAP = frozenset(_SEARCH_PER_NODE.split()), frozenset(_CHEAP.split())
@@ -138,6 +138,15 @@ def _kruskal(arguments: Mapping[str, Any]) -> str | None:
     return "edges are found in the order of Kruskal's algorithm only" if other else None
 
 
+def _one_distance(arguments: Mapping[str, Any]) -> str | None:
+    both = arguments["undirected"] and arguments["distance"] is not None and _is_directed(arguments)
+    return "edges could have another distance in each direction; leave out undirected= or distance=" if both else None
+
+
+def _all_nodes(arguments: Mapping[str, Any]) -> str | None:
+    return "dgraph counts triads of the whole graph only" if arguments["nodelist"] is not None else None
+
+
 def _no_nodes(arguments: Mapping[str, Any]) -> str | None:
     return "dgraph does this for the whole graph only" if arguments["nodes"] is not None else None
 
@@ -188,6 +197,8 @@ _CHECKS: Mapping[str, tuple[Check, ...]] = {
     ),
     "is_k_regular": (_no_direction,),
     "reciprocity": (_no_nodes,),
+    "triadic_census": (_all_nodes,),
+    "ego_graph": (_one_distance,),
     **dict.fromkeys(
         ("minimum_spanning_edges", "maximum_spanning_edges", "minimum_spanning_tree", "maximum_spanning_tree"),
         (_kruskal,),

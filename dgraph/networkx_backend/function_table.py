@@ -20,6 +20,8 @@ _FILES = {
     "orders": "topological_generations topological_sort",
     "cores": "core_number k_core k_shell k_crust k_corona k_truss",
     "clustering": "triangles transitivity clustering average_clustering",
+    "triads": "triadic_census",
+    "ego": "ego_graph",
     "distances": (
         "single_source_shortest_path single_source_shortest_path_length single_target_shortest_path "
         "single_target_shortest_path_length all_pairs_shortest_path all_pairs_shortest_path_length "

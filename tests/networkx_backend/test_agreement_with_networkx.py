@@ -124,6 +124,8 @@ def test_errors_of_dgraph_are_causes_only(bad):
         ("hits", nx.path_graph(3), {"nstart": dict.fromkeys(range(3), 0)}, "not be 0"),
         ("katz_centrality", nx.path_graph(3), {"nstart": {0: 1}}, "nstart must have the nodes"),
         ("minimum_spanning_tree", nx.path_graph(3), {"algorithm": "prim"}, "Kruskal"),
+        ("triadic_census", nx.DiGraph([(0, 1)]), {"nodelist": [0]}, "whole graph"),
+        ("ego_graph", nx.DiGraph([(0, 1)]), {"n": 0, "undirected": True, "distance": "km"}, "each direction"),
         ("pagerank", nx.path_graph(3), {"weight": lambda u, v, data: 1}, "a function"),
         ("pagerank", nx.path_graph(3), {"no_option": 1}, "unexpected keyword"),
     ],

@@ -69,6 +69,17 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
     "transitivity": (GRAPH, [{}]),
     "clustering": (SIMPLE, [{}, {"nodes": "3"}, {"nodes": ["5", "2"]}, {"weight": "km"}, {"weight": "no such one"}]),
     "average_clustering": (SIMPLE, [{}, {"count_zeros": False}, {"nodes": ["5", "2", "3"]}, {"weight": "km"}]),
+    "triadic_census": (DIRECTED, [{}]),
+    "ego_graph": (
+        ANY,
+        [
+            {"n": "3"},
+            {"n": "3", "radius": 2, "center": False},
+            {"n": "3", "radius": 2.5, "undirected": True},
+            {"n": "3", "radius": 5, "distance": "km"},
+            {"n": "no node"},
+        ],
+    ),
     "k_core": (GRAPH, [{}, {"k": 2}]),
     "k_shell": (GRAPH, [{}, {"k": 1}]),
     "k_crust": (GRAPH, [{}, {"k": 1}]),

@@ -31,6 +31,8 @@ PART = (
     "algorithms/tests/test_core.py",
     "algorithms/tree/tests/test_mst.py",
     "algorithms/tests/test_bridges.py",
+    "algorithms/tests/test_triads.py",
+    "generators/tests/test_ego.py",
     "algorithms/tests/test_cluster.py",
     "algorithms/tests/test_dag.py",
     "algorithms/tree/tests/test_recognition.py",
