@@ -31,7 +31,7 @@ _CHEAP = (
     "bidirectional_dijkstra shortest_path shortest_path_length jaccard_coefficient adamic_adar_index "
     "resource_allocation_index preferential_attachment isolates number_of_isolates is_isolate is_regular "
     "is_k_regular is_eulerian degree_centrality in_degree_centrality out_degree_centrality "
-    "maximal_independent_set greedy_color topological_generations topological_sort ego_graph"
+    "maximal_independent_set greedy_color topological_generations topological_sort ego_graph is_bipartite color sets"
 )
 OF_FEW_NODES = ("nodes", "nbunch", "u", "v")  # parameters for some nodes; here, all are computed
 SEARCH_PER_NODE, CHEAP = frozenset(_SEARCH_PER_NODE.split()), frozenset(_CHEAP.split())
@@ -197,6 +197,7 @@ _CHECKS: Mapping[str, tuple[Check, ...]] = {
     ),
     "is_k_regular": (_no_direction,),
     "reciprocity": (_no_nodes,),
+    "degree_assortativity_coefficient": (_no_nodes,),
     "triadic_census": (_all_nodes,),
     "ego_graph": (_one_distance,),
     **dict.fromkeys(

@@ -49,6 +49,8 @@ _FILES = {
     "degrees": (
         "isolates number_of_isolates is_isolate is_regular is_k_regular is_eulerian reciprocity overall_reciprocity"
     ),
+    "assortativity": "degree_assortativity_coefficient",
+    "bipartite": "is_bipartite color sets",
     "choices_of_nodes": "maximal_independent_set greedy_color",
 }
 FUNCTIONS: Mapping[str, str] = {name: file for file, names in _FILES.items() for name in names.split()}

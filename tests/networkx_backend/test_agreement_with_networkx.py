@@ -51,6 +51,7 @@ def test_results_are_those_of_networkx(name):
 NAMING_NO_NODE = [name for name, (_, calls) in CALLS.items() if not calls[0]]
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 @pytest.mark.parametrize("name", NAMING_NO_NODE)
 def test_a_graph_without_nodes_or_edges_ends_as_in_networkx(name):
     kinds, calls = CALLS[name]

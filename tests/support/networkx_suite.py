@@ -32,6 +32,8 @@ PART = (
     "algorithms/tree/tests/test_mst.py",
     "algorithms/tests/test_bridges.py",
     "algorithms/tests/test_triads.py",
+    "algorithms/assortativity/tests/test_correlation.py",
+    "algorithms/bipartite/tests/test_basic.py",
     "generators/tests/test_ego.py",
     "algorithms/tests/test_cluster.py",
     "algorithms/tests/test_dag.py",

@@ -1,0 +1,30 @@
+"""Whether nodes are joined to nodes of similar degrees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dgraph.networkx_backend.node_graphs import NodeGraph
+from dgraph.networkx_backend.originals import weights_of
+
+
+def degree_assortativity_coefficient(
+    G: NodeGraph, x: str = "out", y: str = "in", weight: str | None = None, nodes: Any = None
+) -> float:
+    """Pearson's correlation of the degrees at the two ends of edges; nan if all degrees at one end are the same."""
+    source, target = G.ends()
+    weights = None if weight is None else weights_of(G, weight)
+    sides = {"out": source, "in": target}
+    degrees = {side: np.bincount(ends, weights, len(G)) for side, ends in sides.items()}
+    if G.directed:
+        pairs = degrees[x][source], degrees[y][target]
+    else:
+        degree, apart = degrees["out"] + degrees["in"], source != target
+        ends = np.concatenate([source, target[apart]]), np.concatenate([target, source[apart]])
+        pairs = degree[ends[0]], degree[ends[1]]
+    if len(source) == 0 or any(np.ptp(one) == 0 for one in pairs):
+        return float("nan")
+    first, second = (one - one.mean() for one in pairs)
+    return float((first * second).sum() / np.sqrt((first * first).sum() * (second * second).sum()))
