@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +66,14 @@ class FitPlace:
         """The sum of the outer products of the factors of the users (side 0) or items (side 1) that belong here."""
         found = self.factors[self.rows.sides[side].vertices]
         return found.T @ found
+
+    def mask_of(self, sides: Sequence[int]) -> np.ndarray | None:
+        """Which vertices are users (side 0) or items (side 1); None for both."""
+        if len(sides) == 2:
+            return None
+        found = np.zeros(len(self.numbers), bool)
+        found[self.here[sides[0]]] = True
+        return found
 
     def drawn(self, random_seed: int, rank: int, deviation: float) -> np.ndarray:
         """Normal numbers for each vertex that has ratings here or elsewhere, the same wherever it is."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.errors import OptionError
-from dgraph.exchange.proxy_post import BROADCAST, TARGET
+from dgraph.exchange.proxy_post import BROADCAST
 from dgraph.factors.factor_updates import (
     DESCEND,
     PREFER,
@@ -39,7 +39,6 @@ BIAS_EPOCHS = 5
 HALVES = 0.5 ** np.arange(60)  # factors to try in the search for a step length
 DIVERGED = 10.0  # how many times the first error shows that steps are too long
 LARGEST = 1e200  # a penalty beyond this would overflow
-SIDES = {0: (BROADCAST, "out"), 1: (TARGET, "in")}  # of users and items: under which tag their copies hear of them
 
 COUNTED = ("fired", "edges", "bytes")  # columns of the report whose sums progress shows
 
@@ -94,7 +93,7 @@ class RatingFit:
     """Fits factors to the ratings of some places, minus their mean."""
 
     plan: FitPlan
-    places: Sequence[FitPlace]
+    places: list[FitPlace]
     threads: int
     report: list[dict[str, Any]] = field(default_factory=list)
     done: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))  # by all workers
@@ -303,11 +302,10 @@ class RatingFit:
         if not posts:
             return
         for place in posts:
-            for side in sides:
-                place.post.broadcast(*SIDES[side], [place.factors], None)
+            place.post.broadcast(BROADCAST, "any", [place.factors], place.mask_of(sides))
         yield {}
         for place in posts:
-            for found in place.post.collect(dict(SIDES[side] for side in sides)):
+            for found in place.post.collect({BROADCAST: "any"}):
                 place.factors[found.locals] = found.values[0]
 
     def _balance(self) -> Facts:

@@ -10,7 +10,6 @@ import numpy as np
 from numba import uint64
 
 from dgraph.native.team import kernel
-from dgraph.solvers.union_find import flatten, link
 
 PIECES = 8  # for each thread, so that none waits long for another
 
@@ -69,25 +68,6 @@ def ratings_of(partition: Any, columns: Sequence[str], directed: bool) -> tuple[
     u, v = numbers[rows.rows()], numbers[rows.neighbours]
     found = u, v, *(rows.columns[name] for name in columns)
     return found if directed else tuple(one[u <= v] for one in found)
-
-
-def orient_by_side(u: np.ndarray, v: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of undirected edges on the first and on the second side of a bipartite graph. The smallest vertex of
-    each component is on the first side. Components with a cycle of odd length have no sides, so their edges keep their
-    order."""
-    above = np.arange(2 * n)
-    _find_sides(u, v, n, above)
-    reverse = above[u] > above[n:][u]
-    return np.where(reverse, v, u), np.where(reverse, u, v)
-
-
-@kernel
-def _find_sides(u, v, n, above):
-    """Every vertex is in the union-find twice, once for each side; edges join one side with the other."""
-    for i in range(uint64(u.size)):
-        link(u[i], n + v[i], above)
-        link(n + u[i], v[i], above)
-    flatten(0, above.size, above)
 
 
 @kernel

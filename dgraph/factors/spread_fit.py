@@ -1,7 +1,7 @@
 """A fit by all workers of a cluster, each with the ratings of its users and items.
 
-Every rating is at both of its ends. Workers update their users, tell the others of them, update their items, and so on;
-what must be known of all ratings, such as the error, goes with the same steps.
+Every rating is at both of its ends, as any edge of an undirected graph is. Workers update their users, tell the others
+of them, update their items, and so on; what must be known of all ratings, such as the error, goes with the same steps.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from dgraph.factors.fit_checkpoints import FitCheckpoints, fit_checkpoints
 from dgraph.factors.fit_place import FitPlace
 from dgraph.factors.rating_fit import Facts, FitPlan, RatingFit, combined
 from dgraph.factors.rating_rows import RatingColumns
+from dgraph.factors.rating_sides import SideSearch, settle_together
 from dgraph.options import Checkpoint
+from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.partition import Partition
 from dgraph.runs.progress import Progress
-from dgraph.runs.repartition import neighbourhood_partitions
+from dgraph.runs.repartition import neighbourhood_partitions, row_partitions
 from dgraph.runs.worker_results import WorkerResult
 from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.steps import Outcome, Steps
@@ -36,7 +38,8 @@ from dgraph.supersteps.steps import Outcome, Steps
 class FitOnWorker:
     """One worker's part of a fit."""
 
-    parts: Sequence[int]
+    partitions: dict[int, Partition]
+    posts: list[ProxyMail]
     fit: RatingFit
     running: Facts
 
@@ -47,20 +50,20 @@ class FitOnWorker:
         partitions: dict[int, Partition],
         plan: FitPlan,
         columns: Sequence[str],
+        order: str,
+        directed: bool,
         checkpoints: CheckpointPlan | None,
     ) -> FitOnWorker:
-        places = [place_of(one, plan, columns) for one in partitions.values()]
-        for place, one in zip(places, partitions.values(), strict=True):
-            place.post = ProxyMail(exchange, one)
-        fit = fit_of(plan)(plan, places, threads_of_worker())
+        posts = [ProxyMail(exchange, one) for one in partitions.values()]
+        fit = fit_of(plan)(plan, [], threads_of_worker())
         fit.worker, fit.workers = exchange.worker, len(exchange.route.workers)
         if checkpoints is not None:
             fit.checkpoints = FitCheckpoints(checkpoints, list(partitions), len(exchange.route.homes))
-        return cls(list(partitions), fit, fit.rounds())
+        return cls(partitions, posts, fit, _rounds(fit, posts, columns, order, directed))
 
     def step(self, number: int, reports: Sequence[StepReport]) -> StepReport:
-        for place in self.fit.places:
-            place.post.step = number
+        for post in self.posts:
+            post.step = number
         try:
             sums = combined([one["facts"] for one in reports]) if number else None
             facts = next(self.running) if sums is None else self.running.send(sums)
@@ -69,25 +72,58 @@ class FitOnWorker:
         return {"facts": facts, **self.fit.counts()}
 
     def finish(self) -> WorkerResult:
-        return self.fit.result(self.parts, reports=self.fit.worker == 0)
+        return self.fit.result(list(self.partitions), reports=self.fit.worker == 0)
 
 
-def place_of(partition: Partition, plan: FitPlan, columns: Sequence[str]) -> FitPlace:
-    """The ratings of a partition's users and items; `columns` are the ratings, and perhaps marks."""
-    rows = partition.by_source
-    values, *marks = (rows.columns[name] for name in columns)
-    ratings = RatingColumns(rows.rows().astype(np.uint32), rows.neighbours, values.astype(np.float64))
-    marked, test = marks[0] if marks else None, plan.test
-    return FitPlace.of(partition.numbers, partition.num_owned, ratings, marked, test, is_feedback=plan.is_feedback)
+def _rounds(fit: RatingFit, posts: Sequence[ProxyMail], columns: Sequence[str], order: str, directed: bool) -> Facts:
+    """Give a fit the ratings of a worker's users and items, once it is known who rates whom, and run it. `columns` are
+    the ratings, and perhaps marks. In an undirected graph, the rows of a partition are those of its own vertices."""
+    searches: list[SideSearch] = []
+    if not directed:
+        searches = [SideSearch(*_ends(post.partition, order), post.partition.numbers) for post in posts]
+        yield from settle_together(searches, posts)
+    for place, post in enumerate(posts):
+        partition, table = post.partition, _table(post.partition, order)
+        u, v = _ends(partition, order)
+        values, *marks = (table.columns[name] for name in columns)
+        if not directed:
+            is_item = searches[place].is_item()
+            once = ~is_item[u] | (v >= partition.num_owned)  # if both ends are owned, both list the edge
+            u, v, values, *marks = (one[once] for one in (u, v, values, *marks))
+            u, v = np.where(is_item[u], v, u), np.where(is_item[u], u, v)
+        ratings, test = RatingColumns(u, v, values.astype(np.float64)), fit.plan.test
+        how = ratings, marks[0] if marks else None, test
+        found = FitPlace.of(partition.numbers, partition.num_owned, *how, is_feedback=fit.plan.is_feedback)
+        found.post = post
+        fit.places.append(found)
+    del searches
+    yield from fit.rounds()
+
+
+def _table(partition: Partition, order: str) -> Adjacency:
+    table = partition.out if order == "out" else partition.incoming
+    assert table is not None, "built with this order"
+    return table
+
+
+def _ends(partition: Partition, order: str) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of all edges, that of the row first."""
+    table = _table(partition, order)
+    return table.rows().astype(np.uint32), table.neighbours
 
 
 def spread_fit(
     graph: PartitionedGraph, plan: FitPlan, columns: Sequence[str], option: Checkpoint | None, shown: Progress
 ) -> tuple[Outcome, CheckpointPlan | None]:
-    held = neighbourhood_partitions(graph, columns, ("out",), twice=True, in_order=False, kept=False)
-    checkpoints = fit_checkpoints(graph, plan, columns, held, option, twice=True)
+    order = "out"
+    if graph.directed:
+        held = neighbourhood_partitions(graph, columns, (order,), twice=True, in_order=False, kept=False)
+    else:
+        held, order = row_partitions(graph, order, columns)
+    checkpoints = fit_checkpoints(graph, plan, columns, held, option, twice=graph.directed)
+    how = {"order": order, "directed": graph.directed, "checkpoints": checkpoints}
     steps = Steps(
-        partial(FitOnWorker.begin, plan=plan, columns=tuple(columns), checkpoints=checkpoints),
+        partial(FitOnWorker.begin, plan=plan, columns=tuple(columns), **how),
         FitOnWorker.step,
         FitOnWorker.finish,
         WorkerResult.without_values,

@@ -23,7 +23,8 @@ from dgraph.factors.fit_checkpoints import FitCheckpoints, fit_checkpoints
 from dgraph.factors.fit_options import Gradient, LeastSquares, StopLike, UpdateLike, stop_value, update_value
 from dgraph.factors.fit_place import FitPlace
 from dgraph.factors.rating_fit import COUNTED, FitPlan
-from dgraph.factors.rating_rows import RatingColumns, orient_by_side, ratings_of
+from dgraph.factors.rating_rows import RatingColumns, ratings_of
+from dgraph.factors.rating_sides import orient_by_side
 from dgraph.factors.rating_test import rating_test
 from dgraph.factors.spread_fit import spread_fit
 from dgraph.graph import Graph
@@ -130,13 +131,12 @@ def factorize(
 
     Notes
     -----
-    On a cluster, all workers fit the ratings of a directed graph together, each with its users and items; those of an
-    undirected graph are fitted by one worker. With least squares, the same seed gives the same factors on
-    any number of threads, and up to rounding on any number of workers and partitions (with implicit feedback, another
-    epoch may be kept if items are nearly equally good). For gradient steps
-    without a learning rate, factors are rotated before each epoch so that their components are uncorrelated, which does
-    not change any inner product; for vertices with few ratings, the best step is found in a second pass over these
-    ratings.
+    On a cluster, all workers fit the ratings together, each with its users and items. With least squares, the same seed
+    gives the same factors on any number of threads, and up to rounding on any number of workers and partitions (with
+    implicit feedback, another epoch may be kept if items are nearly equally good). In an undirected graph, the users
+    are, of each connected component, the side of the smallest vertex. For gradient steps without a learning rate,
+    factors are rotated before each epoch so that their components are uncorrelated, which does not change any inner
+    product; for vertices with few ratings, the best step is found in a second pass over these ratings.
 
     Examples
     --------
@@ -221,9 +221,10 @@ def _fitted(
     columns = tuple(one for one in (graph.weight, plan.test.column) if one is not None)
     chosen = {"engine": "block_descent", "device": "cpu", "rank": plan.rank, "biases": plan.biases, **_told(plan)}
     chosen |= {"random_seed": plan.test.random_seed}
-    if workers.client is not None and graph.num_parts > 1 and graph.directed:
+    if workers.client is not None and graph.num_parts > 1:
         outcome, checkpoints = spread_fit(graph, plan, columns, option, shown)
-        chosen |= {"exchange": outcome.exchange, "repartitioned": "every rating at both of its ends"}
+        twice = {"repartitioned": "every rating at both of its ends"} if graph.directed else {}
+        chosen |= {"exchange": outcome.exchange, **twice}
         return FactorResult(graph, outcome.results, [], chosen, summaries=outcome.summaries), checkpoints
     partitions = graph.partitioned(("out",), columns).held
     pieces = workers.bring(workers.each(ratings_of, [(one, columns, graph.directed) for one in partitions]))

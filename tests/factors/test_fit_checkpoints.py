@@ -62,11 +62,11 @@ def test_a_fit_goes_on_after_the_last_checkpoint(way, tmp_path):
     assert not list(tmp_path.glob("*")), "nobody will go on from there"
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_fits_resume_between_a_cluster_and_one_process(way, client, tmp_path):
+@pytest.mark.parametrize(("way", "directed"), [*((way, True) for way in WAYS), ("least_squares", False)])
+def test_fits_resume_between_a_cluster_and_one_process(way, directed, client, tmp_path):
     options = {"stop": None, "epochs": 12, **WAYS[way]}
-    expected = dg.factorize(graph_of(), **options)
-    graphs = graph_of(client=client, parts=3), graph_of()
+    expected = dg.factorize(graph_of(directed=directed), **options)
+    graphs = graph_of(client=client, parts=3, directed=directed), graph_of(directed=directed)
     for begins, ends in (graphs, graphs[::-1]):
         stopped(dg.Checkpoint(tmp_path, every=2), 5, begins, **WAYS[way])
         assert is_same(dg.factorize(ends, checkpoint=tmp_path, **options), expected)

@@ -7,7 +7,6 @@ from rated import FEW, drawn
 
 import dgraph as dg
 from dgraph.errors import OptionError, WeightError
-from dgraph.factors import spread_fit
 from dgraph.testing.verify import verify
 
 ENDS = {"source": "user", "destination": "item", "weight": "rating"}
@@ -97,11 +96,48 @@ def test_a_fit_is_as_good_if_all_vertices_are_updated_at_once(frame, client):
     np.testing.assert_allclose(found[0].report["rmse"], found[1].report["rmse"], rtol=1e-3)
 
 
-def test_ratings_of_an_undirected_graph_are_gathered_by_one_worker(frame, client, monkeypatch):
-    monkeypatch.delattr(spread_fit, "run_steps")
-    graphs = [dg.Graph.from_edges(frame, **ENDS, directed=False, client=one) for one in (None, client)]
-    found = [dg.factorize(graph, epochs=4).by_number("factors") for graph in graphs]
-    np.testing.assert_allclose(*found, rtol=1e-9)
+@pytest.mark.parametrize(("parts", "policy"), [(2, "outgoing"), (3, "incoming"), (7, "cartesian")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rank": 3, "test": "mark", "epochs": 9},
+        {"update": "gradient", "epochs": 4},
+        {"update": dg.LeastSquares(implicit_alpha=4), "rank": 4, "epochs": 5},
+    ],
+    ids=str,
+)
+def test_workers_fit_undirected_ratings_together(frame, client, parts, policy, options):
+    """The edges name either end first; users and items are those of one worker."""
+    frame = frame.assign(rating=frame["rating"].abs() + 0.1)
+    other = frame["rating"].rank().to_numpy() % 2 == 0
+    frame["user"], frame["item"] = np.where(other, [frame["item"], frame["user"]], [frame["user"], frame["item"]])
+    alone = dg.factorize(dg.Graph.from_edges(frame, **ENDS, directed=False), **options)
+    graph = dg.Graph.from_edges(frame, **ENDS, directed=False, client=client, parts=parts, policy=policy)
+    together = dg.factorize(graph, **options)
+    assert together.report.options["exchange"] == "workers"
+    np.testing.assert_allclose(together.report["rmse"], alone.report["rmse"], rtol=1e-9)
+    np.testing.assert_allclose(together.report["held_out"], alone.report["held_out"], rtol=1e-9)
+    np.testing.assert_allclose(together.by_number("factors"), alone.by_number("factors"), rtol=1e-7, atol=1e-9)
+
+
+def test_workers_find_the_sides_of_long_paths(client):
+    """Labels pass many partitions; the second component has another smallest vertex."""
+    draw = np.random.default_rng(3)
+    ends = [draw.permutation(100), 100 + draw.permutation(100)]
+    frame = pd.DataFrame({"user": [*ends[0][:-1], *ends[1][:-1]], "item": [*ends[0][1:], *ends[1][1:]]})
+    frame["rating"] = draw.normal(size=len(frame))
+    options = {"test": 0, "rank": 2, "epochs": 3, "update": "gradient"}
+    graphs = [dg.Graph.from_edges(frame, **ENDS, directed=False, client=one, parts=8) for one in (None, client)]
+    found = [dg.factorize(graph, **options).by_number("factors") for graph in graphs]
+    np.testing.assert_allclose(*found, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_workers_refuse_odd_cycles_of_undirected_ratings(client, count):
+    rows = [*((v, (v + 1) % count, 1.0) for v in range(count)), *((v, v + 1, 1.0) for v in range(20, 30))]
+    frame = pd.DataFrame(rows, columns=["user", "item", "rating"])
+    with pytest.raises(OptionError, match="cycle of odd length"):
+        dg.factorize(dg.Graph.from_edges(frame, **ENDS, directed=False, client=client, parts=5))
 
 
 @pytest.mark.parametrize(
