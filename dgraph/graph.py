@@ -345,6 +345,7 @@ class Graph(PartitionedGraph):
         workers: int | None = None,
         memory: int | str | None = None,
         quick: bool = False,
+        rank: int | None = None,
     ) -> Estimate:
         """Estimate memory per worker and bytes exchanged per round, for every policy, before any work is done.
 
@@ -363,6 +364,8 @@ class Graph(PartitionedGraph):
         quick : bool, default False
             Read only a few pieces of a lazy source. The number of vertices may then be far off, for example if the
             source is sorted.
+        rank : int, optional
+            Length of the factor vectors of ``"factorize"``, by default 8; other operations have none.
 
         Returns
         -------
@@ -372,7 +375,8 @@ class Graph(PartitionedGraph):
         Raises
         ------
         OptionError
-            If the operation is not known, `workers` or `memory` is not a number above zero, or `quick` is not a flag.
+            If the operation is not known, `workers`, `memory` or `rank` is not a number above zero, `quick` is not a
+            flag, or an operation without factors has a `rank`.
 
         Examples
         --------
@@ -382,4 +386,4 @@ class Graph(PartitionedGraph):
         """
         from dgraph.estimates.estimate import estimate
 
-        return estimate(self, op, workers, memory, quick)
+        return estimate(self, op, workers, memory, quick, rank)

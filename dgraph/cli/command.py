@@ -147,11 +147,11 @@ class Group(WithExample, click.Group):
 def operation_name(operation: str, known: Iterable[str] | None = None, more: str = "") -> str:
     """The Python name of an operation as it was typed, perhaps with hyphens.
 
-    `known` lists the accepted names, by default `dgraph.OPERATIONS`. The error for any other name ends in `more`.
+    `known` lists the accepted names, by default those of all operations. The error for any other name ends in `more`.
     """
     import dgraph as dg
 
-    known, name = known or dg.OPERATIONS, operation.replace("-", "_")
+    known, name = known or (*dg.OPERATIONS, "factorize"), operation.replace("-", "_")
     if name not in known:
         words = [one.replace("_", "-") for one in known]
         raise OptionError(f"{operation!r} is not an operation; {choices(operation, words, operations=True)}{more}")

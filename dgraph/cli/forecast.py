@@ -23,7 +23,7 @@ from dgraph.cli.superstep_costs import MEASURED, SuperstepCosts
 from dgraph.cluster.calibration import gather_rate, partition_into, solver_rate
 from dgraph.errors import OptionError
 from dgraph.estimates.estimate import estimate
-from dgraph.estimates.footprints import FOOTPRINTS
+from dgraph.estimates.footprints import FOOTPRINTS, USUAL_RANK
 from dgraph.estimates.sample import Sample, sample
 from dgraph.graph import Graph
 from dgraph.native.team import scale_threads
@@ -32,6 +32,7 @@ from dgraph.partition.policies import unless_auto
 from dgraph.phrases.phrases import format_count
 
 EDGES = 1 << 22  # the number of edges in the sample that is run
+SWEPT, FEWEST_SWEPT = 1 << 24, 1 << 14  # edges if each is read in all of many rounds: SWEPT by the square of the rank
 SMALLER_BY = 4  # a second sample has this many times fewer edges, which shows the fixed costs
 MOST_PARTS = 4  # maximum number of partitions of a sample; very many would be joined
 LARGEST_GROWTH = 0.5  # maximum power of the edges with which the seconds per edge grow
@@ -133,11 +134,19 @@ class Forecast:
 
 
 def forecast(
-    graph: Graph, op: str, cluster: Cluster, run: Callable[..., Any], *, measured: Coefficients | None = None
+    graph: Graph,
+    op: str,
+    cluster: Cluster,
+    run: Callable[..., Any],
+    *,
+    measured: Coefficients | None = None,
+    rank: int | None = None,
 ) -> Forecast:
-    """Measure an operation on a sample of the graph with `run(graph)`, and predict its costs on a cluster."""
-    estimated = estimate(graph, op, cluster.workers, None)
-    known = measured or calibrate(graph, op, run, workers=cluster.workers)
+    """Measure an operation on a sample of the graph with `run(graph)`, and predict its costs on a cluster. `factorize`
+    has vectors of length `rank`."""
+    estimated = estimate(graph, op, cluster.workers, None, rank=rank)
+    edges = max(FEWEST_SWEPT, SWEPT // (rank or USUAL_RANK) ** 2) if FOOTPRINTS[op].sweeps else EDGES
+    known = measured or calibrate(graph, op, run, workers=cluster.workers, edges=edges)
     return Forecast(op, cluster, known, estimated.vertices, estimated.edges, predict(estimated.frame, cluster, known))
 
 
@@ -163,6 +172,8 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
     drawn = sample(graph)
     weighted = FOOTPRINTS[op].weighted and graph.weight is not None
     step, parts = -(-max(len(drawn.chunk.sources), 1) // edges), min(workers, MOST_PARTS)
+    if sweeps := FOOTPRINTS[op].sweeps:
+        parts = 1
 
     def sampled(step: int) -> Graph:
         columns: dict[str, Any] = drawn.folded(step)
@@ -182,7 +193,7 @@ def calibrate(graph: Graph, op: str, run: Callable[..., Any], *, workers: int = 
         build=sum(built.values()) * min(parts, cores_here()) / arcs,
         edge=edge * max(1, cores_here() // parts),
         rounds=many.rounds,
-        traffic=_traffic(op, many.bytes, float(estimates[-1]["exchange"])),
+        traffic=many.rounds if sweeps else _traffic(op, many.bytes, float(estimates[-1]["exchange"])),
         turn=turn,
         part=part,
         growth=_growth(drawn, step, not graph.directed, FOOTPRINTS[op].gathers and parts == 1),

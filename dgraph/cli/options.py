@@ -130,10 +130,13 @@ VERTICES = click.option(
 )
 
 
+RANK = click.option("--rank", type=int, help="Length of the factor vectors of factorize.  [default: 8]")
+
+
 def _operations() -> list[str]:
     import dgraph as dg
 
-    return [name.replace("_", "-") for name in dg.OPERATIONS]
+    return [name.replace("_", "-") for name in (*dg.OPERATIONS, "factorize")]
 
 
 complete_operations = completion(_operations)  # shell completion of OP

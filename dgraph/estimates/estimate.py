@@ -16,7 +16,8 @@ from dask.utils import format_bytes
 
 from dgraph.arguments import check_bytes, check_choice, check_flag, check_integer
 from dgraph.cluster.shares import MOST_PARTS
-from dgraph.estimates.footprints import FOOTPRINTS, Footprint
+from dgraph.errors import OptionError
+from dgraph.estimates.footprints import FOOTPRINTS, LARGEST_RANK, USUAL_RANK, Footprint
 from dgraph.estimates.sample import Sample, estimate_distinct, sample
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.partition import build_kernels, placement, policies
@@ -72,21 +73,36 @@ class Estimate:
 
 @explain_lack_of_memory("an estimate", "make it")
 def estimate(
-    graph: PartitionedGraph, op: str, workers: int | None, memory: int | str | None, quick: bool = False
+    graph: PartitionedGraph,
+    op: str,
+    workers: int | None,
+    memory: int | str | None,
+    quick: bool = False,
+    rank: int | None = None,
 ) -> Estimate:
     """Estimate an operation for every policy: see `Graph.estimate`."""
     check_choice("op", op, sorted(FOOTPRINTS), operations=True)
+    need = _footprint(op, rank)
     if workers is None:
         workers = graph.asked.parts or graph.workers.number
     workers = check_integer("workers", workers, 1, MOST_PARTS)
     limit = graph.memory if memory is None else check_bytes("memory", memory, 1)
-    sampled, need = sample(graph, check_flag("quick", quick)), FOOTPRINTS[op]
+    sampled = sample(graph, check_flag("quick", quick))
     rows = {
         name: estimate_policy(graph, sampled, need, policies.choose_policy(name, workers), workers) for name in POLICIES
     }
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame["fits"] = True if limit is None else frame[["build", "run"]].max(axis=1) <= limit
     return Estimate(op, workers, limit, sampled.vertices, sampled.edges, sampled.exact, frame, sampled.pieces)
+
+
+def _footprint(op: str, rank: int | None) -> Footprint:
+    """What an operation needs; for `factorize`, with factors of this length."""
+    if op == "factorize":
+        return FOOTPRINTS[op].of_rank(USUAL_RANK if rank is None else check_integer("rank", rank, 1, LARGEST_RANK))
+    if rank is not None:
+        raise OptionError(f'rank={rank!r} is only for "factorize", and the operation is {op!r}; leave it out')
+    return FOOTPRINTS[op]
 
 
 @explain_lack_of_memory("an estimate", "make it")
@@ -116,14 +132,14 @@ def estimate_policy(
     merging = MERGING * sample.edges / workers if merges else 0
     each = own.edge_bytes + (0 if mirror else own.directed_bytes)
     run_bytes = run + own.vertex_bytes * local + each * edges + own.everywhere * sample.vertices
-    passed = float(arcs * (workers - 1))
+    passed, sent = float(arcs * (workers - 1)), held if need.sweeps else reduced + broadcast
     if need.gathered is not None and workers > 1:
         run_bytes += need.gathered.vertex_bytes * sample.vertices + need.gathered.edge_bytes * sample.edges
         passed = sample.edges * (workers - 1) / workers
     return {
         "build": int(max(run + pieces + sample.vertices / 4, merging)),
         "run": int(run_bytes),
-        "exchange": int(need.message_bytes * (reduced + broadcast) + need.passed_bytes * passed),
+        "exchange": int(need.message_bytes * sent + need.passed_bytes * passed),
         "edges": int(edges),
         "replication": 1 + copies / max(sample.vertices, 1),
         "reduced": int(reduced),

@@ -7,9 +7,10 @@ edges, for separate partitions or to remove repeated edges, the bytes per edge i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 BOTH = ("out", "incoming")
+USUAL_RANK, LARGEST_RANK = 8, 4096  # of `factorize`
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class MemoryNeed:
     edge_bytes: float = 0  # per edge, in addition to the orders
     directed_bytes: float = 0  # per edge of a directed graph, in addition to `edge_bytes`
     everywhere: float = 0  # per vertex of the whole graph, on every worker
+    rank_bytes: float = 0  # per local vertex and component of its factors
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,15 @@ class Footprint:
     both_ends: bool = False  # whether, with several partitions, these hold each directed edge at both ends
     gathered: MemoryNeed | None = None  # with several, extra on the worker that gathers, for all vertices and edges
     planned: bool = True  # whether its time on several workers can be told from its rounds
+    sweeps: bool = False  # whether each round updates all vertices, with the same kernels on any number of workers
+
+    def of_rank(self, rank: int) -> Footprint:
+        """With the bytes of vectors of this length."""
+        alone, spread = (
+            replace(one, vertex_bytes=one.vertex_bytes + rank * one.rank_bytes, rank_bytes=0)
+            for one in (self.alone, self.spread)
+        )
+        return replace(self, alone=alone, spread=spread, message_bytes=self.message_bytes + 8 * rank)
 
 
 def footprint_of(orders: Sequence[str], columns: Sequence[str]) -> Footprint:
@@ -65,11 +76,11 @@ FOOTPRINTS: dict[str, Footprint] = {
     ),
     "eigenvector": Footprint(MemoryNeed(("incoming",), 60), MemoryNeed(("incoming",), 60), gathers=True),
     "factorize": Footprint(
-        MemoryNeed(("out",), 190, 30, 30),
+        MemoryNeed(("out",), 70, 30, 30, rank_bytes=28),
+        MemoryNeed(("out",), 75, 38, 27, rank_bytes=27),
         weighted=True,
-        message_bytes=0,
-        passed_bytes=16,
-        gathered=MemoryNeed((), 190, 60),
+        both_ends=True,
+        sweeps=True,
     ),
     "fast_rp": Footprint(MemoryNeed(("out",), 1600), MemoryNeed(BOTH, 4450), message_bytes=512, planned=False),
     "harmonic": Footprint(MemoryNeed(BOTH, 80), MemoryNeed(BOTH, 400), planned=False),

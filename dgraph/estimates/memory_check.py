@@ -51,7 +51,9 @@ def check_frame_memory(cluster: Workers, frame: Any, what: str) -> None:
         _refuse(f"sending the {what} to the workers", need, limit, workers, remedy)
 
 
-def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint, *, holds: bool = True) -> None:
+def check_build_memory(
+    graph: PartitionedGraph, what: str, need: Footprint, *, holds: bool = True, remedy: str = ESTIMATE
+) -> None:
     """Refuse to build partitions if a worker cannot hold one and what the operation computes from it. (Other partitions
     may be on disk at that time.) Unless it `holds` the partition's edges at the same time, they are on disk, too."""
     if graph.client is None:  # only a graph that does not fit in any case is refused
@@ -64,11 +66,12 @@ def check_build_memory(graph: PartitionedGraph, what: str, need: Footprint, *, h
         return
     limit, workers = _limit(graph.workers)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes
-    if limit is None or graph.input_edges.num_arcs * edge * SAFE_FACTOR < limit * workers:
+    least = graph.input_edges.num_arcs * edge + graph.num_vertices * need.spread.vertex_bytes
+    if limit is None or least * SAFE_FACTOR < limit * workers:
         return
     policy = graph.cut if graph.cut.by_rule else policies.POLICIES["outgoing"]
     row = estimate_policy(graph, sample(graph), need, policy, graph.num_parts)
-    _refuse(what, max(row["run"], row["build"]) if holds else row["run"], limit, workers)
+    _refuse(what, max(row["run"], row["build"]) if holds else row["run"], limit, workers, remedy)
 
 
 def check_gathering_memory(graph: PartitionedGraph, what: str, need: Footprint) -> None:

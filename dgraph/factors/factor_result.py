@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dgraph.arguments import check_flag, check_integer, is_default, vertex_list
+from dgraph.arguments import check_flag, check_integer, vertex_list
 from dgraph.building.graph_frames import lazy_frame
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.building.vertex_pairs import NO_VERTEX, frame_of_pairs, numbered_pairs
@@ -106,15 +106,15 @@ class FactorResult(RunResult, operation="factorize"):
         none = np.empty(0, np.int64)
         return self._lazy(tasks, PairTable(frame.iloc[:0], (none, none)).with_predictions(np.empty(0)))
 
-    def recommend(self, users: Any = None, k: int = 10, *, exclude_known: bool = True) -> dd.DataFrame:
+    def recommend(self, users: Any = None, k: int | None = None, *, exclude_known: bool = True) -> dd.DataFrame:
         """List the items with the highest predictions for each user.
 
         Parameters
         ----------
         users : vertex or list of vertices, optional
             The users; by default all that have ratings.
-        k : int, default 10
-            How many items to list for each; 10 may be more than there are.
+        k : int, optional
+            How many items to list for each; by default 10, or all if there are fewer.
         exclude_known : bool, default True
             Leave out items that the user has rated, in the test or not.
 
@@ -139,11 +139,10 @@ class FactorResult(RunResult, operation="factorize"):
           user item  prediction
         0  bob    y         3.9
         """
-        check_integer("k", k)
+        check_integer("k", k, or_none=True)
         check_flag("exclude_known", exclude_known)
         _, known, items = self._rated()
-        if k > len(items) and not is_default(k, USUAL):
-            raise OptionError(f"k={k} is more than the {format_count(len(items), 'item')} that have ratings")
+        k = _how_many(k, len(items), "item", "that have ratings")
         chosen = known if users is None else self._chosen(users, known, items)
         how = Recommendation(k, exclude_known, self._workers.threads)
         many = max(1, min(TASK, ROWS // k))
@@ -157,15 +156,15 @@ class FactorResult(RunResult, operation="factorize"):
         nobody = np.empty(0, np.int64)
         return self._lazy(tasks, predictions(self._numbering, nobody, nobody, np.empty(0)))
 
-    def similar(self, vertex: Any, k: int = 10) -> dd.DataFrame:
+    def similar(self, vertex: Any, k: int | None = None) -> dd.DataFrame:
         """List the vertices whose factors are most like those of a user or an item: other users, or other items.
 
         Parameters
         ----------
         vertex : vertex
             The user or item.
-        k : int, default 10
-            How many to list; 10 may be more than there are.
+        k : int, optional
+            How many to list; by default 10, or all if there are fewer.
 
         Returns
         -------
@@ -187,19 +186,18 @@ class FactorResult(RunResult, operation="factorize"):
         >>> dg.factorize(G, rank=4).similar(0, k=3).compute()["first"].tolist()
         [0, 0, 0]
         """
-        check_integer("k", k)
+        check_integer("k", k, or_none=True)
         number = self._ratings.numbering.find(vertex)
         side = next((one for one in self._rated()[1:] if number in one), None)
         if not self.totals["epoch"]:
             raise OptionError("biases alone are best for this graph, so all factors are 0, and none is like another")
         if side is None:
             raise IdError(f"vertex={vertex!r} has no ratings, so there are no factors to compare")
-        if k > len(side) - 1 and not is_default(k, USUAL):
-            raise OptionError(f"k={k} is more than the {format_count(len(side) - 1, 'vertex')} to compare with")
+        many = _how_many(k, len(side) - 1, "vertex", "to compare with")
 
         def tasks() -> list[Any]:
             workers = self._workers
-            return [workers.call(_similar, self._tables(), number, side, k, workers.share(self._numbering))]
+            return [workers.call(_similar, self._tables(), number, side, many, workers.share(self._numbering))]
 
         nobody = np.empty(0, np.int64)
         return self._lazy(tasks, _similar_table(self._numbering, 0, nobody, np.empty(0)))
@@ -239,6 +237,13 @@ class FactorResult(RunResult, operation="factorize"):
     def _lazy(self, tasks: Callable[[], list[Any]], empty: pd.DataFrame) -> dd.DataFrame:
         workers = self._workers
         return lazy_frame(workers, retry(workers.client, tasks, self._ratings.forget_lost), empty)
+
+
+def _how_many(k: int | None, most: int, what: str, which: str) -> int:
+    """The option `k=`: by default 10, which may be more than there are."""
+    if k is not None and k > most:
+        raise OptionError(f"k={k} is more than the {format_count(most, what)} {which}; ask for fewer, or leave it out")
+    return USUAL if k is None else k
 
 
 class PairTable:

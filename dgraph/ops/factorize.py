@@ -17,6 +17,8 @@ from dgraph.arguments import AUTO, check_flag, check_integer, is_default, is_num
 from dgraph.checkpoint.keeper import CheckpointPlan
 from dgraph.cluster.scheduler import hearing_of_silence
 from dgraph.errors import OptionError
+from dgraph.estimates.footprints import FOOTPRINTS, LARGEST_RANK
+from dgraph.estimates.memory_check import check_build_memory
 from dgraph.factors.factor_result import FactorResult
 from dgraph.factors.feedback_fit import fit_of
 from dgraph.factors.fit_checkpoints import FitCheckpoints, fit_checkpoints
@@ -29,8 +31,9 @@ from dgraph.factors.rating_test import rating_test
 from dgraph.factors.spread_fit import spread_fit
 from dgraph.graph import Graph
 from dgraph.keywords import CheckpointLike, ProgressLike, engine_value
+from dgraph.native.free_memory import refuse_beyond_memory
 from dgraph.options import BlockDescent, Checkpoint
-from dgraph.phrases.phrases import warn
+from dgraph.phrases.phrases import format_count, warn
 from dgraph.runs.execution import recoverable_result
 from dgraph.runs.operation import operation
 from dgraph.runs.progress import Progress
@@ -38,7 +41,7 @@ from dgraph.runs.resumption import forget
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import WorkerResult
 
-LARGEST_RANK = 4096  # because a larger one would exhaust the machine's memory
+FEWEST_COPIES = 3  # of all factors, which a fit has at the same time: the newest, the best, and the next best
 Pieces = list[tuple[np.ndarray, ...]]  # by partition: the ends of ratings, their values, and perhaps marks
 
 
@@ -218,6 +221,7 @@ def _fitted(
     graph: Graph, plan: FitPlan, option: Checkpoint | None, shown: Progress
 ) -> tuple[FactorResult, CheckpointPlan | None]:
     workers = graph.workers
+    _check_memory(graph, plan.rank)
     columns = tuple(one for one in (graph.weight, plan.test.column) if one is not None)
     chosen = {"engine": "block_descent", "device": "cpu", "rank": plan.rank, "biases": plan.biases, **_told(plan)}
     chosen |= {"random_seed": plan.test.random_seed}
@@ -239,6 +243,18 @@ def _fitted(
     if workers.client is not None:
         shown.after_counts([{"round": result.rounds, **{name: int(result.report[name].sum()) for name in COUNTED}}])
     return result, checkpoints
+
+
+def _check_memory(graph: Graph, rank: int) -> None:
+    """Refuse vectors that are too long for the memory there is, which depends on how many vertices have one."""
+    factors = f"factors of {format_count(graph.num_vertices, 'vertex')}"
+    if graph.client is None:
+        need, remedy = FEWEST_COPIES * 8 * rank * graph.num_vertices, "use a smaller rank, or more memory"
+        refuse_beyond_memory(f"rank={rank}: the {factors}", need, remedy=remedy)
+    else:
+        remedy = f'or use a smaller rank; G.estimate("factorize", rank={rank}) shows what each policy needs'
+        what = f"rank={rank}: fitting the {factors}"
+        check_build_memory(graph, what, FOOTPRINTS["factorize"].of_rank(rank), remedy=remedy)
 
 
 def _told(plan: FitPlan) -> dict[str, Any]:

@@ -288,7 +288,21 @@ def test_factors_are_verified_against_the_reported_mean_and_error(run):
     options = f"--with mean={told['mean']!r} --with rmse={told['rmse'] * 1.0001!r}"
     line = f"validate r.parquet --weight rating --result f.parquet --of factorize {options}"
     assert (run(line).exit_code, run(f"{line}e-9").exit_code) == (0, 1)
-    assert "no rounds to forecast" in run("plan factorize r.parquet").output
+
+
+def test_factors_are_planned_estimated_and_warmed_up(run, monkeypatch):
+    run("generate ratings --users 30 --items 20 --ratings 200 -o r.parquet")
+    told = [
+        json.loads(run(f"plan factorize r.parquet --weight rating --on-workers 2 --rank {rank} --json").output)
+        for rank in (2, 40)
+    ]
+    assert [one["rounds"] for one in told] == [30, 30]
+    memory, traffic = ([one["policies"]["outgoing"][name] for one in told] for name in ("memory", "traffic"))
+    assert memory[1] > 3 * memory[0] and traffic[1] == pytest.approx(41 / 3 * traffic[0], rel=0.01)
+    wide = json.loads(run("estimate factorize r.parquet --weight rating --rank 40 --on-workers 2 --json").output)
+    assert wide["policies"]["outgoing"]["run"] == memory[1]
+    assert json.loads(run("warmup factorize --json").output)["operation"] == "factorize"
+    assert "factorize is not a vertex program" in run("explain factorize").output
 
 
 def test_planning_a_search_measures_a_source_that_reaches_vertices(run, tmp_path):

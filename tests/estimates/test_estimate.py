@@ -16,9 +16,14 @@ from dgraph.estimates import sketch
 from dgraph.estimates.estimate import POLICIES
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.memory_check import PROCESS_BYTES
+from dgraph.factors import spread_fit
+from dgraph.factors.fit_options import LeastSquares
+from dgraph.factors.rating_fit import FitPlan
+from dgraph.factors.rating_test import RatingTest
 from dgraph.partition.ids.chunk import Chunk
 from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.policies import choose_policy
+from dgraph.runs.progress import Progress
 
 GRAPHS = {
     "rmat": lambda **o: dg.rmat(scale=14, **o),
@@ -295,20 +300,45 @@ def test_estimates_include_the_memory_for_merging_repeats(name, parts):
     assert 0.75 * peak < told < 2.5 * peak
 
 
-@pytest.mark.parametrize("parts", [1, 3])
-def test_the_worker_that_factorizes_holds_all_ratings(parts):
-    graph = dg.bipartite(left=2000, right=2000, edges=150_000, weights=(1, 9), parts=parts)
-    told = graph.estimate("factorize", workers=parts).frame.loc["outgoing"]
-    dg.factorize(graph, epochs=1)  # compiled, and partitions built
+@pytest.mark.parametrize(
+    ("parts", "rank", "directed"), [(1, 8, True), (1, 50, False), (3, 8, True), (3, 8, False), (3, 50, True)]
+)
+@pytest.mark.parametrize(("edges", "vertices"), [(60_000, 2000), (20_000, 30_000)], ids=["dense", "sparse"])
+def test_estimates_of_factorize_grow_with_the_rank(parts, rank, directed, edges, vertices, monkeypatch):
+    """With several partitions, those of a cluster's workers are fitted by threads of this process."""
+    monkeypatch.setattr(spread_fit, "threads_of_worker", lambda: 1)
+    ends = np.random.default_rng(4).integers(0, vertices // 2, (2, edges))
+    ends[1] += vertices // 2
+
+    def run(few):
+        frame = {"user": ends[0, ::few], "item": ends[1, ::few], "rating": np.ones(len(ends[0, ::few]))}
+        how = {"source": "user", "destination": "item", "weight": "rating", "directed": directed, "parts": parts}
+        graph = dg.Graph.from_edges(frame, **how)
+        if parts == 1:
+            return graph, dg.factorize(graph, rank=rank, epochs=2).report
+        plan = FitPlan(rank, False, None, LeastSquares(), 2, None, RatingTest(0.1, 0))
+        outcome, _ = spread_fit.spread_fit(graph, plan, ("rating",), None, Progress.of(False, "factorize"))
+        return graph, pd.DataFrame(outcome.summaries[0].report)
+
+    run(50)
     tracemalloc.start()
     try:
-        dg.factorize(graph, epochs=1)
+        graph, report = run(1)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    share = sum(one.num_edges for one in graph.partitions) / parts * 12
-    assert told["run"] == pytest.approx(peak + share, rel=0.25)
-    assert told["exchange"] == int(16 * 150_000 * (parts - 1) / parts)
+    told = graph.estimate("factorize", workers=parts, rank=rank).frame.loc["outgoing"]
+    assert 0.7 * peak < told["run"] * parts < 1.5 * peak
+    if parts > 1:
+        assert told["exchange"] == pytest.approx(report["bytes"].iloc[-1], rel=0.25)
+
+
+def test_only_factorize_has_a_rank():
+    graph = dg.rmat(scale=4, seed=1)
+    with pytest.raises(OptionError, match="rank=64 is only for \"factorize\", and the operation is 'wcc'"):
+        graph.estimate("wcc", rank=64)
+    with pytest.raises(OptionError, match="rank=5000 must be an integer from 1 to 4096"):
+        graph.estimate("factorize", rank=5000)
 
 
 def test_estimates_depend_on_the_operation():

@@ -206,6 +206,9 @@ def test_small_graphs_list_what_there_is(ratings):
     assert len(result.similar("i01").compute()) <= 2
     with pytest.raises(OptionError, match="k=4 is more than the 3 items"):
         result.recommend(k=4)
+    for call in (lambda: result.recommend(k=10), lambda: result.similar("i01", k=10)):
+        with pytest.raises(OptionError, match="k=10 is more than"):
+            call()
 
 
 def test_many_recommendations_are_sorted(ratings, monkeypatch):

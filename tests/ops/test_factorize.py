@@ -6,7 +6,8 @@ import pytest
 from rated import FEW, frame_of, shapes
 
 import dgraph as dg
-from dgraph.errors import AnswerError, ColumnError, OptionError, WeightError
+from dgraph.cluster.scheduler import worker_infos
+from dgraph.errors import AnswerError, ColumnError, OptionError, RoomError, WeightError
 from dgraph.factors.factor_updates import balancing_turns, products_of, turn, weights_of
 from dgraph.factors.fit_options import UPDATES
 from dgraph.factors.fit_place import _draw_factors
@@ -16,6 +17,7 @@ from dgraph.testing.verify import verify
 pytestmark = pytest.mark.usefixtures("several_threads")
 
 NOISE = 0.5
+VERTICES = pd.DataFrame({"id": ["u1", "u2", "u3", "i1", "i2", *(f"x{i}" for i in range(8995))]})
 KNOWN = {"users": 600, "items": 300, "ratings": 60_000, "rank": 4, "noise": NOISE, "seed": 1}
 OPTIONS = {"rank": 4, "regularization": 0.002, "epochs": 20, "stop": None}
 
@@ -348,6 +350,18 @@ def test_invalid_options_are_refused(graph, asked, message):
 def test_invalid_learning_rates_are_refused(wrong):
     with pytest.raises(OptionError, match=r"learning_rate=.* must be a finite number > 0"):
         dg.Gradient(**wrong)
+
+
+def test_a_rank_beyond_memory_is_refused(client, monkeypatch):
+    wide = {"rank": 4000, "test": 0}
+    with pytest.raises(RoomError, match=r"rank=4000: the factors of 9,000 vertices need about 823.98 MiB .* smaller"):
+        dg.factorize(frame_of(FEW, vertices=VERTICES, memory="600 MB"), **wide)
+    infos = {one: {**info, "memory_limit": 700 << 20} for one, info in worker_infos(client, fresh=True).items()}
+    monkeypatch.setattr("dgraph.estimates.memory_check.worker_infos", lambda client, **_: infos)
+    with pytest.raises(
+        RoomError, match=r"rank=4000: fitting the factors of 9,000 vertices needs about .* smaller rank"
+    ):
+        dg.factorize(frame_of(FEW, vertices=VERTICES, client=client), **wide)
 
 
 def test_graphs_without_ratings_are_refused():

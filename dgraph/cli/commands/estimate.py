@@ -8,7 +8,7 @@ import click
 
 from dgraph.cli.command import Command, operation_name
 from dgraph.cli.graph_argument import GraphArguments, graph_options
-from dgraph.cli.options import as_json, completion, on_workers
+from dgraph.cli.options import RANK, as_json, completion, on_workers
 from dgraph.cli.say import say
 
 
@@ -22,10 +22,13 @@ def estimated_operations() -> list[str]:
 @click.command("estimate", cls=Command)
 @click.argument("operation", metavar="OP", shell_complete=completion(estimated_operations))
 @click.option("--quick", is_flag=True, help="Read only a few pieces of large files; the vertices may be far off.")
+@RANK
 @on_workers
 @as_json
 @graph_options
-def command(edges: GraphArguments, operation: str, quick: bool, on_workers: int | None, as_json: bool) -> None:
+def command(
+    edges: GraphArguments, operation: str, quick: bool, rank: int | None, on_workers: int | None, as_json: bool
+) -> None:
     """Estimate what an operation will need under every policy: memory per worker, and bytes exchanged per round.
 
     OP may also be "build", which means building the graph only.
@@ -40,7 +43,7 @@ def command(edges: GraphArguments, operation: str, quick: bool, on_workers: int 
     name = operation_name(operation, FOOTPRINTS)
     memory = edges.options.pop("memory")  # of the workers that are asked about, not of this process
     with edges.graph() as graph:
-        result = graph.estimate(name, workers=on_workers, memory=memory, quick=quick)
+        result = graph.estimate(name, workers=on_workers, memory=memory, quick=quick, rank=rank)
     if as_json:
         policies = json.loads(result.frame.to_json(orient="index"))
         outcome = {"operation": operation, "workers": result.workers, "policy": result.policy, "policies": policies}

@@ -11,7 +11,7 @@ import click
 
 from dgraph.cli.command import Command, operation_name
 from dgraph.cli.graph_argument import GraphArguments, graph_options
-from dgraph.cli.options import WholeRange, as_json, complete_operations, on_workers
+from dgraph.cli.options import RANK, WholeRange, as_json, complete_operations, on_workers
 from dgraph.cli.say import say
 from dgraph.errors import OptionError
 
@@ -37,14 +37,22 @@ class NumberList(click.ParamType):
 @click.option("--bandwidth", default="1.25 GB", help="Network bandwidth of each worker per second.")
 @click.option("--latency", default="50 us", help="Time that a packet takes from one worker to another.")
 @click.option("--split", type=NumberList(), help="Number or share of the edges of each worker, such as 4,1,1.")
+@RANK
 @as_json
 @graph_options
 def command(
-    edges: GraphArguments, operation: str, on_workers: int | None, split: Any, as_json: bool, **given: Any
+    edges: GraphArguments,
+    operation: str,
+    on_workers: int | None,
+    split: Any,
+    rank: int | None,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Predict how an operation will run on a cluster: its seconds, memory and traffic, under every policy.
 
-    The operation is measured in this process, on a sample of the edges. With --split, also compute the capacity that
+    The operation is measured in this process, on a sample of the edges; factorize takes all of its 30 epochs. With
+    --split, also compute the capacity that
     each worker needs so that none waits for another; the other options describe the worker with the most edges.
 
     \b
@@ -56,17 +64,17 @@ def command(
     from dgraph.cli.forecast import Cluster, forecast
     from dgraph.estimates.footprints import FOOTPRINTS
 
-    name = operation if operation == "factorize" else operation_name(operation)
-    if FOOTPRINTS[name].gathered is not None and name != "factorize":  # which gathers only some ratings
+    name = operation_name(operation)
+    if FOOTPRINTS[name].gathered is not None:
         raise OptionError(f"{name} runs on one worker, and more do not help; time it with `dgraph run`")
-    if not FOOTPRINTS[name].planned or name == "factorize":
+    if not FOOTPRINTS[name].planned:
         problem = f"{name} has no rounds to forecast the time on several workers from"
         raise OptionError(f"{problem}; time it with `dgraph run`")
     cluster = Cluster.described(on_workers or 1, **given)
     needed = None if split is None else dg.daemons_for(split, largest=cluster.capacity)
     with edges.graph() as graph:
         cluster = replace(cluster, workers=on_workers or graph.asked.parts or graph.workers.number)
-        result = forecast(graph, name, cluster, lambda sample: run_on_sample(sample, name))
+        result = forecast(graph, name, cluster, lambda sample: run_on_sample(sample, name, rank), rank=rank)
     if as_json:
         policies = json.loads(result.frame.to_json(orient="index"))
         outcome = {"operation": name, "policy": result.policy, "rounds": result.coefficients.rounds}
@@ -78,11 +86,13 @@ def command(
         say("capacities for this split, in cores: " + ", ".join(f"{one:.3g}" for one in needed))
 
 
-def run_on_sample(graph: Any, name: str) -> Any:
-    """Run an operation on a sample. Paths start at the vertex with the most out-edges, and `alpha` is low enough for
-    Katz centrality to converge."""
+def run_on_sample(graph: Any, name: str, rank: int | None = None) -> Any:
+    """Run an operation on a sample. Paths start at the vertex with the most out-edges, `alpha` is low enough for Katz
+    centrality to converge, and a fit of factors does not stop early, because the weights are not the true ratings."""
     import dgraph as dg
 
+    if name == "factorize":
+        return dg.factorize(graph, stop=None, **({} if rank is None else {"rank": rank}))
     source = {"source": _hub(graph)} if name in ("bfs", "sssp") else {}
     return getattr(dg, name)(graph, **source, **({"alpha": 1e-4} if name == "katz" else {}))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -34,14 +34,32 @@ def warm_up(operations: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
     """Run operations, by default all of them, on tiny graphs. Yields each operation and the seconds it took."""
     import dgraph as dg
 
-    for name in [operation_name(one) for one in operations] or dg.OPERATIONS:
-        operation = getattr(dg, name)
+    for name in [operation_name(one) for one in operations] or (*dg.OPERATIONS, "factorize"):
         begun = time.perf_counter()
-        for weights in (None, (1, 9)):
-            for parts in (1, 2):  # one partition runs the solver, two run in rounds
-                small: dict[str, Any] = {"weights": weights, "parts": parts}
-                operation(_tiny_graph(name, small), **dict.fromkeys(needed(operation), 0))
+        if name == "factorize":
+            _factorize()
+        else:
+            _run(name, getattr(dg, name))
         yield name, time.perf_counter() - begun
+
+
+def _run(name: str, operation: Callable[..., Any]) -> None:
+    for weights in (None, (1, 9)):
+        for parts in (1, 2):  # one partition runs the solver, two run in rounds
+            small: dict[str, Any] = {"weights": weights, "parts": parts}
+            operation(_tiny_graph(name, small), **dict.fromkeys(needed(operation), 0))
+
+
+def _factorize() -> None:
+    """Fit ratings in all ways, with a side for the users and without, and recommend items."""
+    import dgraph as dg
+
+    updates: list[Any] = ["gradient", "least_squares", dg.LeastSquares(implicit_alpha=1)]
+    for update, directed in zip(updates, (True, False, True), strict=True):
+        ends = {"user": [0, 0, 1, 1, 2], "item": [7, 8, 7, 9, 9], "rating": [1.0, 2.0, 3.0, 4.0, 5.0]}
+        how = {"source": "user", "destination": "item", "weight": "rating", "directed": directed}
+        result = dg.factorize(dg.Graph.from_edges(ends, **how), rank=2, update=update, test={"user": [0], "item": [8]})
+        result.recommend(k=1).compute()
 
 
 def _tiny_graph(name: str, options: dict[str, Any]) -> Any:
