@@ -8,7 +8,7 @@ with different partitions.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,6 +61,37 @@ class CheckpointPlan:
 
 
 @dataclass
+class CheckpointWriter:
+    """A thread that writes the pieces of one worker while its run continues."""
+
+    plan: CheckpointPlan
+    _writing: list[Future] = field(default_factory=list)
+    _pool: ThreadPoolExecutor | None = None
+
+    def submit(self, call: Callable[..., None], *arguments: Any) -> None:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, "dgraph-checkpoint")
+        self._writing.append(self._pool.submit(call, *arguments))
+
+    def wait(self, round: int) -> None:
+        """Wait until the pieces of the last checkpoint, after this round, are written. Raises on failure or timeout."""
+        if wait(self._writing, WRITE_TIMEOUT).not_done:
+            raise StorageError(
+                f"{self.plan.store.path}: the checkpoint of superstep {round} was not written within another "
+                f"{WRITE_TIMEOUT:g} s; use a file system that responds, or raise every={self.plan.option.every}"
+            )
+        for future in self._writing:
+            future.result()
+        self._writing = []
+
+    def close(self, round: int) -> None:
+        """Called when the run is over."""
+        self.wait(round)
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+@dataclass
 class CheckpointKeeper:
     """Writes the checkpoints of one worker. Arguments `rounds` are the worker's `Rounds`, between two rounds."""
 
@@ -69,8 +100,9 @@ class CheckpointKeeper:
     last: int = 0  # the round of the last checkpoint
     rounds_kept: list[int] = field(default_factory=list)
     _opened: float = field(default_factory=time.monotonic)
-    _writing: list[Future] = field(default_factory=list)
-    _pool: ThreadPoolExecutor | None = None
+
+    def __post_init__(self) -> None:
+        self.writer = CheckpointWriter(self.plan)
 
     @property
     def overdue(self) -> bool:
@@ -83,36 +115,23 @@ class CheckpointKeeper:
         return round > self.last and (overdue or (every is not None and round - self.last >= every))
 
     def wait(self) -> None:
-        """Wait until the pieces of the last checkpoint are written. Raises on failure or timeout."""
-        if wait(self._writing, WRITE_TIMEOUT).not_done:
-            raise StorageError(
-                f"{self.plan.store.path}: the checkpoint of superstep {self.last} was not written within another "
-                f"{WRITE_TIMEOUT:g} s; use a file system that responds, or raise every={self.plan.option.every}"
-            )
-        for future in self._writing:
-            future.result()
-        self._writing = []
+        self.writer.wait(self.last)
 
     def close(self) -> None:
-        """Called when the run is over."""
-        self.wait()
-        if self._pool is not None:
-            self._pool.shutdown()
+        self.writer.close(self.last)
 
     def keep(self, rounds: Any) -> None:
         """Begin to write a checkpoint. Once all workers have reached this call, the previous checkpoint is complete
         everywhere, so older ones are removed."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(1, "dgraph-checkpoint")
         self.last, self._opened = rounds.round, time.monotonic()
         self.rounds_kept.append(rounds.round)
         identity, name = dict(self.plan.store.identity), name_of(rounds.round, self.plan.attempt)
         for state in rounds.states:
             arrays = {**globals_of(rounds.globals.values), **arrays_of(state)}
             piece = CheckpointPiece(identity, rounds.round, state.partition.index, state.partition.parts, arrays)
-            self._writing.append(self._pool.submit(self.store.write, name, piece))
+            self.writer.submit(self.store.write, name, piece)
         if len(self.rounds_kept) > KEPT_CHECKPOINTS:
-            self._writing.append(self._pool.submit(self.store.forget, self.rounds_kept[-KEPT_CHECKPOINTS]))
+            self.writer.submit(self.store.forget, self.rounds_kept[-KEPT_CHECKPOINTS])
 
     def restore(self, rounds: Any) -> None:
         """Restore this worker's states from the checkpoint to resume from."""

@@ -13,7 +13,7 @@ import xxhash
 
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.checkpoint.folder import CheckpointFolder
-from dgraph.checkpoint.keeper import CheckpointPlan
+from dgraph.checkpoint.keeper import CheckpointPlan, CheckpointWriter
 from dgraph.checkpoint.piece import NUMBERS, CheckpointPiece, name_of, rows_for
 from dgraph.factors.rating_fit import BestEpoch, FitPlan, RatingFit
 from dgraph.factors.rating_test import HeldPairs
@@ -26,13 +26,17 @@ STATE = ("step", "regularization")  # numbers of a fit that the next epoch reads
 
 @dataclass
 class FitCheckpoints:
-    """A worker's part: it writes pieces of its places. All workers decide alike when, by the clock of the first."""
+    """A worker's part: it writes pieces of its places while the fit continues. All workers decide alike when, by the
+    clock of the first."""
 
     plan: CheckpointPlan
     parts: Sequence[int] = (0,)
     of: int = 1
     last: int = 0  # the epoch of the last one
     written: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.writer = CheckpointWriter(self.plan)
 
     @property
     def store(self) -> CheckpointFolder:
@@ -48,17 +52,26 @@ class FitCheckpoints:
         every = self.plan.option.every
         return overdue or (every is not None and epoch - self.last >= every)
 
+    def wait(self) -> None:
+        """Wait until the last checkpoint is written here."""
+        self.writer.wait(self.last)
+
+    def close(self) -> None:
+        """Called when the fit is over."""
+        self.writer.close(self.last)
+
     def keep(self, fit: RatingFit) -> None:
-        """Write a checkpoint. Once all workers are here, the one before is complete, so older ones are removed."""
+        """Begin to write a checkpoint. All workers have waited for the one before, so older ones are removed."""
         numbers = {name: np.array(getattr(fit, name)) for name in STATE}
         numbers |= {f"{MEASURE}{name}": np.array(value) for name, value in fit.best.measures.items()}
         numbers |= {f"{MEASURE}loss": np.array(fit.best.loss), f"{MEASURE}epoch": np.array(fit.best.epoch)}
         for part, place, best in zip(self.parts, fit.places, fit.best.factors, strict=True):
-            own = {NUMBERS: place.numbers[: place.owned], FACTORS: place.factors[: place.owned], BEST: best}
+            newest = place.factors[: place.owned].copy()  # because the next epoch changes them
+            own = {NUMBERS: place.numbers[: place.owned], FACTORS: newest, BEST: best}
             piece = CheckpointPiece(dict(self.store.identity), fit.epoch, part, self.of, own | numbers)
-            self.store.write(name_of(fit.epoch, self.plan.attempt), piece)
+            self.writer.submit(self.store.write, name_of(fit.epoch, self.plan.attempt), piece)
         if fit.worker == 0:
-            self.store.forget(self.last)
+            self.writer.submit(self.store.forget, self.last)
         self.last, self.written = fit.epoch, time.monotonic()
 
     def restore(self, fit: RatingFit) -> bool:

@@ -115,6 +115,9 @@ class RatingFit:
         except StopIteration:
             tell(self.counts())
             return self
+        finally:
+            if self.checkpoints is not None:
+                self.checkpoints.close()
 
     def counts(self) -> dict[str, int]:
         """What all workers have done so far, as the first one tells it to show progress."""
@@ -159,6 +162,8 @@ class RatingFit:
             if self.checkpoints is not None and epoch < plan.epochs:
                 sums = yield {"overdue": self.worker == 0 and self.checkpoints.is_overdue}
                 if self.checkpoints.is_due(epoch, overdue=bool(sums["overdue"])):
+                    self.checkpoints.wait()
+                    yield {}
                     self.checkpoints.keep(self)
         for row in self.report:
             row["kept"] = row["superstep"] == self.best.epoch

@@ -72,6 +72,8 @@ class FitOnWorker:
         return {"facts": facts, **self.fit.counts()}
 
     def finish(self) -> WorkerResult:
+        if self.fit.checkpoints is not None:
+            self.fit.checkpoints.close()
         return self.fit.result(list(self.partitions), reports=self.fit.worker == 0)
 
 
