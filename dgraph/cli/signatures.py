@@ -146,8 +146,8 @@ def options_of(
         options.append(click.Option([flag, PARAMETER_PREFIX + name], **kind))
         if name in FILES:
             text = f"File with vertices for {flag}: one per line, or a CSV or Parquet file with a column `vertex`."
-            names = _flag(FILES[name]), PARAMETER_PREFIX + FILES[name]
-            options.append(click.Option(names, type=click.Path(), metavar="FILE", help=text))
+            declared = [_flag(FILES[name]), PARAMETER_PREFIX + FILES[name]]
+            options.append(click.Option(declared, type=click.Path(), metavar="FILE", help=text))
     return options
 
 
@@ -198,12 +198,12 @@ def arguments_from_options(
     `id_of` turns the text of a vertex into its id, and `read` a file into a table or a list of such texts. Options that
     were not given are left out.
     """
-    hints, values = hints_of(function), {}
+    hints, values = hints_of(function), dict[str, Any]()
     for name in inspect.signature(function).parameters:
         value = given.get(PARAMETER_PREFIX + name)
         if name in FILES:
             path = given[PARAMETER_PREFIX + FILES[name]]
-            texts = _texts(name, value, hints[name]) if path is None else [*value, *read(path)]
+            texts = _texts(name, value or (), hints[name]) if path is None else [*(value or ()), *read(path)]
             values[name] = texts and [id_of(text) for text in texts]
             continue
         if value is None or value == ():

@@ -59,10 +59,10 @@ def check_build_memory(
     if graph.client is None:  # only a graph that does not fit in any case is refused
         arcs, vertices = graph.input_edges.num_arcs, graph.num_vertices
         here = f"{what}: a graph of {vertices:,} vertices and {arcs:,} edges in this process"
-        least = EDGE_BYTES * arcs + VERTEX_BYTES * vertices
+        least: float = EDGE_BYTES * arcs + VERTEX_BYTES * vertices
         if need.gathered is not None:
-            least += int(need.gathered.vertex_bytes * vertices + need.gathered.edge_bytes * graph.num_edges)
-        refuse_beyond_memory(here, least)
+            least += need.gathered.vertex_bytes * vertices + need.gathered.edge_bytes * graph.num_edges
+        refuse_beyond_memory(here, int(least))
         return
     limit, workers = _limit(graph.workers)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes

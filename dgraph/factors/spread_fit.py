@@ -123,9 +123,9 @@ def spread_fit(
     else:
         held, order = row_partitions(graph, order, columns)
     checkpoints = fit_checkpoints(graph, plan, columns, held, option, twice=graph.directed)
-    how = {"order": order, "directed": graph.directed, "checkpoints": checkpoints}
+    begin = partial(FitOnWorker.begin, plan=plan, columns=tuple(columns))
     steps = Steps(
-        partial(FitOnWorker.begin, plan=plan, columns=tuple(columns), **how),
+        partial(begin, order=order, directed=graph.directed, checkpoints=checkpoints),
         FitOnWorker.step,
         FitOnWorker.finish,
         WorkerResult.without_values,

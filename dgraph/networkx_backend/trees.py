@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from weakref import ref
 
 import networkx as nx
 import numpy as np
@@ -88,7 +89,7 @@ def _edges(
         {"place": np.arange(len(order))},
         directed=False,
         multigraph=True,
-        original=G.original,
+        original=ref(original(G)),
     )
     places = spanning_forest(ranked.graph("place")).compute()["weight"].to_numpy()
     yield from edges_with_data(G, order[np.sort(places)], keys=keys, data=data)

@@ -92,7 +92,8 @@ def run_on_sample(graph: Any, name: str, rank: int | None = None) -> Any:
     import dgraph as dg
 
     if name == "factorize":
-        return dg.factorize(graph, stop=None, **({} if rank is None else {"rank": rank}))
+        asked: dict[str, Any] = {} if rank is None else {"rank": rank}
+        return dg.factorize(graph, stop=None, **asked)
     source = {"source": _hub(graph)} if name in ("bfs", "sssp") else {}
     return getattr(dg, name)(graph, **source, **({"alpha": 1e-4} if name == "katz" else {}))
 

@@ -57,9 +57,9 @@ def _factorize() -> None:
     updates: list[Any] = ["gradient", "least_squares", dg.LeastSquares(implicit_alpha=1)]
     for update, directed in zip(updates, (True, False, True), strict=True):
         ends = {"user": [0, 0, 1, 1, 2], "item": [7, 8, 7, 9, 9], "rating": [1.0, 2.0, 3.0, 4.0, 5.0]}
-        how = {"source": "user", "destination": "item", "weight": "rating", "directed": directed}
+        how: dict[str, Any] = {"source": "user", "destination": "item", "weight": "rating", "directed": directed}
         result = dg.factorize(dg.Graph.from_edges(ends, **how), rank=2, update=update, test={"user": [0], "item": [8]})
-        result.recommend(k=1).compute()
+        result.recommend(k=1).compute()  # type: ignore[attr-defined]  # a FactorResult
 
 
 def _tiny_graph(name: str, options: dict[str, Any]) -> Any:
