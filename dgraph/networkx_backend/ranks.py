@@ -33,11 +33,11 @@ def pagerank(
     we stop when a round changes ranks by less than ``tol * (1 - alpha) / alpha``."""
     if len(G) == 0:
         return {}
-    if nstart is not None and sum(nstart.get(node, 0) for node in G.nodes) == 0:
-        raise nx.PowerIterationFailedConvergence(max_iter)
     jumps = None if personalization is None else _by_vertex(G, personalization)
     if jumps is not None and sum(jumps.values()) == 0:
         raise ZeroDivisionError
+    if nstart is not None and sum(nstart.get(node, 0) for node in G.nodes) == 0:
+        raise nx.PowerIterationFailedConvergence(max_iter)
     ends = jumps if dangling is None else _by_vertex(G, dangling)
     change = len(G) * tol
     ranks = _settled(
