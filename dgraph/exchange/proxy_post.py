@@ -38,6 +38,7 @@ BORDER_REPORT, BORDER_ANSWER = 4, 5  # to another partition, about vertices that
 HEADER = struct.Struct("<BBHIQQ")
 FIELD = struct.Struct("<4sI")  # NumPy's name of the type, length of the vector (0: scalar)
 
+JOINED_BYTES = 256 << 10  # the most that is worth a copy
 NEARLY_ALL = 0.9  # if at least this share of a slice changed, all of it may travel
 
 Positions = slice | np.ndarray
@@ -182,13 +183,14 @@ class ProxyMail:
 
 
 def _joined(mail: Iterable[ReceivedValues]) -> Iterator[ReceivedValues]:
-    """The values under each tag together, so that a kernel is called once, and not for each sender."""
+    """The values under each tag, together if they are small, so that a kernel is called once, not for each sender."""
     by_tag: dict[int, list[ReceivedValues]] = {}
     for one in mail:
         by_tag.setdefault(one.tag, []).append(one)
     for tag, parts in by_tag.items():
-        if len(parts) == 1:
-            yield parts[0]
+        size = sum(value.nbytes for one in parts for value in one.values)
+        if len(parts) == 1 or size > JOINED_BYTES:
+            yield from parts
         else:
             values = [np.concatenate(field) for field in zip(*(one.values for one in parts), strict=True)]
             yield ReceivedValues(tag, np.concatenate([one.locals for one in parts]), values)
