@@ -130,7 +130,7 @@ VERTICES = click.option(
 )
 
 
-RANK = click.option("--rank", type=int, help="Length of the factor vectors of factorize.  [default: 8]")
+RANK = click.option("--rank", type=int, help="Length of the factor vectors, for factorize.  [default: 8]")
 
 
 def _operations() -> list[str]:

@@ -320,8 +320,9 @@ def test_ratings_that_are_not_finite_are_refused(value):
         ({"update": "newton"}, "update='newton' is not known"),
         ({"stop": "early"}, "stop='early' is not known; choose held_out, a value such as dg.HeldOut"),
         ({"stop": 3}, "stop=3 is not known"),
-        ({"engine": dg.BlockDescent(order="priority")}, "so only mode= matters"),
-        ({"engine": dg.BlockDescent(block_size=64)}, "so only mode= matters"),
+        ({"engine": dg.BlockDescent(order="priority")}, "threads wait for each other in between"),
+        ({"engine": dg.BlockDescent(mode="barrier")}, "threads wait for each other in between"),
+        ({"engine": dg.BlockDescent(block_size=64)}, "threads wait for each other in between"),
         ({"engine": "bsp"}, "engine='bsp': factorize runs only with engine='block_descent'"),
         ({"engine": dg.Gas(deterministic=True)}, "engine=dg.Gas.deterministic=True.: factorize runs only with"),
         ({"device": dg.Cuda()}, "device=dg.Cuda..: factorize runs only with device='cpu'"),
@@ -354,7 +355,7 @@ def test_invalid_learning_rates_are_refused(wrong):
 
 def test_a_rank_beyond_memory_is_refused(client, monkeypatch):
     wide = {"rank": 4000, "test": 0}
-    with pytest.raises(RoomError, match=r"rank=4000: the factors of 9,000 vertices need about 823.98 MiB .* smaller"):
+    with pytest.raises(RoomError, match=r"rank=4000: the factors of 9,000 vertices need about 823.97 MiB .* smaller"):
         dg.factorize(frame_of(FEW, vertices=VERTICES, memory="600 MB"), **wide)
     infos = {one: {**info, "memory_limit": 700 << 20} for one, info in worker_infos(client, fresh=True).items()}
     monkeypatch.setattr("dgraph.estimates.memory_check.worker_infos", lambda client, **_: infos)
