@@ -95,8 +95,10 @@ def factorize(
     random_seed : int, default 0
         Seed of the random number generator. It determines the initial factors and which ratings are held out.
     engine : {"auto", "block_descent"} or BlockDescent, default "auto"
-        All users are updated from the newest factors of the items, and then the items. With
-        ``dg.BlockDescent(mode="bsp")`` both are updated at once from the factors of the previous epoch.
+        All users are updated from the newest factors of the items, and then the items, in any order and on any number
+        of threads. With ``dg.BlockDescent(mode="bsp")`` both are updated at once from the factors of the previous
+        epoch, which is only for gradient steps. Other values of its options are refused, because they would have no
+        effect.
     device : {"auto", "cpu"}, default "auto"
         The kernels run only on the CPU.
     checkpoint : path, URL or Checkpoint, optional
@@ -198,10 +200,10 @@ def _descent(engine: Any) -> BlockDescent:
     descent = engine_value(engine) if not isinstance(engine, str) or engine == "block_descent" else None
     if not isinstance(descent, BlockDescent):
         raise OptionError(f"engine={engine!r}: factorize runs only with engine='block_descent'; leave it out")
-    if descent != BlockDescent(mode=descent.mode):
+    if descent not in (BlockDescent(), BlockDescent(mode="bsp")):
         raise OptionError(
-            f"engine={engine!r}: factorize updates all users and then all items, so only mode= matters; leave the rest "
-            "out"
+            f"engine={engine!r}: factorize updates all users and then all items, and threads wait for each other in "
+            'between; leave the engine out, or use dg.BlockDescent(mode="bsp") to update all at once'
         )
     return descent
 
