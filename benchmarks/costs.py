@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -44,6 +45,7 @@ WITHIN = 0.25
 STEPS, ROUNDS, IDLE_SECONDS = 200, 20, 3.0
 TOLD = [1 << power for power in range(11)]  # workers
 BILLIONS = 1, 10, 100, 1000  # edges
+NETWORKS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 12.5e9}  # bytes a second of each worker
 CORES, SCALE = 8, 18  # of each worker; of the graph whose shape larger graphs are told to have
 
 Spent = dict[str, list[float]]  # CPU seconds of all workers, by what they did; of one in a second without work ("idle")
@@ -150,13 +152,13 @@ def tell(path: Path) -> None:
     rows = []
     for workers in TOLD:
         estimated = graph.estimate("pagerank", workers=workers).frame
-        for billions in BILLIONS:
+        for billions, (network, bandwidth) in product(BILLIONS, NETWORKS.items()):
             times = billions * 10**9 / graph.num_edges
             larger = estimated.assign(edges=estimated["edges"] * times, exchange=estimated["exchange"] * times)
-            frame = predict(larger, Cluster(workers, CORES), known)
+            frame = predict(larger, Cluster(workers, CORES, bandwidth=bandwidth), known)
             frame = frame.assign(talk=frame["exchange"] + frame["rounds"])
             best = frame.loc[(frame["compute"] + frame["talk"]).idxmin(), ["compute", "talk"]] / known.rounds
-            rows.append({"workers": workers, "billions": billions, **best})
+            rows.append({"network": network, "workers": workers, "billions": billions, **best})
     told = pd.DataFrame(rows)
     told["a second"] = 1 / (told["compute"] + told["talk"])
     path.with_suffix(".md").write_text(page(told, path.with_suffix(".svg").name))
@@ -170,28 +172,34 @@ def crossover(told: pd.DataFrame, billions: int) -> str:
 
 
 def page(told: pd.DataFrame, picture: str) -> str:
-    table = told.pivot_table(index="workers", columns="billions", values="a second")
-    head = ["workers", *(f"{billions:,} billion edges" for billions in table)]
-    lines = [[f"{workers:,}", *(f"{value:.3g}" for value in row)] for workers, *row in table.itertuples()]
-    lines.append(["crossover", *(crossover(told, billions) for billions in table)])
-    rows = "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---:"] * len(head), *lines])
     costs = {one.name: f"{getattr(MEASURED, one.name) * 1e6:.0f} microseconds" for one in fields(MEASURED)}
-    return TEXT.format(picture=picture, rows=rows, cores=CORES, scale=SCALE, **costs)
+    tables = (f"With {network}:\n\n{table(told[told['network'] == network])}" for network in NETWORKS)
+    return TEXT.format(picture=picture, tables="\n\n".join(tables), cores=CORES, scale=SCALE, **costs)
+
+
+def table(told: pd.DataFrame) -> str:
+    rates = told.pivot_table(index="workers", columns="billions", values="a second")
+    head = ["workers", *(f"{billions:,} billion edges" for billions in rates)]
+    lines = [[f"{workers:,}", *(f"{value:.3g}" for value in row)] for workers, *row in rates.itertuples()]
+    lines.append(["more talk than work from", *(crossover(told, billions) for billions in rates)])
+    lines.append(["fastest with", *(f"{rates[billions].idxmax():,}" for billions in rates)])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---:"] * len(head), *lines])
 
 
 def plot(told: pd.DataFrame) -> str:
-    with Drawing("Supersteps of PageRank per second, as told by the model", width=7.5, height=3.8) as drawing:
-        (axes,) = drawing.axes
+    title = "Supersteps of PageRank per second, as told by the model"
+    with Drawing(title, across=len(NETWORKS), width=10.5, height=3.8) as drawing:
         look = line_of([f"{billions:,}" for billions in BILLIONS])
-        for billions, of_graph in told.groupby("billions"):
-            name = f"{billions:,}"
-            axes.plot(of_graph["workers"], of_graph["a second"], label=f"{name} billion edges", **look[name])
-            talking = of_graph[of_graph["talk"] > of_graph["compute"]]
-            axes.plot(talking["workers"], talking["a second"], "o", color=look[name]["color"])
-        axes.set(xlabel="workers", ylabel="a second", xscale="log", yscale="log")
-        axes.set_xticks(list(TOLD), [f"{workers:,}" for workers in TOLD])
-        axes.minorticks_off()
-        drawing.legend(axes)
+        for axes, network in zip(drawing.axes, NETWORKS, strict=True):
+            for billions, of_graph in told[told["network"] == network].groupby("billions"):
+                name = f"{billions:,}"
+                axes.plot(of_graph["workers"], of_graph["a second"], label=f"{name} billion edges", **look[name])
+                talking = of_graph[of_graph["talk"] > of_graph["compute"]]
+                axes.plot(talking["workers"], talking["a second"], "o", color=look[name]["color"])
+            axes.set(title=network, xlabel="workers", ylabel="a second", xscale="log", yscale="log")
+            axes.set_xticks(TOLD[::2], [f"{workers:,}" for workers in TOLD[::2]])
+            axes.minorticks_off()
+        drawing.legend(drawing.axes[-1])
         return drawing.save()
 
 
@@ -206,17 +214,15 @@ and compares what they add up to with runs on up to 32: [measurements](../benchm
 
 With them `dgraph plan` tells how an operation will run on a cluster that you do not have yet; give it your network's
 `--bandwidth` and `--latency`. The figures below are its answers for PageRank on workers of {cores} cores each, with
-10 Gbit/s and 50 microseconds between them, and graphs with the shape of R-MAT scale {scale}. Nobody has run these: the
-largest cluster measured has 32 workers, on one machine.
+50 microseconds between them, and graphs with the shape of R-MAT scale {scale}. Nobody has run these: the largest
+cluster measured has 32 workers, on one machine.
 
 ![Supersteps per second over the number of workers, for graphs of 1 to 1,000 billion edges]({picture})
 
-A point marks where a superstep spends more time on communication than on edges. From there on, more workers help
-little.
+A point marks where a superstep spends more time on communication than on edges. Beyond, more workers help less, and in
+the end not at all. The tables hold the same supersteps per second.
 
-Supersteps of PageRank per second, and from how many workers on communication takes longer than the edges:
-
-{rows}
+{tables}
 """
 
 

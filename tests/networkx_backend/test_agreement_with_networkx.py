@@ -76,6 +76,7 @@ def test_strong_components_are_in_reverse_topological_order():
         assert all(places[u] >= places[v] for u, v in graph.edges())
 
 
+@pytest.mark.filterwarnings("ignore:(divide|invalid):RuntimeWarning")  # NumPy's, in NetworkX, for a sum of 0
 @pytest.mark.parametrize(
     ("name", "graph", "arguments", "error"),
     [

@@ -39,7 +39,7 @@ SHOWN = 10  # rows of frames that are shown without -o
 OUTPUT = output_option("the rows, as .csv, .parquet or .arrow; - is CSV on standard output.", metavar="OUT")
 
 
-class Telling(NamedTuple):
+class Account(NamedTuple):
     """How a command tells a result: the frame that -o writes, the text that is printed otherwise, and what JSON says
     about the whole graph, with null for what is infinite or has no value."""
 
@@ -52,9 +52,9 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _number(name: str) -> Telling:
+def _number(name: str) -> Account:
     """Of a length in edges, perhaps infinite."""
-    return Telling(None, "{:.0f}".format, lambda length: {name: int(length) if math.isfinite(length) else None})
+    return Account(None, "{:.0f}".format, lambda length: {name: int(length) if math.isfinite(length) else None})
 
 
 def _as_json(ids: list[Any]) -> list[Any]:
@@ -70,17 +70,17 @@ def _figures_of_summary(found: Any) -> dict[str, Any]:
     return {**values, "degrees": {column: dict(found.degrees[column]) for column in found.degrees}}
 
 
-ROWS = Telling(lambda result: result)
+ROWS = Account(lambda result: result)
 MEASURES = {
     "similarity": ROWS,
     "k_truss": ROWS,
     "truss_number": ROWS,
-    "neighborhood_function": Telling(
+    "neighborhood_function": Account(
         lambda found: found.pairs,
         lambda found: ", ".join(f"{key.replace('_', ' ')} {x:.4g}" for key, x in _figures_of_function(found).items()),
         _figures_of_function,
     ),
-    "spanning_forest": Telling(
+    "spanning_forest": Account(
         lambda forest: forest.frame,
         figures=lambda forest: {"weight": _finite(forest.totals["weight"]), "trees": forest.totals["trees"]},
     ),
@@ -88,22 +88,22 @@ MEASURES = {
     "articulation_points": ROWS,
     "biconnected_components": ROWS,
     "random_walks": ROWS,
-    "sample_neighbors": Telling(lambda sample: sample.edges),
+    "sample_neighbors": Account(lambda sample: sample.edges),
     "diameter": _number("diameter"),
     "radius": _number("radius"),
-    "is_dag": Telling(None, lambda found: "yes" if found else "no", lambda found: {"is_dag": found}),
-    "find_cycle": Telling(
+    "is_dag": Account(None, lambda found: "yes" if found else "no", lambda found: {"is_dag": found}),
+    "find_cycle": Account(
         None,
         lambda cycle: " -> ".join(map(str, [*cycle, *cycle[:1]])) or "no cycle",
         lambda cycle: {"find_cycle": _as_json(cycle)},
     ),
-    "shortest_path": Telling(None, lambda path: "\n".join(map(str, path)), lambda path: {"path": _as_json(path)}),
-    "triad_census": Telling(
+    "shortest_path": Account(None, lambda path: "\n".join(map(str, path)), lambda path: {"path": _as_json(path)}),
+    "triad_census": Account(
         None,
         lambda census: "\n".join(f"{name} {count}" for name, count in census.items()),
         lambda census: {"triads": census},
     ),
-    "summary": Telling(None, repr, _figures_of_summary),
+    "summary": Account(None, repr, _figures_of_summary),
 }
 
 
