@@ -180,6 +180,15 @@ def test_ids_may_be_strings_and_workers_find_the_same_coloring(client):
         verify("coloring", here, frames[0], random_seed=2)
 
 
+def test_a_saved_run_is_found_again_and_goes_on(tmp_path):
+    """Sides and colors have checkpoints of their own."""
+    frame = pd.concat([two_sided(4), frame_of(4, edges=60)], ignore_index=True)
+    for _ in range(2):
+        graph = dg.Graph.from_edges(frame, vertices=VERTICES, parts=2)
+        found = dg.coloring(graph, checkpoint=dg.Checkpoint(tmp_path, every=1))
+        assert found.by_number("color").tolist() == colors(frame, VERTICES, 0)
+
+
 def test_graphs_without_edges_and_without_vertices():
     for vertices, engine in ((3, "local"), (0, "local"), (3, "gas"), (0, "gas")):
         empty = dg.Graph.from_edges(pd.DataFrame({"src": [], "dst": []}, dtype="int64"), vertices=vertices)
