@@ -18,6 +18,7 @@ DASK := 'dask[dataframe]==2026.7.1' 'distributed==2026.7.1'
 WITH_oldest := $(DASK)
 WITH_lowest := $(DASK) 'click==8.2.1' 'cloudpickle==3.1' 'fsspec==2024.6' 'numba==0.61' 'numpy==2.1' 'pandas==2.3' \
 	'pyarrow==18' 'pymetis==2025.2' 'scipy==1.15' 'xxhash==3.5'
+WITH_networkx := 'networkx==3.5'  # choices.OLDEST
 WITH_cuda := 'numba-cuda[cu13]==0.30.*' 'numpy<2.5'
 APART := harness readme billions large_answers  # no suites, or one that asks for 60 GB of disk
 SUITES = $(filter-out $(APART:%=benchmarks/%.py), $(sort $(wildcard benchmarks/*.py)))
@@ -62,8 +63,9 @@ test-lowest: .venv-lowest/.installed ## run some tests with the lowest supported
 	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) tests/bench tests/building tests/cli tests/codegen tests/exchange \
 		tests/frames tests/io tests/partition tests/programs tests/supersteps
 
-test-networkx: $(INSTALLED) ## run NetworkX's own tests on the NetworkX backend, and count which functions really ran
+test-networkx: $(INSTALLED) .venv-networkx/.installed ## run NetworkX's own tests on the backend: all of the newest, and some of the oldest supported
 	$(SUPPORT) $(BIN)/python tests/support/networkx_suite.py --whole
+	$(SUPPORT) .venv-networkx/bin/python tests/support/networkx_suite.py
 
 test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU, which need not be present, and run the tests of devices
 	.venv-cuda/bin/python -m pytest tests/devices tests/agents tests/building/test_build_on_device.py tests/cugraph
@@ -133,5 +135,5 @@ termination: $(INSTALLED) ## test termination detection of asynchronous runs on 
 	$(BIN)/python benchmarks/termination.py
 
 clean: ## remove .venv and the caches of the tools
-	rm -rf .venv .venv-oldest .venv-lowest .venv-cuda .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-lowest .venv-networkx .venv-cuda .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,22 +1,38 @@
 """NetworkX's functions on the backend against NetworkX itself, with conversion and with the cached graph.
 
     .venv/bin/python benchmarks/networkx_backend.py
+    .venv/bin/python benchmarks/networkx_backend.py --crossover
 
 NetworkX runs once per function, as it takes minutes. Each answer is compared with that of NetworkX.
+
+With --crossover, every function of the backend runs on graphs of growing size, to find from which size it is faster
+than NetworkX. The lines that are printed are those of dgraph/networkx_backend/sizes.py; answers are not compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from inspect import signature
 from typing import Any
 
 import networkx as nx
 import numpy as np
 from harness import Claim, parser_of, rmat_edges, simple
+from networkx.utils.backends import _registered_algorithms
 
 from dgraph.bench.resources import timed
+from dgraph.networkx_backend.function_table import FUNCTIONS
 
 CONVERTED, CACHED = 1 / 8, 1 / 100  # the geometric mean of the shares of NetworkX's time, with and without conversion
+OF_NX_PARALLEL = ("betweenness, 16 sources",)  # the only one of these calls that nx-parallel has
+EDGES = (100, 1000, 10_000, 100_000)
+LARGEST = 1_000_000  # nodes and edges; where a function would be faster only beyond this, NetworkX keeps it
+LONGEST = 3.0  # seconds that a call may be expected to take
+PAIRS = [(node, node + 7) for node in range(10)]
+ARGUMENTS = {"source": 0, "n": 0, "u": 0, "sources": [0, 3], "distance": 2, "k": 3, "ebunch": PAIRS}
+OF_PAIRS = ("jaccard_coefficient", "adamic_adar_index", "resource_allocation_index", "preferential_attachment")
+ON_TREES = ("is_tree", "is_forest")
 Call = Callable[[nx.Graph, str], Any]
 Agree = Callable[[nx.Graph, Any, Any], bool]
 
@@ -56,6 +72,14 @@ def hold(scale: int, trials: int) -> None:
             ours = [_trial(graph, call, name, agree, theirs, cached=cached) for _ in range(trials)]
             Claim("networkx_backend", f"{name}, {kind}, {where}", "NetworkX", None).record(ours, [seconds])
             shares[kind].append(min(ours) / seconds)
+        if name in OF_NX_PARALLEL:
+            claim = Claim("networkx_backend", f"{name}, with conversion, {where}", "nx-parallel", None)
+            if "parallel" in nx.config.backends:
+                call(nx.path_graph(20), "parallel")  # starts its processes
+                ours = [_trial(graph, call, name, agree, theirs, cached=False) for _ in range(trials)]
+                claim.record(ours, [timed(lambda call=call: call(graph, "parallel"))[0] for _ in range(trials)])
+            else:
+                claim.absent("nx-parallel is not installed")
     for (kind, found), target in zip(shares.items(), (CONVERTED, CACHED), strict=True):
         mean = float(np.exp(np.mean(np.log(found))))
         Claim("networkx_backend", f"geometric mean, {kind}, {where}", "NetworkX", target).record([mean], [1.0])
@@ -71,11 +95,97 @@ def _trial(graph: nx.Graph, call: Call, name: str, agree: Agree, theirs: Any, *,
     return seconds
 
 
+def crossover(names: list[str], trials: int) -> None:
+    """Print the sizes by function, those of equal sizes together."""
+    found: dict[tuple[int | None, ...], list[str]] = {}
+    for name in names:
+        sizes = tuple(crossing(points) for points in zip(*_shares_of_sizes(name, trials), strict=True))
+        found.setdefault(sizes, []).append(name)
+        print(f"# {name}: {sizes}", flush=True)
+    for sizes, alike in sorted(found.items(), key=lambda one: [LARGEST if size is None else size for size in one[0]]):
+        print(f'    {sizes}: "{" ".join(alike)}",')
+
+
+def _shares_of_sizes(name: str, trials: int) -> Iterator[list[tuple[int, float]]]:
+    """For each size of a graph, that size and the share of NetworkX's time that ours is: with conversion, and without.
+
+    It ends where the next graph is likely to take either library longer than the limit."""
+    call, directed = _call_of(name)
+    before = 0.0
+    call(nx.path_graph(20, nx.DiGraph if directed else nx.Graph), "dgraph")  # compiles
+    for edges in EDGES:
+        graph = nx.gnm_random_graph(edges // 4, edges, seed=1, directed=directed)
+        graph.add_edges_from(nx.utils.pairwise(range(edges // 4), cyclic=True))  # (strongly) connected
+        if name in ON_TREES:
+            graph = nx.random_labeled_tree(edges, seed=1)
+        theirs = min(timed(partial(call, graph, "networkx"))[0] for _ in range(trials))
+        seconds = [min(_seconds(graph, call, cached=cached) for _ in range(trials)) for cached in (False, True)]
+        size = len(graph) + graph.number_of_edges()
+        yield [(size, ours / theirs) for ours in seconds]
+        longest = max(theirs, *seconds)
+        if longest * max(10, longest / before if before else 10) > LONGEST:
+            return
+        before = longest
+
+
+def _seconds(graph: nx.Graph, call: Call, *, cached: bool) -> float:
+    if not cached:
+        graph.__networkx_cache__.clear()
+    return timed(partial(call, graph, "dgraph"))[0]
+
+
+def crossing(points: Sequence[tuple[int, float]]) -> int | None:
+    """The size from which shares are below 1, rounded to 1, 2 or 5 and zeros. Beyond the largest graph it is where the
+    last two shares lead to, and None if they do not fall or lead too far."""
+    sizes, shares = (np.log(column) for column in zip(*points, strict=True))
+    above = np.flatnonzero(shares > 0)
+    if len(above) == 0:
+        return rounded(np.exp(sizes[0]))
+    if len(sizes) == 1:
+        return None
+    i = min(above[-1], len(sizes) - 2)
+    slope = (shares[i + 1] - shares[i]) / (sizes[i + 1] - sizes[i])
+    if slope >= 0:
+        return None
+    size = rounded(np.exp(sizes[i] - shares[i] / slope))
+    return size if size <= LARGEST else None
+
+
+def rounded(size: float) -> int:
+    power = 10 ** int(np.log10(size))
+    return int(min((1, 2, 5, 10), key=lambda digit: abs(np.log(digit * power / size))) * power)
+
+
+def _call_of(name: str) -> tuple[Call, bool]:
+    """A call with the arguments that a function needs, and whether it is for directed graphs."""
+    function = _registered_algorithms[name]
+    needed = [one.name for one in signature(function.orig_func).parameters.values() if one.default is one.empty]
+
+    def call(graph: nx.Graph, backend: str) -> Any:
+        last = len(graph) - 1
+        halves = [range(len(graph) // 2), range(len(graph) // 2, len(graph))]
+        values = {**ARGUMENTS, "target": last, "v": last, "communities": halves}
+        arguments = {one: values[one] for one in (*needed[1:], *(["ebunch"] if name in OF_PAIRS else []))}
+        found = function(graph, **arguments, backend=backend)
+        return list(found) if isinstance(found, Iterator) else found
+
+    try:
+        call(nx.path_graph(20), "networkx")
+    except nx.NetworkXNotImplemented:
+        return call, True
+    return call, False
+
+
 def main() -> None:
     nx.config.warnings_to_ignore.add("cache")
     options = parser_of(__doc__, trials=3)
     options.add_argument("--scales", type=int, nargs="+", default=[16])
+    options.add_argument("--crossover", action="store_true", help="find the sizes from which functions are faster")
+    options.add_argument("--functions", nargs="+", help="with --crossover, only these functions")
     given = options.parse_args()
+    if given.crossover:
+        crossover(given.functions or list(FUNCTIONS), given.trials)
+        return
     for scale in given.scales:
         hold(scale, given.trials)
 

@@ -7,34 +7,16 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+import networkx as nx
+
 from dgraph.networkx_backend.calls import function_of
 from dgraph.networkx_backend.function_table import FUNCTIONS
+from dgraph.networkx_backend.node_graphs import NodeGraph
+from dgraph.networkx_backend.sizes import OF_FEW_NODES, least_size
 
+OLDEST = (3, 5)  # of NetworkX; before that, its functions had other arguments and results
+SAMPLES_SCALED = (3, 6)  # the NetworkX from which betweenness of a sample has the scale of ours
 MOST_OF_ALL_PAIRS = 2000  # nodes of a graph all of whose pairs are compared
-
-# From how many nodes and edges calls are faster than NetworkX, conversion included (benchmarks/networkx_backend.py).
-LEAST, LEAST_OF_SEARCHES = 10_000, 500
-CONVERTED = 4  # a graph that is in the cache of the NetworkX graph may be smaller by this factor
-# Functions with a search from every node, and functions for which NetworkX takes less time than conversion does.
-_SEARCH_PER_NODE = (
-    "betweenness_centrality edge_betweenness_centrality closeness_centrality harmonic_centrality "
-    "global_efficiency average_shortest_path_length wiener_index eccentricity diameter radius center periphery "
-    "all_pairs_shortest_path all_pairs_shortest_path_length all_pairs_dijkstra all_pairs_dijkstra_path "
-    "all_pairs_dijkstra_path_length all_pairs_bellman_ford_path all_pairs_bellman_ford_path_length"
-)
-_CHEAP = (
-    "connected_components number_connected_components is_connected node_connected_component "
-    "weakly_connected_components number_weakly_connected_components is_weakly_connected is_tree is_forest "
-    "is_arborescence is_branching single_source_shortest_path single_source_shortest_path_length "
-    "single_target_shortest_path single_target_shortest_path_length bidirectional_shortest_path has_path "
-    "descendants ancestors descendants_at_distance bfs_layers efficiency dijkstra_path dijkstra_path_length "
-    "bidirectional_dijkstra shortest_path shortest_path_length jaccard_coefficient adamic_adar_index "
-    "resource_allocation_index preferential_attachment isolates number_of_isolates is_isolate is_regular "
-    "is_k_regular is_eulerian degree_centrality in_degree_centrality out_degree_centrality "
-    "maximal_independent_set greedy_color topological_generations topological_sort ego_graph is_bipartite color sets"
-)
-OF_FEW_NODES = ("nodes", "nbunch", "u", "v")  # parameters for some nodes; here, all are computed
-SEARCH_PER_NODE, CHEAP = frozenset(_SEARCH_PER_NODE.split()), frozenset(_CHEAP.split())
 
 Check = Callable[[Mapping[str, Any]], str | None]  # a reason why arguments cannot be taken
 
@@ -44,10 +26,17 @@ def _signature(name: str) -> inspect.Signature:
     return inspect.signature(function_of(name))
 
 
+@cache
+def _version() -> tuple[int, ...]:
+    return tuple(int(part) for part in nx.__version__.split(".")[:2])
+
+
 def can_run(name: str, args: tuple, kwargs: dict[str, Any]) -> bool | str:
     """True, or the reason why a function is not available for these arguments."""
     if name not in FUNCTIONS:
         return f"dgraph has no {name}"
+    if _version() < OLDEST:
+        return f"the backend of dgraph needs NetworkX {'.'.join(map(str, OLDEST))} or newer, got {nx.__version__}"
     try:
         bound = _signature(name).bind(*args, **kwargs)
     except TypeError as error:
@@ -69,17 +58,19 @@ def should_run(name: str, args: tuple, kwargs: dict[str, Any]) -> bool | str:
     if any(given.get(one) is not None for one in OF_FEW_NODES):
         return "NetworkX looks at these nodes alone"
     converted = _is_converted(graph)
-    if name in CHEAP and not converted:
-        return "NetworkX takes less time for it than the conversion of the graph takes"
-    least = LEAST_OF_SEARCHES if name in SEARCH_PER_NODE else LEAST
-    if converted and name not in CHEAP:
-        least //= CONVERTED
+    least = least_size(name, converted=converted)
+    if least is None:
+        return f"NetworkX is faster at it, {'even' if converted else 'at least'} with a graph that is already converted"
+    if len(graph) >= least:  # NetworkX counts edges node by node
+        return True
     size = len(graph) + graph.number_of_edges()
     return True if size >= least else f"{size:,} nodes and edges are fewer than {least:,}, so NetworkX is faster"
 
 
 def _is_converted(graph: Any) -> bool:
-    return bool((getattr(graph, "__networkx_cache__", None) or {}).get("backends", {}).get("dgraph"))
+    """Whether the cache of a NetworkX graph has a graph of this backend, and not only None or a failed conversion."""
+    kept = (getattr(graph, "__networkx_cache__", None) or {}).get("backends", {}).get("dgraph") or {}
+    return any(isinstance(one, NodeGraph) for one in kept.values())
 
 
 def _weight_functions(arguments: Mapping[str, Any]) -> str | None:
@@ -156,7 +147,12 @@ def _no_sources(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _several_sources(arguments: Mapping[str, Any]) -> str | None:
-    one = arguments["k"] == 1 and len(arguments["G"]) > 1 and not arguments.get("endpoints")
+    sample, n = arguments["k"], len(arguments["G"])
+    if sample is None or sample == n:
+        return None
+    if _version() < SAMPLES_SCALED:
+        return f"this NetworkX, {nx.__version__}, scales the sums of a sample in another way"
+    one = sample == 1 and n > 1 and not arguments.get("endpoints")
     return "from one source, the value of that node has no estimate" if one else None
 
 

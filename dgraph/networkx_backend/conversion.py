@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, compress
+from numbers import Integral
+from operator import methodcaller
 from typing import Any
 from weakref import ReferenceType, ref
 
@@ -11,8 +13,10 @@ import numpy as np
 
 from dgraph.graph import Graph
 from dgraph.io.library_graphs import to_networkx
-from dgraph.networkx_backend.node_graphs import ConvertedGraph, Weights
+from dgraph.networkx_backend.node_graphs import EXACT, ConvertedGraph, Weights
 
+# How the neighbours of nodes are found. A subclass that overrides one may have other edges than its dictionaries say.
+ADJACENCY = ("__iter__", "__getitem__", "neighbors", "adjacency", "adj")
 BYTES_OF_AN_EDGE = 300  # what an edge takes in the dictionaries of a NetworkX graph, about
 
 
@@ -27,6 +31,7 @@ def convert_from_nx(
 
     If all attributes are to be preserved, they are read when they are first needed.
     """
+    _check_class(type(graph))
     nodes = list(graph)
     rows = [graph._adj[node] for node in nodes]
     if graph.is_multigraph():
@@ -84,6 +89,14 @@ def convert_to_nx(result: Any) -> Any:
     return to_networkx(result)
 
 
+def _check_class(kind: type) -> None:
+    """Refuse a class that finds neighbours in its own way, such as that of complements in NetworkX."""
+    for name in ADJACENCY:
+        [first, *_] = [base for base in kind.__mro__ if name in vars(base)]
+        if not first.__module__.startswith("networkx.classes."):
+            raise NotImplementedError(f"{first.__qualname__}.{name} replaces that of NetworkX")
+
+
 def _numbers(nodes: list[Any], rows: Iterable[Mapping], count: int) -> np.ndarray:
     """The number of each neighbour in the rows."""
     neighbours: Iterator[Any] = chain.from_iterable(rows)
@@ -94,14 +107,28 @@ def _numbers(nodes: list[Any], rows: Iterable[Mapping], count: int) -> np.ndarra
 
 def _weights(graph: Any, rows: list[Mapping], name: str, default: Any, once: Any) -> Weights:
     """An attribute of all edges; None if no edge has it and the default is 1."""
+    wanted = None if isinstance(once, slice) else once.tolist()
 
     def data() -> Iterator[Mapping]:
-        several = chain.from_iterable(row.values() for row in rows)
-        return chain.from_iterable(keys.values() for keys in several) if graph.is_multigraph() else several
+        every: Iterator[Any] = chain.from_iterable(row.values() for row in rows)
+        if graph.is_multigraph():
+            every = chain.from_iterable(map(methodcaller("values"), every))
+        return every if wanted is None else compress(every, wanted)
 
     if default == 1 and not any(name in one for one in data()):
         return None
-    values = np.array([one.get(name, default) for one in data()])[once]
-    if values.dtype.kind not in "bif":
+    return _numeric([one.get(name, default) for one in data()], name)
+
+
+def _numeric(values: list[Any], name: str) -> np.ndarray:
+    """The values as int64 or float64; both must hold each of them exactly, because sums of weights are floats."""
+    try:
+        array = np.array(values)
+    except (TypeError, ValueError, OverflowError):  # sequences of several lengths, for instance
+        array = np.array(None)
+    if array.ndim != 1 or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise NotImplementedError(f"the edge attribute {name!r} is not a number of at most 64 bits on every edge")
-    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
+    large = np.flatnonzero(np.abs(array.astype(np.float64)) >= EXACT)
+    if any(isinstance(values[place], Integral) for place in large.tolist()):
+        raise NotImplementedError(f"the edge attribute {name!r} has integers of 2**53 or more, which floats round")
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)

@@ -18,6 +18,7 @@ from dgraph.ops.degrees import degrees
 from dgraph.partition.policies import PartitionOptions
 from dgraph.runs.result import RunResult
 
+EXACT = 2**53  # floats hold all integers that are smaller
 Weights = np.ndarray | None  # None: no edge has the attribute, so each counts 1
 
 
@@ -178,7 +179,13 @@ class ConvertedGraph(NodeGraph):
         return np.ones(1, np.int64) if values is None else values
 
     def whole_weights(self, weight: str | None) -> bool:
-        return self._numbers(weight).dtype.kind != "f"
+        """Refused if the sum of all integers is so large that the length of a path may be rounded."""
+        weights = self._numbers(weight)
+        if weights.dtype.kind == "f":
+            return False
+        if np.abs(weights).sum(dtype=np.float64) >= EXACT:
+            raise NotImplementedError(f"integers in {weight!r} add up to 2**53 or more, so that lengths are not exact")
+        return True
 
     def has_negative(self, weight: str | None) -> bool:
         return bool(np.any(self._numbers(weight) < 0))

@@ -5,6 +5,7 @@ import pickle
 import weakref
 from copy import deepcopy
 from decimal import Decimal
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import dgraph as dg
 from dgraph.networkx_backend.conversion import convert_from_nx, convert_to_nx
+from dgraph.networkx_backend.entry_points import backend
 from dgraph.networkx_backend.node_graphs import node_graph
 
 CLASSES = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
@@ -56,6 +58,8 @@ def test_numbers_of_nodes_follow_the_order_of_the_graph(nodes):
         ([True, 2], [1, 2]),
         ([0.5, 2], [0.5, 2.0]),
         ([np.float32(0.5), np.int8(3)], [0.5, 3.0]),
+        ([np.uint64(7), np.uint8(3)], [7, 3]),
+        ([False, None], [0, 1]),
         ([None, None], None),
     ],
 )
@@ -67,12 +71,54 @@ def test_weights_are_numbers_and_1_where_the_attribute_is_missing(values, found)
     assert (weights if weights is None else weights.tolist()) == found
 
 
-@pytest.mark.parametrize("value", ["3", Decimal(3), 2**70, 3 + 1j, None])
-def test_weights_that_are_no_numbers_are_not_converted(value):
-    g = nx.Graph([(0, 1, {"weight": value})])
+REFUSED = {"is not a number": ["3", Decimal(3), Fraction(1, 3), 2**70, 3 + 1j, None, [1, 2], np.longdouble(3), {}]}
+REFUSED |= {"2**53": [2**53, -(2**60), np.uint64(2**60), 2**63]}
+
+
+@pytest.mark.parametrize(("value", "said"), [(value, said) for said, values in REFUSED.items() for value in values])
+@pytest.mark.parametrize("other", [1, 0.5, [3]])
+def test_weights_that_are_not_exact_numbers_are_left_to_networkx(value, said, other):
+    g = nx.Graph([(0, 1, {"weight": value}), (1, 2, {"weight": other})])
     with pytest.raises(NotImplementedError) as caught:
         nx.pagerank(g, backend="dgraph")
-    assert "'weight' is not a number" in str(caught.value.__cause__)
+    assert "the edge attribute 'weight'" in str(caught.value.__cause__)
+    if other == 1:
+        assert said in str(caught.value.__cause__)
+
+
+def test_paths_are_left_to_networkx_where_their_lengths_are_not_exact():
+    g = nx.path_graph(6)
+    nx.set_edge_attributes(g, 2**52 + 1, "weight")
+    with pytest.raises(NotImplementedError):
+        nx.single_source_dijkstra_path_length(g, 0, backend="dgraph")
+    assert nx.pagerank(g, backend="dgraph") == pytest.approx(nx.pagerank(g))
+    nx.set_edge_attributes(g, float(2**60), "weight")
+    g.__networkx_cache__.clear()
+    lengths = nx.single_source_dijkstra_path_length(g, 0, backend="dgraph")
+    assert lengths == nx.single_source_dijkstra_path_length(g, 0)
+
+
+def test_networkx_takes_over_where_weights_are_refused(monkeypatch):
+    monkeypatch.setattr(nx.config.backend_priority, "algos", ["dgraph"])
+    monkeypatch.setattr(backend, "should_run", lambda *given: True)
+    g = nx.Graph([("a", "b", {"weight": None}), ("a", "c", {"weight": 2}), ("b", "c", {"weight": 2})])
+    assert nx.dijkstra_path_length(g, "a", "b") == 4  # NetworkX passes over edges whose weight is None
+    g = nx.Graph([("a", "b", {"weight": Decimal("0.1")}), ("b", "c", {"weight": Decimal("0.2")})])
+    assert nx.dijkstra_path_length(g, "a", "c") == Decimal("0.3")
+
+
+def test_a_class_that_finds_neighbors_in_its_own_way_is_left_to_networkx():
+    class Complement(nx.Graph):
+        def __getitem__(self, node):
+            return {other: {} for other in self if other != node and other not in self._adj[node]}
+
+    class Named(nx.DiGraph):
+        def add_node(self, node, **data):
+            super().add_node(node, name=str(node), **data)
+
+    with pytest.raises(NotImplementedError, match=r"Complement.__getitem__ replaces that of NetworkX"):
+        convert_from_nx(Complement([(0, 1)]))
+    assert convert_from_nx(Named([(0, 1)])).nodes == [0, 1]
 
 
 def test_a_view_of_a_graph_is_converted():
