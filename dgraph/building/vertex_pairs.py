@@ -45,6 +45,8 @@ def _listed(name: str, vertices: Any) -> Any:
             raise OptionError(f"{name}= is a table with the columns {list(frame.columns)}: pass one of its columns")
         return frame.iloc[:, int(np.argmax(named))]
     if hasattr(vertices, "dtype") and np.ndim(vertices) == 1:
+        if vertices.dtype == bool:
+            raise OptionError(f"{name}= is a column of booleans: pass the ids of the vertices, such as ids[mask]")
         return vertices
     listed = vertex_list(name, vertices, at_least=0)
     return np.fromiter(listed, object, len(listed))

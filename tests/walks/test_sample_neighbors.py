@@ -286,6 +286,7 @@ def test_no_seeds_and_seeds_without_edges(parts):
         ({"fanouts": [2**31]}, "fanouts=2147483648 must be an integer from -1"),
         ({"fanouts": b"12"}, "must be a list"),
         ({"seeds": None}, "seeds=None: give a list"),
+        ({"seeds": np.array([True, False])}, "seeds= is a column of booleans: pass the ids of the vertices"),
         ({"fanouts": [1.5]}, "fanouts=1.5 must be an integer"),
         ({"fanouts": []}, "fanouts=[] must be a list"),
         ({"fanouts": 5}, "fanouts=5 must be a list with the number of edges for each hop, such as [15, 10]"),
