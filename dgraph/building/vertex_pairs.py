@@ -8,7 +8,6 @@ from uuid import UUID
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from dgraph.arguments import to_python, vertex_list
 from dgraph.building.partitioned_graph import PartitionedGraph
@@ -83,7 +82,7 @@ def _numbers(numbering: Numbering, column: pd.Series) -> np.ndarray:
     chunk = chunk_of_vertices({name: column}, name)
     if numbering.id_type.kind != "uuid" or chunk.id_type.kind != "string":
         return numbering.numbers_if_known(chunk)
-    given = [as_uuid(one) for one in pa.array(chunk.sources).to_pylist()]  # Dask's frames turn UUIDs into strings
+    given = [as_uuid(one) for one in np.asarray(chunk.sources).tolist()]  # Dask's frames turn UUIDs into strings
     numbers, known = np.full(len(given), NO_VERTEX), [isinstance(one, UUID) for one in given]
     numbers[known] = _numbers(numbering, pd.Series([one for one in given if isinstance(one, UUID)], name=name))
     return numbers

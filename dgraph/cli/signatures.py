@@ -146,8 +146,8 @@ def options_of(
         options.append(click.Option([flag, PARAMETER_PREFIX + name], **kind))
         if name in FILES:
             text = f"File with vertices for {flag}: one per line, or a CSV or Parquet file with a column `vertex`."
-            declared = [_flag(FILES[name]), PARAMETER_PREFIX + FILES[name]]
-            options.append(click.Option(declared, type=click.Path(), metavar="FILE", help=text))
+            option = [_flag(FILES[name]), PARAMETER_PREFIX + FILES[name]]
+            options.append(click.Option(option, type=click.Path(), metavar="FILE", help=text))
     return options
 
 
@@ -198,13 +198,13 @@ def arguments_from_options(
     `id_of` turns the text of a vertex into its id, and `read` a file into a table or a list of such texts. Options that
     were not given are left out.
     """
-    hints, values = hints_of(function), dict[str, Any]()
+    hints, values = hints_of(function), {}
     for name in inspect.signature(function).parameters:
-        value = given.get(PARAMETER_PREFIX + name)
+        value: Any = given.get(PARAMETER_PREFIX + name)
         if name in FILES:
             path = given[PARAMETER_PREFIX + FILES[name]]
-            texts = _texts(name, value or (), hints[name]) if path is None else [*(value or ()), *read(path)]
-            values[name] = texts and [id_of(text) for text in texts]
+            value = _texts(name, value, hints[name]) if path is None else [*value, *read(path)]
+            values[name] = value and [id_of(text) for text in value]
             continue
         if value is None or value == ():
             continue
