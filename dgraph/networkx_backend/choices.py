@@ -15,7 +15,6 @@ from dgraph.networkx_backend.node_graphs import NodeGraph
 from dgraph.networkx_backend.sizes import OF_FEW_NODES, least_size
 
 OLDEST = (3, 5)  # of NetworkX; before that, its functions had other arguments and results
-SAMPLES_SCALED = (3, 6)  # the NetworkX from which betweenness of a sample has the scale of ours
 MOST_OF_ALL_PAIRS = 2000  # nodes of a graph all of whose pairs are compared
 
 Check = Callable[[Mapping[str, Any]], str | None]  # a reason why arguments cannot be taken
@@ -147,12 +146,7 @@ def _no_sources(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _several_sources(arguments: Mapping[str, Any]) -> str | None:
-    sample, n = arguments["k"], len(arguments["G"])
-    if sample is None or sample == n:
-        return None
-    if _version() < SAMPLES_SCALED:
-        return f"this NetworkX, {nx.__version__}, scales the sums of a sample in another way"
-    one = sample == 1 and n > 1 and not arguments.get("endpoints")
+    one = arguments["k"] == 1 and len(arguments["G"]) > 1 and not arguments.get("endpoints")
     return "from one source, the value of that node has no estimate" if one else None
 
 

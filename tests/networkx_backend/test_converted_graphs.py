@@ -159,15 +159,16 @@ def test_a_graph_of_dgraph_is_converted_to_networkx_within_its_memory():
         convert_to_nx(small)
 
 
-def test_networkx_converts_a_graph_of_dgraph_only_where_it_may():
+def test_networkx_converts_a_graph_of_dgraph_only_where_it_may(monkeypatch):
     graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
     with pytest.raises(NotImplementedError):
         nx.immediate_dominators(graph, 0)
-    nx.config.fallback_to_nx = True
-    try:
-        assert nx.immediate_dominators(graph, 0)[2] == 1
-    finally:
-        nx.config.fallback_to_nx = False
+    monkeypatch.setattr(nx.config, "fallback_to_nx", True)
+    assert nx.immediate_dominators(graph, 0)[2] == 1
+    large = dg.Graph.from_edges({"src": np.arange(40_000), "dst": np.arange(40_000) + 1}, memory="4 MiB")
+    with pytest.raises(NotImplementedError) as caught:
+        nx.immediate_dominators(large, 0)
+    assert "make the graph with more memory=" in f"{caught.value} {caught.value.__cause__}"
 
 
 def test_nodes_of_a_graph_of_dgraph_are_its_ids():

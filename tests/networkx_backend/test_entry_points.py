@@ -106,6 +106,14 @@ def test_the_page_lists_every_function():
     assert re.findall(r"`(\w+)`", table) == list(FUNCTIONS)
 
 
+def test_the_page_lists_every_function_that_does_not_take_all_arguments():
+    page = (ROOT / "docs" / "networkx.md").read_text()
+    table = page[page.index("| functions | not available |") :].partition("\n\n")[0]
+    named = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert named <= set(FUNCTIONS)
+    assert set(choices._CHECKS) <= named
+
+
 def test_graphs_are_left_to_networkx_below_the_measured_size():
     should_run = entry_points.backend.should_run
     for name, arguments in {"pagerank": (), "betweenness_centrality": (), "has_path": (0, 1)}.items():
