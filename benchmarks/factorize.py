@@ -33,7 +33,8 @@ MOST_EPOCHS, NEAR, NEVER, ORDERED_SEEDS = 100, 1.01, 0, 5
 RATES = (None, 0.25, 0.5, 1.0)  # each side uses its best; None lets each vertex choose
 REAL = "ml-latest-small/ratings.csv.xz"
 SEEDS, MOST, MOST_OF_50 = 10, 0.865, 0.853  # of the real ratings' test: seeds, and the largest errors allowed
-FEEDBACK = {"factors": 16, "regularization": 0.01, "alpha": 40.0, "iterations": 15}
+FEEDBACK_RANKS = (16, 64)
+FEEDBACK = {"regularization": 0.01, "alpha": 40.0, "iterations": 15}
 OFFSET, TRIALS = 1_000_000, 3  # of items, whose ids are those of users, too
 ENDS = {"source": "user", "destination": "item", "weight": "rating"}
 
@@ -136,7 +137,7 @@ def on_workers(given: argparse.Namespace) -> None:
     else:
         ends = frame["user"].to_numpy(), frame["item"].to_numpy() - users
         table = scipy.sparse.csr_matrix((np.ones(len(frame), np.float32), ends))
-        theirs = AlternatingLeastSquares(**{**FEEDBACK, "iterations": 1}, num_threads=2, random_state=1)
+        theirs = AlternatingLeastSquares(factors=16, **{**FEEDBACK, "iterations": 1}, num_threads=2, random_state=1)
         sweeps = [timed(partial(theirs.fit, table, show_progress=False))[0] for _ in seconds]
         Claim("factorize", f"an epoch of least squares, {what}", "a sweep of implicit", 1.0).record(seconds, sweeps)
         del table
@@ -200,7 +201,12 @@ def on_feedback(data: Path) -> None:
     known, test = (pairs_of(data / f"gowalla/{name}.txt.xz") for name in ("train", "test"))
     known["times"] = 1.0
     graph = dg.Graph.from_edges(known, source="user", destination="item", weight="times", parts=1)
-    how = {"rank": FEEDBACK["factors"], "regularization": FEEDBACK["regularization"], "test": 0.0, "stop": None}
+    for rank in FEEDBACK_RANKS:
+        compare_feedback(graph, known, test, rank)
+
+
+def compare_feedback(graph: dg.Graph, known: pd.DataFrame, test: pd.DataFrame, rank: int) -> None:
+    how = {"rank": rank, "regularization": FEEDBACK["regularization"], "test": 0.0, "stop": None}
     update = dg.LeastSquares(implicit_alpha=FEEDBACK["alpha"])
     results = []
 
@@ -224,7 +230,7 @@ def on_feedback(data: Path) -> None:
         return
     ends = known["user"].to_numpy(), known["item"].to_numpy() - OFFSET
     table = scipy.sparse.csr_matrix((np.ones(len(known), np.float32), ends))
-    theirs = AlternatingLeastSquares(**FEEDBACK, num_threads=2, random_state=1)
+    theirs = AlternatingLeastSquares(factors=rank, **FEEDBACK, num_threads=2, random_state=1)
 
     def best_of_theirs() -> pd.DataFrame:
         items, _ = theirs.recommend(np.arange(table.shape[0]), table, N=20)

@@ -17,7 +17,7 @@ from numba import uint64
 
 from dgraph.factors.rating_rows import RatingColumns, RatingRows
 from dgraph.native.machine_code import inlined
-from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, kernel, part, team
+from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, kernel, part, summed, team
 
 PRIOR = 30  # the penalty of a vertex's factors counts as many ratings more than it has
 BIAS_PRIOR = 10.0  # the weight of a squared bias: so many ratings would have to say that there is none
@@ -25,10 +25,14 @@ DIAGONAL_SHARE = 1e-9  # a share of the trace, added to the diagonal: with few r
 MIN_LENGTH = 1e-7  # the minimum length of components when factors are balanced, as a share of the longest component
 MIN_CURVATURE = 1e-6  # the minimum curvature of components without information, as a share of the vertex's largest one
 MANY_RATINGS = 16  # with this many ratings per factor, the best step length is known in advance
+NEARLY_SOLVED = 1e-20  # the squared length of a gradient that ends these steps
 PIECE = 1 << 14  # ratings whose errors one thread adds up
+TWO, THREE, FOUR = uint64(2), uint64(3), uint64(4)
 AT_ONCE = 4  # ratings that are added to a system of equations together
-# a step of fixed length, a step of the best length, least squares, or these for implicit feedback
-DESCEND, SEARCH, SOLVE, PREFER = range(4)
+HIGH_RANK = 32  # from here on, implicit feedback takes conjugate gradients, which are faster and rank as well
+STEPS = 3  # of these, for each vertex and epoch
+# a step of fixed length, a step of the best length, least squares, these for implicit feedback, or steps towards these
+DESCEND, SEARCH, SOLVE, PREFER, APPROACH = range(5)
 NO_PRODUCTS = np.zeros((0, 0))
 
 
@@ -69,7 +73,8 @@ class FactorUpdate:
             side = rows.sides[number]
             cuts, cursor = side.cuts(self.threads), np.zeros(1, np.int64)
             mine = cursor, cuts, side.vertices, *held, factors, fresh, products, scratch
-            team(_update, self.threads, *mine, self.way, self.rank, how)
+            way = APPROACH if self.way == PREFER and self.rank >= HIGH_RANK else self.way
+            team(_update, self.threads, *mine, way, self.rank, how)
         if self.at_once:
             factors[:] = fresh
 
@@ -190,8 +195,10 @@ def _update(
                 _search(v, indptr, others, values, factors, fresh, mine, components, penalty, step)
             elif way == SOLVE:
                 _solve(v, indptr, others, values, factors, fresh, mine, components, penalty)
-            else:
+            elif way == PREFER:
                 _prefer(v, indptr, others, values, factors, fresh, products, mine, penalty, alpha)
+            else:
+                _approach(v, indptr, others, values, factors, products, mine, penalty, alpha)
 
 
 @inlined
@@ -317,6 +324,85 @@ def _prefer(v, indptr, others, values, factors, fresh, products, scratch, penalt
                     rows[i, c] = 0.0
         _add_products(system, rows, width, more[0], more[1], more[2], more[3])
     _solve_system(system, width, fresh[v])
+
+
+@part
+def _approach(v, indptr, others, values, factors, products, scratch, penalty, alpha):
+    """Improve the factors of v for implicit feedback by a few conjugate gradients, without writing its equations down
+    (Takacs, Pilaszy and Tikk, 2011)."""
+    width = factors.shape[1]
+    mine, rest, direction, bend = factors[v], scratch[0, :width], scratch[1, :width], scratch[2, :width]
+    _equations(v, indptr, others, values, factors, products, mine, rest, penalty, alpha, -1.0, 1.0)
+    far = 0.0
+    for c in range(width):
+        direction[c] = rest[c]
+        far += rest[c] * rest[c]
+    for _ in range(STEPS):
+        _equations(v, indptr, others, values, factors, products, direction, bend, penalty, alpha, 1.0, 0.0)
+        curvature = 0.0
+        for c in range(width):
+            curvature += direction[c] * bend[c]
+        if curvature <= 0 or far < NEARLY_SOLVED:
+            break
+        length, before, far = far / curvature, far, 0.0
+        for c in range(width):
+            mine[c] += length * direction[c]
+            rest[c] -= length * bend[c]
+            far += rest[c] * rest[c]
+        for c in range(width):
+            direction[c] = rest[c] + far / before * direction[c]
+
+
+@part
+def _equations(v, indptr, others, values, factors, products, vector, out, penalty, alpha, sign, base):
+    """`sign` times the product of the matrix in the equations of v and a vector, plus `base` times their right-hand
+    side. Rows are added four at a time, because that reads and writes `out` less often."""
+    width, last = uint64(factors.shape[1]), uint64(indptr[v + ONE])
+    for c in range(width):
+        out[c] = sign * penalty * vector[c]
+    whole = width - width % FOUR
+    for c in range(uint64(0), whole, FOUR):
+        one, two, three, four = vector[c], vector[c + ONE], vector[c + TWO], vector[c + THREE]
+        _add_rows(products, c, c + ONE, c + TWO, c + THREE, sign * one, sign * two, sign * three, sign * four, out)
+    for c in range(whole, width):
+        _add_rows(products, c, c, c, c, sign * vector[c], 0.0, 0.0, 0.0, out)
+    for e in range(uint64(indptr[v]), last, FOUR):
+        end = last - ONE
+        first, second = uint64(others[e]), uint64(others[min(e + ONE, end)])
+        third, fourth = uint64(others[min(e + TWO, end)]), uint64(others[min(e + THREE, end)])
+        one, two, three, four = _products_with(factors, first, second, third, fourth, vector)
+        one = _share(e, last, values, alpha, one, sign, base)
+        two = _share(e + ONE, last, values, alpha, two, sign, base)
+        three = _share(e + TWO, last, values, alpha, three, sign, base)
+        four = _share(e + THREE, last, values, alpha, four, sign, base)
+        _add_rows(factors, first, second, third, fourth, one, two, three, four, out)
+
+
+@inlined
+def _share(e, last, values, alpha, along, sign, base):
+    """How much of the row at the other end of a rating is added; nothing after the last rating."""
+    if e >= last:
+        return 0.0
+    more = max(alpha * values[e], 1e-300)
+    return base * (1.0 + more) + sign * more * along
+
+
+@inlined
+def _add_rows(rows, first, second, third, fourth, one, two, three, four, out):
+    for c in range(uint64(out.size)):
+        out[c] += (one * rows[first, c] + two * rows[second, c]) + (three * rows[third, c] + four * rows[fourth, c])
+
+
+@summed
+def _products_with(rows, first, second, third, fourth, vector):
+    """The inner products of four rows with a vector."""
+    one = two = three = four = 0.0
+    for c in range(uint64(vector.size)):
+        one += rows[first, c] * vector[c]
+        two += rows[second, c] * vector[c]
+        three += rows[third, c] * vector[c]
+        four += rows[fourth, c] * vector[c]
+    return one, two, three, four
 
 
 @inlined

@@ -45,7 +45,8 @@ class LeastSquares:
     implicit_alpha : float, optional
         The weights are not ratings but implicit feedback, such as how often a user has listened to a song: products of
         factors should be 1 where there is some, with the confidence 1 + `implicit_alpha` times the weight, and 0 with
-        the confidence 1 elsewhere (Hu, Koren and Volinsky, 2008). 40 is usual.
+        the confidence 1 elsewhere (Hu, Koren and Volinsky, 2008). 40 is usual. From rank 32 on, an epoch takes three
+        steps of conjugate gradients from the last factors in place of the exact solution, and the ranking is as good.
 
     Examples
     --------

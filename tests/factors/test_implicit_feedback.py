@@ -7,6 +7,7 @@ from rated import FEW, frame_of
 
 import dgraph as dg
 from dgraph.errors import OptionError, WeightError
+from dgraph.factors import factor_updates
 from dgraph.factors.fit_place import _draw_factors
 from dgraph.factors.rating_rows import RatingColumns
 from dgraph.factors.rating_test import RatingTest
@@ -104,6 +105,35 @@ def test_one_epoch_is_kept_even_if_numbers_tell_more():
     for test in (0, 0.2):
         result = dg.factorize(graph, rank=2, epochs=1, test=test, update=dg.LeastSquares(implicit_alpha=4))
         assert result.totals["epoch"] == 1 and result.by_number("factors").any() and result.report["kept"].all()
+
+
+def test_conjugate_gradients_match_numpy(monkeypatch):
+    """Three steps for each vertex, from its last factors. The rank is no multiple of four."""
+    monkeypatch.setattr(factor_updates, "HIGH_RANK", 7)
+    frame, result = liked(rank=7, test=0, regularization=0.3, epochs=2)
+    seen = np.zeros((40, 60))
+    seen[frame["user"], frame["item"] - 1000] = frame["times"]
+    factors = np.empty((100, 7))
+    _draw_factors(0, np.arange(100), 0.1 / np.sqrt(7), factors)
+    users, items = factors[:40], factors[40:]
+    for own, near, table in 2 * ((users, items, seen), (items, users, seen.T)):
+        for x, row in zip(own, table, strict=True):
+            matrix = (near.T * (1 + 2 * row)) @ near + 0.3 * np.eye(7)
+            rest = near.T @ ((1 + 2 * row) * (row > 0)) - matrix @ x
+            direction = rest.copy()
+            for _ in range(3):
+                length = rest @ rest / (direction @ matrix @ direction)
+                x += length * direction
+                before, rest = rest, rest - length * matrix @ direction
+                direction = rest + rest @ rest / (before @ before) * direction
+    np.testing.assert_allclose(result.by_number("factors"), factors, rtol=1e-6, atol=1e-9)
+
+
+def test_conjugate_gradients_end_at_the_exact_factors(monkeypatch):
+    _, exact = liked(rank=7, test=0, epochs=60)
+    monkeypatch.setattr(factor_updates, "HIGH_RANK", 7)
+    _, found = liked(rank=7, test=0, epochs=60)
+    assert found.totals["rmse"] == pytest.approx(exact.totals["rmse"], rel=0.03)
 
 
 @pytest.mark.parametrize("regularization", [0.0, 1e-12])
