@@ -1,7 +1,7 @@
 """Minimum spanning forests against SciPy, igraph and NetworKit, and on two workers; bridges, articulation points and
 biconnected components against igraph and NetworkX.
 
-    .venv/bin/python benchmarks/trees.py [--scale 20] [--only forest]
+    .venv/bin/python benchmarks/trees.py [--scale 20] [--only forest] [--graphs rmat grid roads]
 
 On an R-MAT graph without repeated edges, on a grid with as many edges, and, with a folder of real graphs, on roads.
 dgraph's seconds end with the frame of the user's edges, those of others with an object of theirs. The weight of each
@@ -32,21 +32,33 @@ ROADS = "usroads-48"
 Run = Callable[[], Any]
 
 
-def graphs_of(scale: int) -> Iterator[tuple[str, Edges, np.ndarray]]:
+def graphs_of(scale: int, names: list[str]) -> Iterator[tuple[str, Edges, np.ndarray]]:
     """Each graph, with weights that are all different."""
-    edges = simple(*rmat_edges(scale), 1 << scale)
-    yield f"R-MAT scale {scale}", edges, weights_of(edges)
-    side = math.isqrt(len(edges.source) // 2)
+    for name in names:
+        for where, edges in GRAPHS[name](scale):
+            yield where, edges, weights_of(edges)
+
+
+def rmat(scale: int) -> Iterator[tuple[str, Edges]]:
+    yield f"R-MAT scale {scale}", simple(*rmat_edges(scale), 1 << scale)
+
+
+def grid(scale: int) -> Iterator[tuple[str, Edges]]:
+    side = math.isqrt(8 << scale)
     corner = np.arange(side * side).reshape(side, side)
     sources = np.concatenate([corner[:, :-1].ravel(), corner[:-1].ravel()])
     destinations = np.concatenate([corner[:, 1:].ravel(), corner[1:].ravel()])
-    edges = Edges(sources, destinations, side * side, directed=False)
-    yield f"grid of {side} x {side}", edges, weights_of(edges)
+    yield f"grid of {side} x {side}", Edges(sources, destinations, side * side, directed=False)
+
+
+def roads(scale: int) -> Iterator[tuple[str, Edges]]:
     real = importlib.import_module("real_graphs")
     if real.DATA.is_dir():
         listed = Edges.of(real.real_graph(ROADS).graph())
-        edges = simple(listed.source, listed.destination, listed.vertices)
-        yield ROADS, edges, weights_of(edges)
+        yield ROADS, simple(listed.source, listed.destination, listed.vertices)
+
+
+GRAPHS = {"rmat": rmat, "grid": grid, "roads": roads}
 
 
 def weights_of(edges: Edges) -> np.ndarray:
@@ -186,9 +198,10 @@ def main() -> None:
     options = parser_of(__doc__, scale=20, trials=3)
     options.add_argument("--only", choices=("forest", "cuts"), help="one of them alone")
     options.add_argument("--slow", type=float, default=1.0, help="millions of edges, up to which NetworkX runs")
+    options.add_argument("--graphs", nargs="+", choices=GRAPHS, default=list(GRAPHS))
     given = options.parse_args()
     with local_cluster(2, 1) as client:
-        for where, edges, weights in graphs_of(given.scale):
+        for where, edges, weights in graphs_of(given.scale, given.graphs):
             if given.only != "cuts":
                 hold_forests(where, edges, weights, client, given.trials)
             if given.only != "forest":
