@@ -98,7 +98,7 @@ def networkit(method: str, edges: Edges, weights: np.ndarray) -> Run:
     return run
 
 
-FORESTS = {
+FORESTS: dict[str, Callable[[Edges, np.ndarray], Run]] = {
     "SciPy": scipy,
     "igraph": igraph,
     "NetworKit, Kruskal": partial(networkit, "KruskalMSF"),
