@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib.metadata import version
 from typing import Any
-
-import networkx as nx
 
 from dgraph.networkx_backend.calls import function_of
 from dgraph.networkx_backend.function_table import FUNCTIONS
@@ -27,7 +26,7 @@ def _signature(name: str) -> inspect.Signature:
 
 @cache
 def _version() -> tuple[int, ...]:
-    return tuple(int(part) for part in nx.__version__.split(".")[:2])
+    return tuple(int(part) for part in version("networkx").split(".")[:2])
 
 
 def can_run(name: str, args: tuple, kwargs: dict[str, Any]) -> bool | str:
@@ -35,7 +34,7 @@ def can_run(name: str, args: tuple, kwargs: dict[str, Any]) -> bool | str:
     if name not in FUNCTIONS:
         return f"dgraph has no {name}"
     if _version() < OLDEST:
-        return f"the backend of dgraph needs NetworkX {'.'.join(map(str, OLDEST))} or newer, got {nx.__version__}"
+        return f"the backend of dgraph needs NetworkX {'.'.join(map(str, OLDEST))} or newer, got {version('networkx')}"
     try:
         bound = _signature(name).bind(*args, **kwargs)
     except TypeError as error:

@@ -9,6 +9,7 @@ from operator import methodcaller
 from typing import Any
 from weakref import ReferenceType, ref
 
+import networkx as nx
 import numpy as np
 
 from dgraph.graph import Graph
@@ -81,8 +82,8 @@ def convert_to_nx(result: Any) -> Any:
     if not isinstance(result, Graph):
         return result
     needed, limit = BYTES_OF_AN_EDGE * result.num_edges, result.workers.limit
-    if limit is not None and needed > limit:
-        raise NotImplementedError(
+    if limit is not None and needed > limit:  # not "not implemented", because NetworkX would say no more than that
+        raise nx.NetworkXError(
             f"a NetworkX graph of {result.num_edges:,} edges takes about {needed:,} bytes, and memory= of the graph "
             f"allows {limit:,}; use functions that dgraph has, or make the graph with more memory="
         )
@@ -115,7 +116,7 @@ def _weights(graph: Any, rows: list[Mapping], name: str, default: Any, once: Any
             every = chain.from_iterable(map(methodcaller("values"), every))
         return every if wanted is None else compress(every, wanted)
 
-    if default == 1 and not any(name in one for one in data()):
+    if default == 1 and not any(name in one for one in filter(None, data())):
         return None
     return _numeric([one.get(name, default) for one in data()], name)
 
