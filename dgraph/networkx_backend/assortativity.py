@@ -26,5 +26,6 @@ def degree_assortativity_coefficient(
         ends = np.concatenate([source, target[apart]]), np.concatenate([target, source[apart]])
         pairs = degree[ends[0]], degree[ends[1]]
     count = np.float64(len(pairs[0]))  # a number of NumPy's, which warns where the result is nan
+    pairs = tuple(one - one[:1] for one in pairs)  # equal degrees are all 0 then, and not what rounding leaves of them
     first, second = (one - one.sum() / count for one in pairs)
     return float((first * second).sum() / np.sqrt((first * first).sum() * (second * second).sum()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
@@ -117,6 +118,13 @@ def _whole_start(arguments: Mapping[str, Any]) -> str | None:
     return "nstart must have the nodes of the graph, and no others" if partial else None
 
 
+def _finite_start(arguments: Mapping[str, Any]) -> str | None:
+    start = arguments["nstart"]
+    if start is None or all(isinstance(one, float) and math.isfinite(one) for one in start.values()):
+        return None
+    return "values of nstart must be finite floats"
+
+
 def _nonzero_start(arguments: Mapping[str, Any]) -> str | None:
     start = arguments["nstart"]
     return "nstart must not be 0 everywhere" if start is not None and not any(start.values()) else None
@@ -134,6 +142,18 @@ def _one_distance(arguments: Mapping[str, Any]) -> str | None:
 
 def _all_nodes(arguments: Mapping[str, Any]) -> str | None:
     return "dgraph counts triads of the whole graph only" if arguments["nodelist"] is not None else None
+
+
+def _no_loops(arguments: Mapping[str, Any]) -> str | None:
+    rows = getattr(arguments["G"], "_adj", {})
+    loops = any(node in row for node, row in rows.items())
+    return "NetworkX lists loops in the components of their nodes, and dgraph does not" if loops else None
+
+
+def _all_cores(arguments: Mapping[str, Any]) -> str | None:
+    known = arguments["core_number"]
+    partial = known is not None and not set(arguments["G"]) <= set(known)
+    return "core_number= must have all nodes, because a neighbor may be any of them" if partial else None
 
 
 def _no_nodes(arguments: Mapping[str, Any]) -> str | None:
@@ -166,10 +186,11 @@ def _largest_first(arguments: Mapping[str, Any]) -> str | None:
 _UNDIRECTED_SIMPLE = (_no_direction, _no_multigraph)
 _DISTANCES = (_no_weight,)
 _CHECKS: Mapping[str, tuple[Check, ...]] = {
-    "hits": (_normalized, _whole_start, _nonzero_start),
-    "katz_centrality": (_one_beta, _positive_alpha, _no_multigraph, _whole_start),
+    "hits": (_normalized, _whole_start, _finite_start, _nonzero_start),
+    "katz_centrality": (_one_beta, _positive_alpha, _no_multigraph, _whole_start, _finite_start),
     "eigenvector_centrality": (_uniform_start, _no_multigraph),
-    **dict.fromkeys(("core_number", "k_core", "k_shell", "k_crust", "k_corona"), (_no_direction,)),
+    **dict.fromkeys(("core_number", "k_core", "k_shell", "k_crust"), (_no_direction,)),
+    "k_corona": (_no_direction, _all_cores),
     "triangles": (_no_multigraph,),
     "transitivity": _UNDIRECTED_SIMPLE,
     "clustering": (_no_multigraph,),
@@ -188,6 +209,7 @@ _CHECKS: Mapping[str, tuple[Check, ...]] = {
     "reciprocity": (_no_nodes,),
     "degree_assortativity_coefficient": (_no_nodes,),
     "triadic_census": (_all_nodes,),
+    "biconnected_component_edges": (_no_loops,),
     "ego_graph": (_one_distance,),
     **dict.fromkeys(
         ("minimum_spanning_edges", "maximum_spanning_edges", "minimum_spanning_tree", "maximum_spanning_tree"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import networkx as nx
@@ -42,8 +43,6 @@ def k_crust(G: NodeGraph, k: int | None = None, core_number: dict | None = None)
 def k_corona(G: NodeGraph, k: int, core_number: dict | None = None) -> Any:
     """The nodes of the k-shell with exactly k neighbours in the k-core."""
     cores = _cores(G, core_number)
-    if not all(node in cores for node in G.nodes):
-        raise NotImplementedError("core_number= must have all nodes, because a neighbour may be any of them")
     numbers = np.array([cores[node] for node in G.nodes])
     source, target = G.ends()
     apart = source != target
@@ -58,7 +57,7 @@ def k_truss(G: NodeGraph, k: int) -> Any:
         raise nx.NetworkXNotImplemented(LOOPS)
     if G.graph().num_edges == 0:
         return original(G).edge_subgraph(()).copy()
-    edges = our_k_truss(G.graph(), max(k, 2)).compute()
+    edges = our_k_truss(G.graph(), max(math.ceil(k), 2)).compute()
     pairs = zip(edges.iloc[:, 0].tolist(), edges.iloc[:, 1].tolist(), strict=True)
     return original(G).edge_subgraph((G.nodes[u], G.nodes[v]) for u, v in pairs).copy()
 

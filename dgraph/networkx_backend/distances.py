@@ -30,12 +30,12 @@ def all_pairs_shortest_path_length(G: NodeGraph, cutoff: float | None = None) ->
 
 
 def single_source_shortest_path(G: NodeGraph, source: Any, cutoff: float | None = None) -> dict[Any, list[Any]]:
-    return paths(G, *_search(G, source, cutoff, "Source {} not in G"), whole=True)
+    return paths(G, *_search(G, source, cutoff, "Source {} not in G"))
 
 
 def single_target_shortest_path(G: NodeGraph, target: Any, cutoff: float | None = None) -> dict[Any, list[Any]]:
     back = G.reversed()
-    found = paths(back, *_search(back, target, cutoff, "Target {} not in G"), whole=True)
+    found = paths(back, *_search(back, target, cutoff, "Target {} not in G"))
     return {node: path[::-1] for node, path in found.items()}
 
 
@@ -95,7 +95,7 @@ def _search(G: NodeGraph, node: Any, cutoff: float | None, message: str) -> tupl
     [start] = G.vertices([G.number(node, message)])
     if cutoff is None or cutoff == math.inf:
         return bfs(G.graph(), start), None
-    limit = math.ceil(cutoff) if cutoff > 0 else 0
+    limit = math.ceil(min(cutoff, len(G))) if cutoff > 0 else 0
     return bfs(G.graph(), start, depth_limit=max(limit, 1)), limit
 
 

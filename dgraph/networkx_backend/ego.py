@@ -6,7 +6,7 @@ from typing import Any
 
 from dgraph.networkx_backend import distances, weighted_paths
 from dgraph.networkx_backend.node_graphs import NodeGraph
-from dgraph.networkx_backend.originals import part, without_directions
+from dgraph.networkx_backend.originals import original, part, without_directions
 
 
 def ego_graph(
@@ -17,6 +17,7 @@ def ego_graph(
     undirected: bool = False,
     distance: str | None = None,
 ) -> Any:
+    original(G)  # refused before a search
     searched = without_directions(G) if undirected else G
     if distance is None:
         near = distances.single_source_shortest_path_length(searched, n, radius)

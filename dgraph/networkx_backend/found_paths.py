@@ -10,12 +10,10 @@ import numpy as np
 from dgraph.networkx_backend.node_graphs import NodeGraph
 from dgraph.runs.result import RunResult
 
-EXACT = 1 << 53  # up to which all whole numbers are floats
-
 
 def lengths(G: NodeGraph, found: RunResult, cutoff: float | None, *, whole: bool) -> dict[Any, Any]:
     """The distance of each node within reach; integers if all lengths are `whole`."""
-    distances, near = _nearest(G, found, cutoff, whole=whole)
+    distances, near = _nearest(G, found, cutoff)
     values = distances[near].astype(np.int64) if whole else distances[near]
     return dict(zip((G.nodes[number] for number in near.tolist()), values.tolist(), strict=True))
 
@@ -25,13 +23,12 @@ def length_to(G: NodeGraph, found: RunResult, node: Any, cutoff: float | None, *
     distance = G.column(found, "distance")[[G.numbers[node]] if node in G else []]
     if not _is_near(distance, cutoff).any():
         return None
-    _check_exact(distance, whole=whole)
     return int(distance[0]) if whole else distance.item()
 
 
-def paths(G: NodeGraph, found: RunResult, cutoff: float | None, *, whole: bool) -> dict[Any, list[Any]]:
+def paths(G: NodeGraph, found: RunResult, cutoff: float | None) -> dict[Any, list[Any]]:
     """The path to each node within reach."""
-    _, near = _nearest(G, found, cutoff, whole=whole)
+    _, near = _nearest(G, found, cutoff)
     before = _predecessors(G, found).tolist()
     known: dict[int, list[Any]] = {}
     for number in near.tolist():
@@ -51,22 +48,15 @@ def _predecessors(G: NodeGraph, found: RunResult) -> np.ndarray:
     return np.where((before >= 0) & (before < len(G)), before, -1)
 
 
-def _nearest(G: NodeGraph, found: RunResult, cutoff: float | None, *, whole: bool) -> tuple[np.ndarray, np.ndarray]:
+def _nearest(G: NodeGraph, found: RunResult, cutoff: float | None) -> tuple[np.ndarray, np.ndarray]:
     """All distances, and the numbers of the nodes within reach, the nearest first. Sources always are."""
     distances = G.column(found, "distance")
     near = _is_near(distances, cutoff)
     if cutoff is not None and cutoff < 0:
         near = (distances == 0) & (_predecessors(G, found) < 0)
     numbers = np.flatnonzero(near)
-    _check_exact(distances[numbers], whole=whole)
     return distances, numbers[np.argsort(distances[numbers], kind="stable")]
 
 
 def _is_near(distances: np.ndarray, cutoff: float | None) -> np.ndarray:
     return np.isfinite(distances) & ~(distances > (math.inf if cutoff is None else cutoff))
-
-
-def _check_exact(distances: np.ndarray, *, whole: bool) -> None:
-    """Refuse distances that are rounded though NetworkX's are not."""
-    if whole and len(distances) and np.abs(distances).max() >= EXACT:
-        raise NotImplementedError("a path is longer than 2**53, and dgraph adds lengths as floating-point numbers")

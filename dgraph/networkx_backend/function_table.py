@@ -68,5 +68,6 @@ NOTES: Mapping[str, str] = {
     "biconnected_components": "In another order than NetworkX's.",
     "biconnected_component_edges": "In another order than NetworkX's.",
     "maximal_independent_set": "For a seed, another set than NetworkX's.",
-    "greedy_color": "The strategy is `largest_first`; ties between nodes of a degree are broken at random.",
+    "greedy_color": "Two colors for bipartite components; else `largest_first`, with ties in random order.",
+    "color": "The dictionary is in the order of the graph's nodes.",
 }

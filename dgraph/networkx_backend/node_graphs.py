@@ -179,9 +179,12 @@ class ConvertedGraph(NodeGraph):
         return np.ones(1, np.int64) if values is None else values
 
     def whole_weights(self, weight: str | None) -> bool:
-        """Refused if the sum of all integers is so large that the length of a path may be rounded."""
+        """Refused if some weight is missing, or if the sum of all integers is so large that the length of a path may be
+        rounded."""
         weights = self._numbers(weight)
         if weights.dtype.kind == "f":
+            if np.isnan(weights).any():
+                raise NotImplementedError(f"{weight!r} is nan for some edge, and dgraph has no paths along that")
             return False
         if np.abs(weights).sum(dtype=np.float64) >= EXACT:
             raise NotImplementedError(f"integers in {weight!r} add up to 2**53 or more, so that lengths are not exact")

@@ -16,7 +16,10 @@ def original(G: NodeGraph) -> Any:
         raise NotImplementedError(
             "parts of a dgraph.Graph are no graphs of NetworkX: call k_core, k_truss, ego or spanning_forest of dgraph"
         )
-    return G.original()
+    graph = G.original()
+    if graph is None:
+        raise NotImplementedError("the graph of NetworkX is gone of which a part is asked for")
+    return graph
 
 
 def part(G: NodeGraph, nodes: Iterable[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +37,8 @@ def pagerank(
     jumps = None if personalization is None else _by_vertex(G, personalization)
     if jumps is not None and sum(jumps.values()) == 0:
         raise ZeroDivisionError
-    if nstart is not None and sum(nstart.get(node, 0) for node in G.nodes) == 0:
+    start = 1.0 if nstart is None else float(sum(nstart.get(node, 0) for node in G.nodes))
+    if start == 0 or not math.isfinite(start):
         raise nx.PowerIterationFailedConvergence(max_iter)
     ends = jumps if dangling is None else _by_vertex(G, dangling)
     change = len(G) * tol

@@ -8,9 +8,8 @@ from typing import Any
 import networkx as nx
 
 from dgraph.errors import WeightError
-from dgraph.networkx_backend.found_paths import EXACT, length_to, lengths, paths
+from dgraph.networkx_backend.found_paths import length_to, lengths, paths
 from dgraph.networkx_backend.node_graphs import NodeGraph
-from dgraph.networkx_backend.originals import weights_of
 from dgraph.ops.bfs import bfs
 from dgraph.ops.sssp import sssp
 from dgraph.runs.result import RunResult
@@ -38,7 +37,7 @@ def multi_source_dijkstra_path(
     G: NodeGraph, sources: Collection[Any], cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, list[Any]]:
     found = _dijkstra(G, _numbers(G, sources), weight)
-    return paths(G, found, cutoff, whole=G.whole_weights(weight))
+    return paths(G, found, cutoff)
 
 
 def multi_source_dijkstra_path_length(
@@ -118,7 +117,7 @@ def single_source_bellman_ford(G: NodeGraph, source: Any, target: Any = None, we
 
 
 def single_source_bellman_ford_path(G: NodeGraph, source: Any, weight: str | None = "weight") -> dict[Any, list[Any]]:
-    return paths(G, _bellman_ford(G, source, weight), None, whole=G.whole_weights(weight))
+    return paths(G, _bellman_ford(G, source, weight), None)
 
 
 def single_source_bellman_ford_path_length(G: NodeGraph, source: Any, weight: str | None = "weight") -> dict[Any, Any]:
@@ -161,14 +160,14 @@ def _dijkstra(G: NodeGraph, numbers: list[int], weight: str | None, target: Any 
     """The shortest paths from the nearest source. With a target in the graph, as far as that is."""
     if G.has_negative(weight):
         raise NotImplementedError("negative weights are not supported with Dijkstra's algorithm")
+    G.whole_weights(weight)  # refuses integers whose sums would be rounded
     [end] = G.vertices([G.numbers[target]]) if target is not None and target in G else [None]
     return (sssp if G.is_weighted(weight) else bfs)(G.graph(weight), G.vertices(numbers), target=end)
 
 
 def _bellman_ford(G: NodeGraph, source: Any, weight: str | None) -> RunResult:
     [start] = G.vertices([G.number(source, NOT_IN)])
-    if G.has_negative(weight) and G.whole_weights(weight) and _largest(G, weight) * len(G) >= EXACT:
-        raise NotImplementedError("paths could be longer than 2**53 on the way, and dgraph adds floating-point numbers")
+    G.whole_weights(weight)  # refuses integers whose sums would be rounded
     try:
         return (sssp if G.is_weighted(weight) else bfs)(G.graph(weight), start)
     except WeightError as error:
@@ -177,14 +176,8 @@ def _bellman_ford(G: NodeGraph, source: Any, weight: str | None) -> RunResult:
         raise nx.NetworkXUnbounded("Negative cycle detected.") from error
 
 
-def _largest(G: NodeGraph, weight: str | None) -> int:
-    weights = weights_of(G, weight)
-    return max(int(weights.max()), -int(weights.min()))
-
-
 def _both(G: NodeGraph, found: RunResult, cutoff: float | None, weight: str | None) -> Found:
-    whole = G.whole_weights(weight)
-    return lengths(G, found, cutoff, whole=whole), paths(G, found, cutoff, whole=whole)
+    return lengths(G, found, cutoff, whole=G.whole_weights(weight)), paths(G, found, cutoff)
 
 
 def _to_target(

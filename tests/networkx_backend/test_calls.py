@@ -1,5 +1,7 @@
 """When errors come, and arguments that only look harmless: starts, cutoffs, large numbers, and cores of some nodes."""
 
+import math
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -61,7 +63,7 @@ def test_core_numbers_may_be_those_of_some_nodes(name):
 
 
 def test_lengths_beyond_the_integers_of_floats_are_refused():
-    graph = nx.Graph([(0, 1, {"weight": 2**53}), (1, 2, {"weight": 1}), (2, 3, {"weight": 4})])
+    graph = nx.Graph([(0, 1, {"weight": 2**52}), (1, 2, {"weight": 2**52}), (2, 3, {"weight": 4})])
     for name, arguments in {
         "single_source_dijkstra_path_length": {"source": 0},
         "dijkstra_path_length": {"source": 0, "target": 2},
@@ -70,8 +72,10 @@ def test_lengths_beyond_the_integers_of_floats_are_refused():
     }.items():
         with pytest.raises(NotImplementedError):
             getattr(nx, name)(graph, **arguments, backend="dgraph")
-    assert nx.dijkstra_path_length(graph, 1, 3, backend="dgraph") == 5
-    steep = nx.DiGraph([(0, 1, {"weight": 2**60}), (1, 2, {"weight": -(2**60) + 1})])
+    graph[0][1]["weight"] = 1
+    graph.__networkx_cache__.clear()
+    assert nx.dijkstra_path_length(graph, 0, 3, backend="dgraph") == 5 + 2**52
+    steep = nx.DiGraph([(0, 1, {"weight": 2**52}), (1, 2, {"weight": -(2**52) + 1})])
     with pytest.raises(NotImplementedError):
         nx.bellman_ford_path_length(steep, 0, 2, backend="dgraph")
 
@@ -84,3 +88,19 @@ def test_sums_over_triangles_are_diagonals_of_cubes(threads):
     both = matrix + matrix.T
     sums = sums_of_products(high, low, matrix[high, low], 60, threads)
     assert sums.tolist() == (np.diag(both @ both @ both) // 2).tolist()
+
+
+def test_a_missing_weight_is_no_negative_cycle():
+    graph = nx.DiGraph([(0, 1, {"weight": math.nan}), (2, 3, {"weight": -1.0})])
+    with pytest.raises(NotImplementedError, match="nan"):
+        nx.single_source_bellman_ford_path_length(graph, 2, backend="dgraph")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_starts_that_are_not_finite_are_refused(value):
+    graph, start = nx.complete_graph(3), {0: value, 1: 1.0, 2: 1.0}
+    with pytest.raises(nx.PowerIterationFailedConvergence):
+        nx.pagerank(graph, nstart=start, backend="dgraph")
+    for name in ("katz_centrality", "hits"):
+        with pytest.raises(NotImplementedError, match="finite"):
+            getattr(nx, name)(graph, nstart=start, backend="dgraph")

@@ -1,6 +1,7 @@
 """Cuts, topological orders and colors of two kinds, which NetworkX returns in another order; and spanning trees where
 NetworkX has a rule of its own."""
 
+import math
 from itertools import count
 
 import networkx as nx
@@ -103,9 +104,37 @@ def test_edges_of_a_view_are_those_that_it_shows():
     assert list(nx.minimum_spanning_edges(view, data=False, backend="dgraph")) == [("a", "b", 0), ("a", "c", 1)]
 
 
-def test_weights_of_any_size_are_compared_exactly():
-    graph = nx.Graph([(0, 1, {"weight": 2**62}), (0, 2, {"weight": 2**62 - 1}), (1, 2, {"weight": 2**62 + 1})])
+def test_large_weights_are_compared_exactly_or_refused():
+    most = 2**53 - 1
+    graph = nx.Graph([(0, 1, {"weight": most - 1}), (0, 2, {"weight": most - 2}), (1, 2, {"weight": most})])
     assert set(nx.minimum_spanning_edges(graph, data=False, backend="dgraph")) == {(0, 1), (0, 2)}
+    graph.add_edge(2, 3, weight=most + 1)
+    with pytest.raises(NotImplementedError, match=r"2\*\*53"):
+        nx.minimum_spanning_edges(graph, data=False, backend="dgraph")
+
+
+def test_bridges_of_a_component_are_in_the_order_of_its_copy():
+    graph = nx.Graph()
+    graph.add_nodes_from([5, 3, 1, 0, 2, 4, "z", *range(6, 13)])
+    graph.add_edges_from([(3, 1), (5, 3), (2, 1), ("z", 6), (7, 8)])
+    for drawn in (graph, nx.MultiGraph(graph)):
+        assert list(nx.bridges(drawn, root=3, backend="dgraph")) == list(nx.bridges(drawn, root=3, backend="networkx"))
+
+
+@pytest.mark.parametrize(("nodes", "weight"), [(5, 0.3), (6, 0.1), (7, 0.1), (9, 0.7)])
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_degrees_that_are_all_the_same_have_no_correlation(nodes, weight):
+    graph = nx.cycle_graph(nodes)
+    nx.set_edge_attributes(graph, weight, "weight")
+    assert math.isnan(nx.degree_assortativity_coefficient(graph, weight="weight", backend="dgraph"))
+
+
+def test_a_large_cutoff_is_no_limit():
+    graph = nx.path_graph(4)
+    for cutoff in (2**70, 1e300):
+        lengths = nx.single_source_shortest_path_length(graph, 0, cutoff=cutoff, backend="dgraph")
+        assert lengths == dict(enumerate(range(4)))
+        assert len(nx.ego_graph(graph, 0, radius=cutoff, backend="dgraph")) == 4
 
 
 def test_cuts_and_orders_of_a_graph_of_dgraph(client):
