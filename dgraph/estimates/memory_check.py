@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -59,25 +58,30 @@ def check_build_memory(
     if graph.client is None:  # only a graph that does not fit in any case is refused
         arcs, vertices = graph.input_edges.num_arcs, graph.num_vertices
         here = f"{what}: a graph of {vertices:,} vertices and {arcs:,} edges in this process"
-        least: float = EDGE_BYTES * arcs + VERTEX_BYTES * vertices
-        if need.gathered is not None:
-            least += need.gathered.vertex_bytes * vertices + need.gathered.edge_bytes * graph.num_edges
-        refuse_beyond_memory(here, int(least))
+        refuse_beyond_memory(here, int(EDGE_BYTES * arcs + VERTEX_BYTES * vertices + _on_one_worker(graph, need)))
         return
     limit, workers = _limit(graph.workers)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes
-    least = graph.input_edges.num_arcs * edge + graph.num_vertices * need.spread.vertex_bytes
-    if limit is None or least * SAFE_FACTOR < limit * workers:
+    divided = graph.input_edges.num_arcs * edge + graph.num_vertices * need.spread.vertex_bytes
+    undivided = graph.num_vertices * need.spread.everywhere + _on_one_worker(graph, need)
+    if limit is None or (divided / workers + undivided) * SAFE_FACTOR < limit:
         return
     policy = graph.cut if graph.cut.by_rule else policies.POLICIES["outgoing"]
     row = estimate_policy(graph, sample(graph), need, policy, graph.num_parts)
     _refuse(what, max(row["run"], row["build"]) if holds else row["run"], limit, workers, remedy)
 
 
+def _on_one_worker(graph: PartitionedGraph, need: Footprint) -> float:
+    """The bytes that only the worker needs which gathers."""
+    if need.gathered is None:
+        return 0
+    return need.gathered.vertex_bytes * graph.num_vertices + need.gathered.edge_bytes * graph.num_edges
+
+
 def check_gathering_memory(graph: PartitionedGraph, what: str, need: Footprint) -> None:
     """Refuse to gather the edges of several partitions on one worker, or what is made of them, without enough memory
     there; in this process, within the user's limit."""
-    with nullcontext() if graph.memory is None else within(graph.memory):
+    with within(graph.memory):
         check_build_memory(graph, what, need)
 
 

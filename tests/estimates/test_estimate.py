@@ -134,6 +134,17 @@ def test_what_the_workers_cannot_hold_is_refused(client, monkeypatch):
     assert dask.config.get("dgraph", {}) == kept
 
 
+@pytest.mark.parametrize("workers", [2, 16])
+def test_what_one_worker_gathers_is_not_divided_by_their_number(client, monkeypatch, workers):
+    graph = dg.uniform(vertices=2000, edges=40_000, seed=1, client=client, parts=2)
+    info = {**next(iter(worker_infos(client).values())), "metrics": {"memory": PROCESS_BYTES}}
+    info["memory_limit"] = (1_500_000 + PROCESS_BYTES) / 0.8
+    known = {f"tcp://10.0.0.{one}:1": info for one in range(workers)}
+    monkeypatch.setattr("dgraph.estimates.memory_check.worker_infos", lambda client, **_: known)
+    with pytest.raises(RoomError, match=rf"trusses needs about .* on each of {workers} workers"):
+        dg.truss_number(graph)
+
+
 def test_estimates_recommend_a_policy_only_if_it_fits_in_memory():
     graph = GRAPHS["grid"]()
     roomy, tight = (graph.estimate(workers=4, memory=m) for m in ("1 GiB", "1 KiB"))
