@@ -58,7 +58,10 @@ def check_build_memory(
     if graph.client is None:  # only a graph that does not fit in any case is refused
         arcs, vertices = graph.input_edges.num_arcs, graph.num_vertices
         here = f"{what}: a graph of {vertices:,} vertices and {arcs:,} edges in this process"
-        refuse_beyond_memory(here, int(EDGE_BYTES * arcs + VERTEX_BYTES * vertices + _on_one_worker(graph, need)))
+        least = _on_one_worker(graph, need)
+        if need.gathered is None or not _are_built(graph, need):
+            least += EDGE_BYTES * arcs + VERTEX_BYTES * vertices
+        refuse_beyond_memory(here, int(least))
         return
     limit, workers = _limit(graph.workers)
     edge = 4 * len(need.spread.orders) + 8 * need.weighted + need.spread.edge_bytes
@@ -78,9 +81,16 @@ def _on_one_worker(graph: PartitionedGraph, need: Footprint) -> float:
     return need.gathered.vertex_bytes * graph.num_vertices + need.gathered.edge_bytes * graph.num_edges
 
 
+def _are_built(graph: PartitionedGraph, need: Footprint) -> bool:
+    """Whether the partitions already have their edges in these orders, so that free memory is what they leave."""
+    return graph.built is not None and set(need.spread.orders) <= set(graph.built.orders)
+
+
 def check_gathering_memory(graph: PartitionedGraph, what: str, need: Footprint) -> None:
     """Refuse to gather the edges of several partitions on one worker, or what is made of them, without enough memory
-    there; in this process, within the user's limit."""
+    there; in this process, within the user's limit. Nothing is gathered from a single partition."""
+    if graph.num_parts == 1:
+        return
     with within(graph.memory):
         check_build_memory(graph, what, need)
 

@@ -145,8 +145,7 @@ def spanning_forest(graph: Graph, *, minimum: bool = True, weighted: bool = True
 def _forest(graph: Graph, weight: str | None, minimum: bool) -> SpanningForest:
     workers, size = graph.workers, graph.num_vertices
     check_local_ids(0, 1, size)
-    if graph.num_parts > 1:
-        check_gathering_memory(graph, "joining the spanning forests of all partitions", FOREST)
+    check_gathering_memory(graph, "joining the spanning forests of all partitions", FOREST)
     held = graph.partitioned(("out",), () if weight is None else (weight,)).held
     how = weight, graph.directed, minimum, size, workers.threads_each(len(held))
     parts = workers.wait(workers.each(_of_partition, [(one, *how) for one in held]))

@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from contextlib import nullcontext
 
 import dask
 import numpy as np
@@ -14,12 +15,13 @@ from dgraph.cluster.scheduler import worker_infos
 from dgraph.errors import OptionError, RoomError
 from dgraph.estimates import sketch
 from dgraph.estimates.estimate import POLICIES
-from dgraph.estimates.footprints import FOOTPRINTS
-from dgraph.estimates.memory_check import PROCESS_BYTES
+from dgraph.estimates.footprints import FOOTPRINTS, TRUSSES
+from dgraph.estimates.memory_check import PROCESS_BYTES, check_gathering_memory
 from dgraph.factors import spread_fit
 from dgraph.factors.fit_options import LeastSquares
 from dgraph.factors.rating_fit import FitPlan
 from dgraph.factors.rating_test import RatingTest
+from dgraph.native import free_memory
 from dgraph.partition.ids.chunk import Chunk
 from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.policies import choose_policy
@@ -143,6 +145,19 @@ def test_what_one_worker_gathers_is_not_divided_by_their_number(client, monkeypa
     monkeypatch.setattr("dgraph.estimates.memory_check.worker_infos", lambda client, **_: known)
     with pytest.raises(RoomError, match=rf"trusses needs about .* on each of {workers} workers"):
         dg.truss_number(graph)
+
+
+def test_partitions_in_memory_need_no_more_room(monkeypatch):
+    """Only what is gathered from them does; nothing is from a single one."""
+    for parts in (1, 2):
+        new, built = (dg.rmat(scale=8, seed=1, parts=parts) for _ in range(2))
+        need = int(TRUSSES.gathered.vertex_bytes * new.num_vertices + TRUSSES.gathered.edge_bytes * new.num_edges)
+        built.partitioned(("out",))
+        for graph, room, refused in ((new, need, True), (built, need, False), (built, need - 1, True)):
+            with monkeypatch.context() as small:
+                small.setattr(free_memory, "free_memory", lambda room=room: room)
+                with pytest.raises(RoomError) if refused and parts > 1 else nullcontext():
+                    check_gathering_memory(graph, "this", TRUSSES)
 
 
 def test_estimates_recommend_a_policy_only_if_it_fits_in_memory():
