@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import tempfile
@@ -19,7 +18,8 @@ from dgraph.cli.command import rename_in_errors
 from dgraph.cli.options import FILE, MEMORY, UNDIRECTED, VERTICES, WholeRange, choice_option, completion
 from dgraph.cli.place import PLACE, Place, add_options, option_name, pop_place
 from dgraph.cli.status_line import show_status
-from dgraph.errors import DgraphError, FileError, OptionError
+from dgraph.cli.vertex_files import read_vertices
+from dgraph.errors import OptionError
 
 POLICIES = ("auto", "outgoing", "incoming", "cartesian", "hybrid", "metis")
 ID_TYPES = click.Choice(["int64", "string"])
@@ -66,8 +66,6 @@ READING = (
     MEMORY,
 )
 COLUMNS, WEIGHTING = ("source", "destination", "weight"), ("weight", "unweighted")
-ID_HEADERS = ("id", "vertex", "node", "name")  # headings of a file that lists only ids
-NO_SEPARATOR = "\x01"
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ class GraphArguments:
             if "vertex_file" in how:
                 if "vertices" in how:
                     raise OptionError("--vertices and --vertex-file are mutually exclusive")
-                how["vertices"] = _vertices(how.pop("vertex_file"))
+                how["vertices"] = read_vertices(how.pop("vertex_file"))
             how |= {name: int(how[name]) for name in COLUMNS if str(how.get(name)).isdecimal()}
             how |= _format(path, how)
             if weight_as_column:
@@ -186,44 +184,3 @@ def _format(path: str, how: dict[str, Any]) -> dict[str, Any]:
     named = how.get("format")
     weight = usual_weight(named, how.get("weight", "auto"))
     return {"format": format_with(path, format_of(path, named), text), "weight": weight}
-
-
-def read_ids(path: str) -> list[str]:
-    """The ids of vertices in a file as text: those of the column `vertex` or `id`, or else of the first one."""
-    frame = _vertices(path, dtype=str, keep_default_na=False)
-    name = next((one for one in ("vertex", "id") if one in frame.columns), frame.columns[0])
-    return frame[name].astype(str).tolist()
-
-
-def _vertices(text: str, **types: Any) -> Any:
-    """The vertices in a file: Parquet, CSV with a heading, or one id per line; text may be compressed, and is read with
-    these options of pandas."""
-    import pyarrow as pa
-
-    from dgraph.io.columnar import parquet
-    from dgraph.native.free_memory import explain_lack_of_memory
-
-    try:
-        with explain_lack_of_memory(text, "read the vertices"):
-            return parquet.read_frame(text) if text.endswith(parquet.SUFFIXES) else _vertices_of_text(text, **types)
-    except DgraphError:
-        raise
-    except (OSError, ValueError, pa.ArrowException) as error:
-        problem, remedy = getattr(error, "strerror", None) or error, "expected one id per line, CSV or Parquet"
-        raise FileError(f"cannot read the vertices: {problem}", path=text, remedy=remedy) from error
-
-
-def _vertices_of_text(path: str, **types: Any) -> Any:
-    import pandas as pd
-
-    from dgraph.io import files
-
-    def read(**options: Any) -> Any:
-        with files.open_bytes(path) as stream:
-            return pd.read_csv(stream, **options)
-
-    line = str(read(header=None, nrows=1, sep=NO_SEPARATOR, engine="python").iloc[0, 0])
-    cells = re.split(r"[,;\s]+", line.strip())
-    if cells[0].lstrip("-").isdecimal() or (len(cells) == 1 and cells[0].lower() not in ID_HEADERS):
-        return read(header=None, sep=r"[,;\s]+", engine="python", **types).iloc[:, :1].set_axis(["id"], axis=1)
-    return read(sep=next((sign for sign in "\t;" if sign in line), ","), **types).rename(columns=str)

@@ -145,7 +145,9 @@ def options_of(
             kind["shell_complete"] = completion(re.findall(r'"(\w+)"', kind["help"]))
         options.append(click.Option([flag, PARAMETER_PREFIX + name], **kind))
         if name in FILES:
-            text = f"File with vertices for {flag}: one per line, or a CSV or Parquet file with a column `vertex`."
+            text = (
+                f"File with vertices for {flag}: one per line, or a CSV or Parquet file with a column `vertex` or `id`."
+            )
             option = [_flag(FILES[name]), PARAMETER_PREFIX + FILES[name]]
             options.append(click.Option(option, type=click.Path(), metavar="FILE", help=text))
     return options

@@ -1,6 +1,7 @@
 """The commands whose results have no row for each vertex."""
 
 import json
+import uuid
 from io import StringIO
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
+from dgraph.cli.vertex_files import read_ids
+from dgraph.errors import ColumnError, IdError, InputError
 
 EDGES = "src,dst\n007,b\nb,c\nc,007\nc,d\n"
 
@@ -140,6 +143,60 @@ def test_files_of_integers_list_vertices_of_integer_graphs(run, tmp_path):
     (tmp_path / "starts.txt").write_text("7\nseven\n")
     refused = run("run random-walks n.csv --length 1 --start-file starts.txt")
     assert refused.exit_code == 2 and "'seven' is not a vertex of this graph" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("New York\nParis\n", ["New York", "Paris"]),
+        ('  "Paris, France"\r\n\r\nNA', ["Paris, France", "NA"]),
+        ("who,from\na;b\n", ["who,from", "a;b"]),
+        ("name\nann\n", ["name", "ann"]),
+        ("\ufeffid\n007\nNew York, NY\n", ["007", "New York, NY"]),
+        ("vertex,id\n007,1\nNA,2\n", ["007", "NA"]),
+        ('age;id\n3;"a;b"\n4; New York \n', ["a;b", "New York"]),
+        ("age\tvertex\n3\tbob smith\n", ["bob smith"]),
+        ("vertex,age\n", []),
+    ],
+)
+def test_a_line_is_an_id_unless_the_first_one_names_their_column(tmp_path, text, expected):
+    (tmp_path / "ids.txt").write_bytes(text.encode())
+    assert read_ids(str(tmp_path / "ids.txt")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("vertex,age\nann,3\n,4\n", "ids.csv: column 'vertex', row 1: the id is missing"),
+        ("age,id\n3,ann\n4\n", "row 1 has another number of columns than the heading: '4'"),
+        ("vertex,age\nNew York, NY,3\n", "put values that contain ',' in quotes"),
+    ],
+)
+def test_incomplete_rows_of_ids_are_refused(tmp_path, text, said):
+    (tmp_path / "ids.csv").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_ids(str(tmp_path / "ids.csv"))
+
+
+def test_ids_in_parquet_keep_their_type_and_may_not_be_missing(tmp_path):
+    path = str(tmp_path / "ids.parquet")
+    some = uuid.UUID(int=5)
+    for ids, expected in (
+        (pd.array([1, 2**62], "Int64"), ["1", str(2**62)]),
+        (pd.array(["007", "a"], "string"), ["007", "a"]),
+        (pd.Categorical(["b", "a", "b"]), ["b", "a", "b"]),
+    ):
+        pd.DataFrame({"rank": 0.5, "id": ids}).to_parquet(path)
+        assert read_ids(path) == expected
+    pd.DataFrame({"only": [str(some)]}).to_parquet(path)
+    assert read_ids(path) == [str(some)]
+    for ids in (pd.array([1, None], "Int64"), [1.0, None], ["a", None], pd.Categorical(["a", None])):
+        pd.DataFrame({"vertex": ids}).to_parquet(path)
+        with pytest.raises(IdError, match=r"ids\.parquet: column 'vertex', row 1: the id is missing"):
+            read_ids(path)
+    pd.DataFrame({"src": [1], "dst": [2]}).to_parquet(path)
+    with pytest.raises(ColumnError, match="has the columns src, dst, and none is called vertex or id"):
+        read_ids(path)
 
 
 def test_samples_are_written_by_edges(run, graph, tmp_path):

@@ -15,12 +15,13 @@ import click
 
 from dgraph.cli import signatures
 from dgraph.cli.command import Command, print_outcome
-from dgraph.cli.graph_argument import GraphArguments, graph_options, read_ids
+from dgraph.cli.graph_argument import GraphArguments, graph_options
 from dgraph.cli.options import as_json, output_option
 from dgraph.cli.place import add_options
 from dgraph.cli.results import read_pairs, show_rows, write_frames, writer_of
 from dgraph.cli.say import say
 from dgraph.cli.status_line import show_status
+from dgraph.cli.vertex_files import read_ids
 from dgraph.errors import IdError, OptionError
 from dgraph.phrases.phrases import format_count
 
