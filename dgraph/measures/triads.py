@@ -127,7 +127,8 @@ def _sums(graph: Graph) -> TriadSums:
         (partition,) = graph.partitioned(("out", "incoming")).held
         (sums,) = workers.bring(workers.each(_of_partition, [(partition, workers.threads)]))
         return sums
-    _, blocks = blocks_of(graph, directions=True, bits=True, need=FOOTPRINTS["triad_census"])
+    need = FOOTPRINTS["triad_census"]
+    _, blocks = blocks_of(graph, directions=True, bits=True, what="counting triads", need=need)
     shift = shift_of(graph)
     closed = workers.reduce(add_up, over_pairs(graph, blocks, _of_pair, shift, size, threads_of_pair(graph)))
     kinds = None

@@ -188,11 +188,17 @@ def shift_of(graph: Graph) -> int:
 
 
 def blocks_of(
-    graph: Graph, *, directions: bool = False, bits: bool = False, need: Footprint = FOOTPRINTS["triangles"]
+    graph: Graph,
+    *,
+    directions: bool = False,
+    bits: bool = False,
+    what: str = "counting triangles",
+    need: Footprint = FOOTPRINTS["triangles"],
 ) -> tuple[Any, list[Any]]:
     """New numbers for the vertices, and the blocks, all left on the workers that computed them. Blocks have the `ways`
-    of neighbours with `directions`, as `bits` or numbers. `need` is what counting with them takes."""
-    check_build_memory(graph, "counting triangles", need)
+    of neighbours with `directions`, as `bits` or numbers. `need` is the memory for counting with them, `what` its name in
+    errors."""
+    check_build_memory(graph, what, need)
     workers, partitions, size, shift = graph.workers, graph.partitions.held, graph.num_vertices, shift_of(graph)
     degree = workers.reduce(add_up, [workers.call(_degrees, one, size, graph.directed) for one in partitions])
     (order,) = workers.hold([workers.call(by_degree, degree)])

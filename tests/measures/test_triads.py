@@ -15,6 +15,7 @@ import dgraph as dg
 from dgraph import errors
 from dgraph.measures import triads
 from dgraph.measures.triads import NAMES, TriadSums, census_of
+from dgraph.native import free_memory
 from dgraph.solvers.subgraphs.triads import CODES, IN, MUTUAL, OUT
 from dgraph.testing.strategies import small_graphs
 
@@ -113,3 +114,11 @@ def test_rules_for_edges_apply_before_the_count(rules, parts):
 def test_undirected_graphs_are_refused():
     with pytest.raises(errors.InputError, match="the graph is undirected: make it with directed=True"):
         dg.triad_census(dg.Graph.from_edges({"src": [0], "dst": [1]}, directed=False))
+
+
+def test_a_census_without_room_is_refused_by_its_name(monkeypatch):
+    graph = dg.rmat(scale=6, seed=1, parts=2)
+    assert graph.num_vertices
+    monkeypatch.setattr(free_memory, "free_memory", lambda: 1000)
+    with pytest.raises(errors.RoomError, match=r"counting triads: a graph of .* need about"):
+        dg.triad_census(graph)
