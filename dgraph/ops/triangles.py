@@ -196,8 +196,8 @@ def blocks_of(
     need: Footprint = FOOTPRINTS["triangles"],
 ) -> tuple[Any, list[Any]]:
     """New numbers for the vertices, and the blocks, all left on the workers that computed them. Blocks have the `ways`
-    of neighbours with `directions`, as `bits` or numbers. `need` is the memory for counting with them, `what` its name in
-    errors."""
+    of neighbours with `directions`, as `bits` or numbers. `need` is the memory for counting with them, and errors say
+    `what` needs it."""
     check_build_memory(graph, what, need)
     workers, partitions, size, shift = graph.workers, graph.partitions.held, graph.num_vertices, shift_of(graph)
     degree = workers.reduce(add_up, [workers.call(_degrees, one, size, graph.directed) for one in partitions])
