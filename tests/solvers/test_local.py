@@ -14,12 +14,14 @@ from dgraph.cli.signatures import needed
 from dgraph.errors import OptionError
 from dgraph.native.interruptible_calls import InterruptibleCall, call_interruptibly
 from dgraph.native.team import (
+    STOP,
     atomic_add,
     atomic_max,
     atomic_min,
     barrier,
     compare_and_swap,
     kernel,
+    new_signals,
     share,
     team,
     worthwhile_threads,
@@ -28,6 +30,8 @@ from dgraph.native.threads import cores
 from dgraph.runs import solver_run
 from dgraph.solvers.paths import breadth_first
 from dgraph.solvers.solver import Solution, Solver
+from dgraph.solvers.subgraphs import components, sides
+from dgraph.tables.edge_tables import EdgeTables
 
 TEAM = importlib.import_module("dgraph.native.team")  # the module, not the function of the same name
 EDGES = pd.DataFrame({"src": ["b", "a", "c", "e"], "dst": ["a", "b", "b", "c"], "weight": [1.0, 2.0, 3.0, 4.0]})
@@ -219,6 +223,21 @@ def test_ctrl_c_at_any_moment_leaves_no_thread_waiting(operation, monkeypatch):
     for one in set(threading.enumerate()) - before:
         one.join(60)
         assert not one.is_alive()
+
+
+@pytest.mark.parametrize(("solver", "find"), [(components, components.local_components), (sides, sides.local_cover)])
+def test_union_find_ends_early_once_it_is_stopped(solver, find, monkeypatch):
+    begun = []
+
+    def already_stopped(kernel, threads, *arrays):
+        signals, taken = new_signals(), arrays[-1]
+        signals[STOP] = 1
+        kernel(0, 1, signals, *arrays)
+        begun.append(np.count_nonzero(taken))
+
+    monkeypatch.setattr(solver, "team", already_stopped)
+    find(EdgeTables(dg.rmat(scale=6, seed=1).partitioned(("out",)).held[0], True, {}, 1))
+    assert begun == [1]
 
 
 def test_no_thread_is_started_for_too_little(monkeypatch):

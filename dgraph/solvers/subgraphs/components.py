@@ -7,7 +7,19 @@ import numpy as np
 from numba import uint64
 
 from dgraph.native.machine_code import inlined
-from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, prefetch, team, worthwhile_threads
+from dgraph.native.team import (
+    ONE,
+    STOP,
+    atomic_add,
+    atomic_load,
+    barrier,
+    kernel,
+    part,
+    prefetch,
+    stopped,
+    team,
+    worthwhile_threads,
+)
 from dgraph.partition.adjacency import Adjacency
 from dgraph.solvers.solver import Problem, Solution
 from dgraph.solvers.union_find import flatten, link
@@ -97,7 +109,7 @@ def _unite(
             barrier(size, signals)
         while True:
             begin = atomic_add(counts[phase], 0, grain)
-            if begin >= n:
+            if begin >= n or atomic_load(signals, STOP) != 0:
                 break
             end = min(begin + grain, n)
             if phase == 0:
@@ -121,6 +133,8 @@ def _unite(
                     for u in range(uint64(begin), uint64(end)):
                         component[u] = above[u]
         barrier(size, signals)
+        if stopped(signals):
+            break
         phase += 1
     atomic_add(counts[-1], 0, edges_read)
 

@@ -12,7 +12,18 @@ import numpy as np
 from numba import uint64
 
 from dgraph.native.machine_code import inlined
-from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, team, worthwhile_threads
+from dgraph.native.team import (
+    ONE,
+    STOP,
+    atomic_add,
+    atomic_load,
+    barrier,
+    kernel,
+    part,
+    stopped,
+    team,
+    worthwhile_threads,
+)
 from dgraph.solvers.random_order import degree_of, neighbour_at
 from dgraph.solvers.solver import CsrArrays, Problem, Solution
 from dgraph.solvers.subgraphs.components import tables_to_link
@@ -56,7 +67,7 @@ def _unite(rank, size, signals, first, second, both_ends, root, counts):
     for phase in range(last + 1):
         while True:
             begin = atomic_add(counts[phase], 0, GRAIN)
-            if begin >= n:
+            if begin >= n or atomic_load(signals, STOP) != 0:
                 break
             end = min(begin + GRAIN, n)
             if phase == 0:
@@ -71,6 +82,8 @@ def _unite(rank, size, signals, first, second, both_ends, root, counts):
                 if second.indptr.size > 1:
                     edges += _link_rest(begin, end, both_ends, second, root)
         barrier(size, signals)
+        if stopped(signals):
+            break
     atomic_add(counts[-1], 0, edges)
 
 
