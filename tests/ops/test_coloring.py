@@ -10,11 +10,13 @@ import pytest
 
 import dgraph as dg
 from dgraph import errors
+from dgraph.native.team import team
 from dgraph.ops.coloring import WINDOW, GreedyColors, Sides
 from dgraph.programs import reference
 from dgraph.programs.random_draws import uniform, word_of_round
 from dgraph.solvers import random_order
 from dgraph.solvers.random_order import LOTS
+from dgraph.solvers.subgraphs import sides as sides_solver
 from dgraph.solvers.subgraphs.sides import NEITHER
 from dgraph.testing.verify import verify
 
@@ -122,6 +124,17 @@ def test_bipartite_components_get_two_colors_beside_others(frame, directed):
         found = dg.coloring(graph, engine=engine)
         assert found.by_number("color").tolist() == expected, (parts, engine)
         verify("coloring", graph, found, random_seed=0)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_graphs_of_more_copies_than_four_bytes_number_get_the_same_sides(parts, monkeypatch):
+    roots = []
+    monkeypatch.setattr(sides_solver, "MOST_NARROW", 0)
+    monkeypatch.setattr(sides_solver, "team", lambda kernel, *how: roots.append(how[-2].dtype) or team(kernel, *how))
+    for frame in (two_sided(0), frame_of(2, edges=30)):
+        graph = dg.Graph.from_edges(frame, vertices=VERTICES, loops="drop", parts=parts)
+        assert dg.run(graph, Sides(), engine="auto").by_number("side").tolist() == sides(frame, VERTICES)
+    assert roots == [np.uint64] * 2 * parts
 
 
 @pytest.mark.parametrize("parts", [1, 4])

@@ -33,6 +33,7 @@ from dgraph.tables.edge_tables import EdgeTables
 NEITHER = 2  # the side of vertices whose component has an odd cycle
 ROUNDS = 2  # edges of each vertex that are linked first: they find most of the odd components
 GRAIN = 2048  # vertices that a thread takes at a time
+MOST_NARROW = 1 << 32  # copies whose numbers fit into four bytes
 EVEN, ODD = uint64(0), uint64(1)  # of the copies of a vertex
 
 
@@ -47,12 +48,13 @@ def local_cover(edges: EdgeTables) -> tuple[np.ndarray, int]:
     """The root of each copy of the local vertices in the cover of this partition's edges; and the number of edges read.
 
     Both copies of a vertex have one root if its component has an odd cycle. Such a component may have several roots,
-    because further edges between its vertices are not linked."""
+    because further edges between its vertices are not linked; but only whether the copies of a vertex have the same one is
+    asked, also where the roots of several partitions are joined."""
     tables, both_ends = tables_to_link(edges)
     rows = [CsrArrays(table.indptr, table.neighbours) for table in tables]
     empty = CsrArrays(np.zeros(1, np.int64), np.zeros(0, np.uint32))
     copies = 2 * edges.partition.num_local
-    root = np.empty(copies, np.uint32 if copies < 1 << 32 else np.uint64)
+    root = np.empty(copies, np.uint32 if copies <= MOST_NARROW else np.uint64)
     counts = np.zeros((2 * ROUNDS + 4, 8), np.int64)
     threads = worthwhile_threads(edges.threads, sum(len(one.neighbours) for one in rows))
     team(_unite, threads, *[*rows, empty][:2], both_ends, root, counts)
