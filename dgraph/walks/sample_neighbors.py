@@ -101,8 +101,8 @@ def sample_neighbors(
     -----
     The first call sorts the edges, and keeps a list of them for later calls, as `random_walks` does; with
     ``weighted=True``, one for draws with replacement, and another for those without, which takes 8 bytes more for each
-    vertex. If partitions do not have all edges of their vertices in this direction, the first call builds others that
-    have, as large as the graph's own, and they are kept as long as the graph.
+    vertex and for every 16 edges. If partitions do not have all edges of their vertices in this direction, the first
+    call builds others that have, as large as the graph's own, and they are kept as long as the graph.
 
     Each hop asks all partitions; only the sample leaves them. What is drawn for a vertex depends on the random seed,
     the hop and the vertex, and not on partitions, workers, threads or other vertices. Other seeds can only change the
