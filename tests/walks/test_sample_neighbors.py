@@ -182,6 +182,23 @@ def test_draws_from_long_rows_are_distinct_and_have_weights():
         assert (weights[drawn] > 1).sum() == min(fanout, (weights == 1e250).sum()) + (weights[drawn] == 40).sum()
 
 
+def test_draws_from_long_rows_do_not_depend_on_partitions():
+    """Rows begin at other places there, and so do the blocks whose weights are added up."""
+    draw = np.random.default_rng(3)
+    frame = pd.DataFrame({"src": np.tile(np.arange(700), 40), "dst": np.repeat(np.arange(40) * 17, 700)})
+    frame["weight"] = draw.choice([0.0, 1e-9, 1.0, 2.5, 1e6], len(frame)) * draw.random(len(frame))
+    frame = frame[draw.random(len(frame)) < 0.7]
+    seeds = np.arange(40) * 17
+    samples = [
+        dg.sample_neighbors(dg.Graph.from_edges(frame, parts=parts), seeds, [fanout], weighted=True, random_seed=7)
+        for fanout in (1, 2, 60)
+        for parts in (1, 3)
+    ]
+    for alone, spread in zip(samples[::2], samples[1::2], strict=True):
+        pd.testing.assert_frame_equal(alone.edges, spread.edges)
+        assert len(alone.edges) >= 40
+
+
 @pytest.mark.parametrize("weights", [[1, 1, 1, 1], [1, 0, 5, 2], [1e-300, 1e300, 1e300, 1e-300]])
 def test_draws_with_replacement_are_independent(weights):
     graph, centres = around(np.array(weights, float))
