@@ -48,8 +48,8 @@ def local_cover(edges: EdgeTables) -> tuple[np.ndarray, int]:
     """The root of each copy of the local vertices in the cover of this partition's edges; and the number of edges read.
 
     Both copies of a vertex have one root if its component has an odd cycle. Such a component may have several roots,
-    because further edges between its vertices are not linked; but only whether the copies of a vertex have the same one is
-    asked, also where the roots of several partitions are joined."""
+    because further edges between its vertices are not linked. This is harmless, because all that matters is whether
+    the copies of each vertex have the same root, also once the roots of several partitions are joined."""
     tables, both_ends = tables_to_link(edges)
     rows = [CsrArrays(table.indptr, table.neighbours) for table in tables]
     empty = CsrArrays(np.zeros(1, np.int64), np.zeros(0, np.uint32))
