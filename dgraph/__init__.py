@@ -19,6 +19,7 @@ _HOME = {name: home for home, names in _IMPORTS for name in re.findall(r"(\w+) a
 __all__ = ["__version__", *_HOME]
 # operations that take any graph; `factorize` takes ratings of items by users
 OPERATIONS = tuple(name for name, home in _HOME.items() if home.startswith("dgraph.ops.") and name != "factorize")
+ALL_OPERATIONS = (*OPERATIONS, "factorize")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,5 @@
 """The public names: what type checkers see, and where `__init__.py` finds each one when it is first used. The order is
-that of listings; `OPERATIONS` are the names that `ops/` has."""
+that of listings; `OPERATIONS` are the names that `ops/` has for any graph, `ALL_OPERATIONS` also that for ratings."""
 
 # graphs: from frames, files, generators and other libraries, and back
 from dgraph.graph import Graph as Graph
@@ -138,3 +138,4 @@ from dgraph.programs import laws as laws, reference as reference
 
 __version__: str
 OPERATIONS: tuple[str, ...]
+ALL_OPERATIONS: tuple[str, ...]

@@ -212,7 +212,7 @@ def _operation(table: TomlTable, graphs: Mapping[str, Any]) -> OperationSpec:
     import dgraph as dg
     from dgraph.testing.verify import VERIFIERS
 
-    operation = table.take("operation", str, table.name, among=(*dg.OPERATIONS, "factorize"))
+    operation = table.take("operation", str, table.name, among=dg.ALL_OPERATIONS)
     if operation not in VERIFIERS:
         table.refuse("operation", f"{operation!r} has no verifier", f"choose from {', '.join(VERIFIERS)}")
     chosen = table.listed("graphs", str, list(graphs), among=tuple(graphs))

@@ -151,7 +151,7 @@ def operation_name(operation: str, known: Iterable[str] | None = None, more: str
     """
     import dgraph as dg
 
-    known, name = known or (*dg.OPERATIONS, "factorize"), operation.replace("-", "_")
+    known, name = known or dg.ALL_OPERATIONS, operation.replace("-", "_")
     if name not in known:
         words = [one.replace("_", "-") for one in known]
         raise OptionError(f"{operation!r} is not an operation; {choices(operation, words, operations=True)}{more}")

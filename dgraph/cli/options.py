@@ -136,7 +136,7 @@ RANK = click.option("--rank", type=int, help="Length of the factor vectors, for 
 def _operations() -> list[str]:
     import dgraph as dg
 
-    return [name.replace("_", "-") for name in (*dg.OPERATIONS, "factorize")]
+    return [name.replace("_", "-") for name in dg.ALL_OPERATIONS]
 
 
 complete_operations = completion(_operations)  # shell completion of OP

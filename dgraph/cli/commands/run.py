@@ -67,20 +67,19 @@ EXAMPLE_GRAPHS = {
 }
 SUFFIX = {"factorize": "parquet", "fast_rp": "parquet"}  # CSV cannot hold vectors
 ERROR_FIGURES = ("mean", "rmse", "held_out")  # the figures that `factorize` reports
-NAMES = (*dg.OPERATIONS, "factorize")  # operations on any graph, and the one on ratings
 
 
 class Operations(Group):
     """A command for each operation, and for what else describes a graph."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return [name.replace("_", "-") for name in (*NAMES, *MEASURES)]
+        return [name.replace("_", "-") for name in (*dg.ALL_OPERATIONS, *MEASURES)]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         name = name.replace("-", "_")
         if name in MEASURES:
             return measure_command(name, getattr(dg, name), RENAMED, {**HELP, **OF_MEASURES})
-        return _command_for(name, getattr(dg, name)) if name in NAMES else None
+        return _command_for(name, getattr(dg, name)) if name in dg.ALL_OPERATIONS else None
 
 
 def _command_for(name: str, operation: Callable) -> click.Command:

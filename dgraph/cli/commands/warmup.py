@@ -34,7 +34,7 @@ def warm_up(operations: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
     """Run operations, by default all of them, on tiny graphs. Yields each operation and the seconds it took."""
     import dgraph as dg
 
-    for name in [operation_name(one) for one in operations] or (*dg.OPERATIONS, "factorize"):
+    for name in [operation_name(one) for one in operations] or dg.ALL_OPERATIONS:
         begun = time.perf_counter()
         if name == "factorize":
             _factorize()
