@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -79,13 +78,7 @@ def _numbers(numbering: Numbering, column: pd.Series) -> np.ndarray:
     if not len(column):
         return np.empty(0, np.int64)
     name = str(column.name)
-    chunk = chunk_of_vertices({name: column}, name)
-    if numbering.id_type.kind != "uuid" or chunk.id_type.kind != "string":
-        return numbering.numbers_if_known(chunk)
-    given = [as_uuid(one) for one in np.asarray(chunk.sources).tolist()]  # Dask's frames turn UUIDs into strings
-    numbers, known = np.full(len(given), NO_VERTEX), [isinstance(one, UUID) for one in given]
-    numbers[known] = _numbers(numbering, pd.Series([one for one in given if isinstance(one, UUID)], name=name))
-    return numbers
+    return numbering.numbers_if_known(chunk_of_vertices({name: column}, name))
 
 
 def check_known(frame: pd.DataFrame, numbers: Sequence[np.ndarray], option: str = "pairs") -> None:
@@ -97,10 +90,3 @@ def check_known(frame: pd.DataFrame, numbers: Sequence[np.ndarray], option: str 
                 f"{option}=: column {name!r} names {format_count(unknown.nunique(), 'vertex')} that the graph does not "
                 f"have, for example {unknown.tolist()[0]!r}; leave such pairs out"
             )
-
-
-def as_uuid(text: str) -> Any:
-    try:
-        return UUID(text)
-    except ValueError:
-        return text

@@ -234,6 +234,9 @@ def test_places_in_sorted_tables(kind, known, wanted):
         (["a", "b", "d"], [1, 2], [-1, -1]),
         ([1, 2], ["1", "2"], [-1, -1]),
         ([uuid.UUID(int=1), uuid.UUID(int=9)], [uuid.UUID(int=9), uuid.UUID(int=2)], [1, -1]),
+        ([uuid.UUID(int=1), uuid.UUID(int=9)], [str(uuid.UUID(int=9)), "x", str(uuid.UUID(int=2))], [1, -1, -1]),
+        ([uuid.UUID(int=1)], ["x", ""], [-1, -1]),
+        ([uuid.UUID(int=1)], pd.Categorical(["x", str(uuid.UUID(int=1))]), [-1, 0]),
     ],
 )
 def test_ids_that_the_graph_lacks_have_no_number(ids, listed, expected):

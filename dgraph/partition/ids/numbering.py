@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from dgraph.errors import IdError
 from dgraph.partition.ids.bitmaps import Ranks, bitmap
 from dgraph.partition.ids.chunk import Chunk, Ids
 from dgraph.partition.ids.id_tables import encode, place_in, places_of
-from dgraph.partition.ids.id_types import IdType
+from dgraph.partition.ids.id_types import UUID_BYTES, IdType
 from dgraph.phrases.phrases import format_count
 
 
@@ -69,6 +70,11 @@ class Numbering:
         """The number of each id of a chunk of vertices that the user lists; -1 for ids that the graph lacks."""
         kind, ids = self.id_type.kind, vertices.sources
         numbers, known = np.full(len(ids), -1), np.arange(len(ids))
+        if kind == "uuid" and vertices.id_type.kind == "string":
+            given = [_as_uuid(one) for one in np.asarray(ids).tolist()]  # Dask's frames turn UUIDs into strings
+            known = known[[one is not None for one in given]]
+            ids = pa.array([one.bytes for one in given if one is not None], UUID_BYTES)
+            vertices = Chunk(self.id_type, ids, ids[:0])
         if kind != vertices.id_type.kind:
             return numbers
         if kind == "integer":
@@ -173,3 +179,10 @@ class Numbering:
                 base += len(table)
         example = f", the first is {self.id_type.restore(self.ids(0, 1)).tolist()[0]!r}" if self.size else ""
         raise IdError(f"the graph has no vertex {value!r}; it has {format_count(self.size, 'vertex')}{example}")
+
+
+def _as_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
