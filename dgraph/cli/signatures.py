@@ -15,7 +15,7 @@ from dgraph.cli.options import completion
 from dgraph.errors import OptionError
 from dgraph.keywords import HOW
 
-FILES = {"starts": "start_file", "seeds": "seed_file"}  # lists of vertices, which may also stand in a file
+LIST_FILES = {"starts": "start_file", "seeds": "seed_file"}  # lists of vertices, which may also stand in a file
 SEVERAL = ("sources",)  # parameters that take a list of vertices, even of one: a single value means a number of them
 # parameters for a result of another kind, which no command writes, and what an option about the graph already says
 NOT_HERE = {"betweenness": ("edges",), "spanning_forest": ("weighted",)}
@@ -105,8 +105,8 @@ def options_of(
     """An option for each parameter of a function, except `graph`, those about how to run, **options, and types that a
     command line cannot pass.
 
-    A parameter of type `Any` takes a vertex and may be repeated, and one of TABLES takes a file; one of FILES gets a
-    second option for a file. A boolean that is True by default becomes an option that turns it off. `renamed` maps
+    A parameter of type `Any` takes a vertex and may be repeated, and one of TABLES takes a file; one of LIST_FILES gets
+    a second option for a file. A boolean that is True by default becomes an option that turns it off. `renamed` maps
     parameters to names of options, and `texts` maps them to help texts that replace the docstring's. The shell
     completes the words that a help text quotes.
     """
@@ -138,17 +138,17 @@ def options_of(
                 flag = _flag(renamed.get(name, f"no_{name}"))
                 kind["callback"] = _negated
         elif default is inspect.Parameter.empty:  # without a default, click takes None as a value
-            kind["required"] = name not in FILES
+            kind["required"] = name not in LIST_FILES
         elif not kind.get("multiple"):
             kind["default"] = default
         if kind.get("type") is str:
             kind["shell_complete"] = completion(re.findall(r'"(\w+)"', kind["help"]))
         options.append(click.Option([flag, PARAMETER_PREFIX + name], **kind))
-        if name in FILES:
+        if name in LIST_FILES:
             text = (
                 f"File with vertices for {flag}: one per line, or a CSV or Parquet file with a column `vertex` or `id`."
             )
-            option = [_flag(FILES[name]), PARAMETER_PREFIX + FILES[name]]
+            option = [_flag(LIST_FILES[name]), PARAMETER_PREFIX + LIST_FILES[name]]
             options.append(click.Option(option, type=click.Path(), metavar="FILE", help=text))
     return options
 
@@ -203,8 +203,8 @@ def arguments_from_options(
     hints, values = hints_of(function), {}
     for name in inspect.signature(function).parameters:
         value: Any = given.get(PARAMETER_PREFIX + name)
-        if name in FILES:
-            path = given[PARAMETER_PREFIX + FILES[name]]
+        if name in LIST_FILES:
+            path = given[PARAMETER_PREFIX + LIST_FILES[name]]
             value = _texts(name, value, hints[name]) if path is None else [*value, *read(path)]
             values[name] = value and [id_of(text) for text in value]
             continue
@@ -229,7 +229,7 @@ def arguments_from_options(
 def _texts(name: str, typed: Sequence[str], hint: Any) -> Sequence[str] | None:
     """The vertices that were typed; None if there are none and the function takes that."""
     if not typed and NoneType not in get_args(hint):
-        raise OptionError(f"no vertices were given: list them by {name}= or in a file by {_flag(FILES[name])}")
+        raise OptionError(f"no vertices were given: list them by {name}= or in a file by {_flag(LIST_FILES[name])}")
     return typed or None
 
 

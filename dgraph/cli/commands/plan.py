@@ -52,8 +52,8 @@ def command(
     """Predict how an operation will run on a cluster: its seconds, memory and traffic, under every policy.
 
     The operation is measured in this process, on a sample of the edges; factorize takes all of its 30 epochs. With
-    --split, also compute the capacity that
-    each worker needs so that none waits for another; the other options describe the worker with the most edges.
+    --split, also compute the capacity that each worker needs so that none waits for another; the other options describe
+    the worker with the most edges.
 
     \b
     Example:

@@ -26,7 +26,7 @@ from dgraph.errors import IdError, OptionError
 from dgraph.phrases.phrases import format_count
 
 NAMED = {"target": "to_vertex", "starts": "start_vertex", "seeds": "seed_vertex"}  # as flags of searches, or of seeds
-FILES = {"pairs": "pairs", **signatures.FILES}  # the options that take a file, by what is in it
+INPUT_FILES = {"pairs": "pairs", **signatures.LIST_FILES}  # the options that take a file, by what is in it
 OF_MEASURES = {  # replaces docstrings, as HELP of `run.py` does
     "fanouts": "Number of edges to sample for each vertex; -1 takes all. Give one for each hop.",
     "minimum": "Find the spanning forest of the largest weight.",
@@ -110,7 +110,7 @@ MEASURES = {
 
 def measure_command(name: str, function: Callable, renamed: dict[str, str], texts: dict[str, str]) -> click.Command:
     """The command that calls a function of MEASURES, with an option for each of its parameters."""
-    renamed, telling = renamed | NAMED, MEASURES[name]
+    renamed, account = renamed | NAMED, MEASURES[name]
 
     def run(edges: GraphArguments, as_json: bool, output: str | None = None, **given: Any) -> None:
         files = _files_of(given)
@@ -129,25 +129,25 @@ def measure_command(name: str, function: Callable, renamed: dict[str, str], text
                 result = function(graph, **signatures.arguments_from_options(function, given, id_of, read))
             ran = time.perf_counter()
             outcome = {"operation": name, "vertices": graph.num_vertices, "edges": graph.num_edges}
-            outcome |= telling.figures(result)
-            if telling.frame is not None:
+            outcome |= account.figures(result)
+            if account.frame is not None:
                 with show_status(f"writing {output}" if output else "computing rows"):
-                    outcome["rows"] = _tell_rows(telling.frame(result), output, as_json, graph.client)
+                    outcome["rows"] = _tell_rows(account.frame(result), output, as_json, graph.client)
         seconds = {"load": loaded - begun, "run": ran - loaded, "write": time.perf_counter() - ran}
         outcome["seconds"] = {step: round(value, 4) for step, value in seconds.items()}
-        if not as_json and output is None and (text := telling.text(result)):
+        if not as_json and output is None and (text := account.text(result)):
             say(text)
         text = f"{name} of {format_count(outcome['vertices'], 'vertex')} and {format_count(outcome['edges'], 'edge')}: "
         text += ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items())
-        print_outcome(outcome | ({"output": output} if telling.frame else {}), as_json, text)
+        print_outcome(outcome | ({"output": output} if account.frame else {}), as_json, text)
 
     given = "".join(f" --{renamed.get(one, one).replace('_', '-')} 3" for one in signatures.needed(function))
-    example = f"{name.replace('_', '-')} edges.parquet{given}{f' -o {name}.csv' if telling.frame else ''}"
+    example = f"{name.replace('_', '-')} edges.parquet{given}{f' -o {name}.csv' if account.frame else ''}"
     run.__doc__ = (
         f"{signatures.split_docstring(function)[0]}\n\n\b\nExample:\n"
         f"  $ dgraph generate rmat --scale 10 --weights 1 9 -o edges.parquet\n  $ dgraph run {example}"
     )
-    outputs = (OUTPUT,) if telling.frame else ()
+    outputs = (OUTPUT,) if account.frame else ()
     command = click.command(name.replace("_", "-"), cls=Command)(add_options(as_json(graph_options(run)), outputs))
     command.params[:0] = signatures.options_of(function, renamed, texts)
     return command
@@ -155,11 +155,11 @@ def measure_command(name: str, function: Callable, renamed: dict[str, str], text
 
 def _files_of(given: dict[str, Any]) -> dict[str, str | None]:
     """The files that options name, by what is in them; refuses standard input."""
-    names = {what: f"{signatures.PARAMETER_PREFIX}{option}" for what, option in FILES.items()}
+    names = {what: f"{signatures.PARAMETER_PREFIX}{option}" for what, option in INPUT_FILES.items()}
     files = {what: given[name] for what, name in names.items() if name in given}
     for what, path in files.items():
         if path == "-":
-            flag = FILES[what].replace("_", "-")
+            flag = INPUT_FILES[what].replace("_", "-")
             raise OptionError(f"--{flag} - is not available: standard input is for edges; put the {what} into a file")
     return files
 
