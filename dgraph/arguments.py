@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import MISSING, dataclass, field, fields
 from functools import wraps
 from reprlib import repr as short
@@ -78,7 +79,7 @@ def known_options(
                 else:
                     options["graph"] = graph
             limit = getattr(graph, "memory", None) if of_graph else None
-            with within(limit):
+            with nullcontext() if limit is None else within(limit):
                 return chosen(*positional, **options)
 
         return checked

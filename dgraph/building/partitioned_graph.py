@@ -6,6 +6,7 @@ Users call its subclass `dgraph.graph.Graph`; code that runs on a graph needs on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
@@ -337,7 +338,7 @@ class PartitionedGraph(NotPicklable):
             if name not in self.edge_columns:
                 present = ", ".join(map(str, self.edge_columns)) or "none"
                 raise ColumnError(f"the edges have no column {name!r}; they have {present}")
-        with within(self.memory):
+        with nullcontext() if self.memory is None else within(self.memory):
             return retry(self.client, lambda: self._partitioned(orders, columns), self.forget_lost)
 
     def forget_lost(self) -> None:

@@ -108,7 +108,7 @@ FOOTPRINTS: dict[str, Footprint] = {
     "sssp": Footprint(MemoryNeed(("out",), 50), MemoryNeed(BOTH, 94, 15), weighted=True),
     "topological_generations": Footprint(MemoryNeed(("out",), 52), MemoryNeed(BOTH, 110), message_bytes=16),
     "triad_census": Footprint(
-        MemoryNeed(BOTH, 70, 10), MemoryNeed(("out",), 0, 7.5, 5.5, everywhere=24), message_bytes=0, planned=False
+        MemoryNeed(BOTH, 70, 10), MemoryNeed(("out",), 0, 7.5, 5.5, everywhere=15), message_bytes=0, planned=False
     ),
     "triangles": Footprint(
         MemoryNeed(BOTH, 43, 8), MemoryNeed(("out",), 0, 7.5, 5.5, everywhere=15), message_bytes=0, passed_bytes=4

@@ -75,7 +75,8 @@ def triad_census(graph: Graph) -> dict[str, int]:
     -----
     Only triads whose three pairs all have arcs are searched for, as `dgraph.triangles` does; the numbers of the others
     follow from degrees. With several partitions, edges are divided into blocks on the workers, 5 bytes for each
-    edge; besides, each worker needs 24 bytes for each vertex of the graph.
+    edge; besides, there are 12 bytes for each vertex of the graph, and twice as many while a worker adds to the counts
+    of another.
 
     Examples
     --------

@@ -123,7 +123,7 @@ def test_errors_of_dgraph_are_causes_only(bad):
         ("transitivity", nx.DiGraph([(0, 1)]), {}, "undirected"),
         ("clustering", nx.MultiGraph([(0, 1)]), {}, "simple graphs"),
         ("hits", nx.path_graph(3), {"nstart": {0: 1, 1: 2}}, "nstart must have the nodes"),
-        ("hits", nx.path_graph(3), {"nstart": dict.fromkeys(range(3), 0)}, "not be 0"),
+        ("hits", nx.path_graph(3), {"nstart": dict.fromkeys(range(3), 0.0)}, "not be 0"),
         ("katz_centrality", nx.path_graph(3), {"nstart": {0: 1}}, "nstart must have the nodes"),
         ("minimum_spanning_tree", nx.path_graph(3), {"algorithm": "prim"}, "Kruskal"),
         ("triadic_census", nx.DiGraph([(0, 1)]), {"nodelist": [0]}, "whole graph"),

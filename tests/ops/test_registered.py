@@ -82,7 +82,7 @@ def test_the_operation_of_the_docs_runs_and_has_help(tmp_path, monkeypatch):
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.setattr(dg, path.stem, module.widest_path, raising=False)
-    monkeypatch.setattr("dgraph.cli.commands.run.NAMES", (path.stem,))
+    monkeypatch.setattr(dg, "ALL_OPERATIONS", (path.stem,))
     graph = dg.Graph.from_edges({"src": ["a", "a", "b"], "dst": ["b", "c", "c"], "w": [4.0, 1.0, 3.0]}, weight="w")
     assert dg.widest_path(graph, "a", engine="bsp").compute()["width"].tolist() == [inf, 4.0, 3.0]
     told = CliRunner().invoke(command, ["widest-path", "--help"], catch_exceptions=False)

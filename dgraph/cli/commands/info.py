@@ -30,7 +30,7 @@ def command(of_networkx: bool, as_json: bool) -> None:
     faster than NetworkX: when the graph has to be converted, and when it has been.
 
     \b
-    Examples:
+    Example:
       $ dgraph info
       $ dgraph info --networkx
     """
