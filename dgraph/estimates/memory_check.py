@@ -71,7 +71,7 @@ def check_build_memory(
         return
     policy = graph.cut if graph.cut.by_rule else policies.POLICIES["outgoing"]
     row = estimate_policy(graph, sample(graph), need, policy, graph.num_parts)
-    _refuse(what, max(row["run"], row["build"]) if holds else row["run"], limit, workers, remedy)
+    _refuse(what, max(row["run"], row["build"]) if holds else row["run"], limit, workers, remedy, undivided)
 
 
 def _on_one_worker(graph: PartitionedGraph, need: Footprint) -> float:
@@ -137,10 +137,12 @@ def _limit(cluster: Workers) -> tuple[float | None, int]:
 _least: WeakKeyDictionary[Any, dict[str, int]] = WeakKeyDictionary()
 
 
-def _refuse(what: str, need: float, limit: float, workers: int, remedy: str = ESTIMATE) -> None:
+def _refuse(what: str, need: float, limit: float, workers: int, remedy: str = ESTIMATE, undivided: float = 0) -> None:
+    """Refuse what needs more bytes than the limit; `undivided` of them on one worker, however many there are."""
     if need <= limit:
         return
-    more = f"about {math.ceil(workers * need / limit)} of them, or " if limit > 0 else ""
+    enough = math.ceil(workers * (need - undivided) / (limit - undivided)) if limit > undivided else 0
+    more = f"about {enough} of them, or " if enough > workers else ""
     raise RoomError(
         f"{what} needs about {format_bytes(int(need))} on each of {workers} workers, but each has only "
         f"{format_bytes(max(0, int(limit)))}: its limit before it pauses, minus what it uses without a graph. "
