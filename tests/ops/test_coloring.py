@@ -134,7 +134,7 @@ def test_graphs_of_more_copies_than_four_bytes_number_get_the_same_sides(parts, 
     for frame in (two_sided(0), frame_of(2, edges=30)):
         graph = dg.Graph.from_edges(frame, vertices=VERTICES, loops="drop", parts=parts)
         assert dg.run(graph, Sides(), engine="auto").by_number("side").tolist() == sides(frame, VERTICES)
-    assert roots == [np.uint64] * 2 * parts
+    assert set(roots) == {np.dtype(np.uint64)}
 
 
 @pytest.mark.parametrize("parts", [1, 4])
