@@ -73,7 +73,7 @@ def parameters(function) -> list[tuple]:
 
 
 def test_no_algorithm_of_networkx_is_called():
-    """From the source: the folder uses the graphs and exceptions of NetworkX, one of which is among its communities, and
+    """From the source: the folder uses the graphs and exceptions of NetworkX, one among its communities, and
     imports nothing else of it."""
     for path in FOLDER.glob("*.py"):
         used = set()
