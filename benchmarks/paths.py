@@ -232,7 +232,7 @@ def tell_census_of_igraph(connection: Connection, scale: int) -> None:
 
 def main() -> None:
     options = parser_of(__doc__, trials=3)
-    options.add_argument("--scales", type=int, nargs="+", default=[18, 20])
+    options.add_argument("--scales", type=int, nargs="*", default=[18, 20], help="for paths")
     options.add_argument("--slow", type=int, default=18, help="the largest scale for NetworkX")
     options.add_argument(
         "--census", type=int, nargs=2, default=[11, 16], help="the scales of a small and a large graph"
