@@ -34,7 +34,7 @@ def convert_from_nx(
     """
     _check_class(type(graph))
     nodes = list(graph)
-    rows = [graph._adj[node] for node in nodes]
+    rows = _rows(graph, nodes)
     if graph.is_multigraph():
         rows = [row if isinstance(row, dict) else dict(row) for row in rows]  # len() of a view counts hidden neighbours
         pairs = np.fromiter(map(len, rows), np.int64, len(rows))
@@ -71,7 +71,7 @@ class LazyWeights(dict[str, Weights]):
             graph = self.graph()
             if graph is None:
                 raise NotImplementedError(f"the graph is gone whose edge attribute {name!r} would be read")
-            self[name] = _weights(graph, [graph._adj[node] for node in graph], name, 1, self.once)
+            self[name] = _weights(graph, _rows(graph, graph), name, 1, self.once)
         return self[name]
 
 
@@ -96,6 +96,14 @@ def _check_class(kind: type) -> None:
         [first, *_] = [base for base in kind.__mro__ if name in vars(base)]
         if not first.__module__.startswith("networkx.classes."):
             raise NotImplementedError(f"{first.__qualname__}.{name} replaces that of NetworkX")
+
+
+def _rows(graph: Any, nodes: Iterable[Any]) -> list[dict]:
+    """The neighbours of each node, with the data of edges. Those in a view are copied: its length may be wrong."""
+    rows = [graph._adj[node] for node in nodes]
+    if all(isinstance(row, dict) for row in rows):
+        return rows
+    return [{other: dict(data) if graph.is_multigraph() else data for other, data in row.items()} for row in rows]
 
 
 def _numbers(nodes: list[Any], rows: Iterable[Mapping], count: int) -> np.ndarray:

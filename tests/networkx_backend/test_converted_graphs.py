@@ -127,6 +127,23 @@ def test_a_view_of_a_graph_is_converted():
     assert convert_from_nx(g.reverse(copy=False)).ends()[0].tolist() == [1, 3]
 
 
+@pytest.mark.parametrize("kind", CLASSES)
+def test_views_have_the_edges_that_they_show(kind):
+    g = mixed(kind)
+    views = [
+        nx.subgraph_view(g, filter_edge=lambda *edge: g.edges[edge]["weight"] > 1),
+        nx.edge_subgraph(g, list(g.edges)[:3]),
+        nx.subgraph(g, list(g)[:4]),
+        *([nx.reverse_view(g), g.to_undirected(as_view=True)] if g.is_directed() else [g.to_directed(as_view=True)]),
+    ]
+    for view in views:
+        found = convert_from_nx(view, edge_attrs={"weight": 1})
+        pairs = zip(*(ends.tolist() for ends in found.ends()), strict=True)
+        weights = found.weights["weight"].tolist()
+        edges = [(*(found.nodes[end] for end in pair), w) for pair, w in zip(pairs, weights, strict=True)]
+        assert sorted(edges, key=repr) == sorted(map(tuple, view.edges(data="weight")), key=repr)
+
+
 def test_a_graph_is_converted_once_until_it_changes():
     g = nx.gnp_random_graph(20, 0.2, seed=1)
     nx.pagerank(g, backend="dgraph")

@@ -1,11 +1,24 @@
-"""What is expected to differ in NetworkX's own tests on the backend, and why."""
+"""NetworkX's own tests whose expectations differ from what a function promises, and why."""
 
-# Tests whose expectations differ from what a function promises, and why.
 OTHER_COMMUNITIES = "the communities themselves are compared, and dgraph finds others, about as good"
+OTHER_PATHS = "cycles are compared, which follow from one of several shortest paths"
 EXPECTED: dict[str, str] = {
     "test_dag.py::TestDAG::test_topological_sort6": "the graph changes while its order is read, which is known by then",
     "test_mis.py::test_random_seed": "a set is compared, and dgraph's is another for a seed",
     "test_coloring.py::TestColoring::test_strategy_as_function": "NetworkX runs a function as strategy",
+    **{
+        f"test_non_randomness.py::test_non_randomness[{case}]": "labels spread by a coloring, and dgraph's is another"
+        for case in ("None-None-7.21", "None-weight-25.45")
+    },
+    **{
+        f"test_cycles.py::TestMinimumCycleBasis::{name}": OTHER_PATHS
+        for name in (
+            "test_unweighted_diamond",
+            "test_weighted_diamond",
+            "test_petersen_graph",
+            "test_gh6787_and_edge_attribute_names",
+        )
+    },
     **{
         f"test_louvain.py::{name}": OTHER_COMMUNITIES
         for name in (
