@@ -36,7 +36,6 @@ def convert_from_nx(
     nodes = list(graph)
     rows = _rows(graph, nodes)
     if graph.is_multigraph():
-        rows = [row if isinstance(row, dict) else dict(row) for row in rows]  # len() of a view counts hidden neighbours
         pairs = np.fromiter(map(len, rows), np.int64, len(rows))
         times = np.fromiter(map(len, chain.from_iterable(row.values() for row in rows)), np.int64, pairs.sum())
         source, target = np.repeat(np.arange(len(nodes)), pairs), _numbers(nodes, rows, pairs.sum())
@@ -98,7 +97,7 @@ def _check_class(kind: type) -> None:
             raise NotImplementedError(f"{first.__qualname__}.{name} replaces that of NetworkX")
 
 
-def _rows(graph: Any, nodes: Iterable[Any]) -> list[dict]:
+def _rows(graph: Any, nodes: Iterable[Any]) -> list[Mapping]:
     """The neighbours of each node, with the data of edges. Those in a view are copied: its length may be wrong."""
     rows = [graph._adj[node] for node in nodes]
     if all(isinstance(row, dict) for row in rows):
