@@ -92,7 +92,7 @@ def spanning_forest(graph: Graph, *, minimum: bool = True, weighted: bool = True
     Parameters
     ----------
     graph : Graph
-        The graph. KeyedWeights may be any numbers. Without weights, each edge has weight 1.
+        The graph. Weights may be any numbers. Without weights, each edge has weight 1.
     minimum : bool, default True
         Find the forest of the least weight; with False, that of the largest.
     weighted : bool, default True

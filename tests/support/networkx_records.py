@@ -24,7 +24,8 @@ NOT_ANNOUNCED = re.compile(r"(?:reason: )?'(\w+)' not implemented by dgraph$")
 
 # Functions that make graphs for tests and read their results. NetworkX itself runs them, also without fallback.
 OF_TESTS = {
-    *("convert_node_labels_to_integers", "relabel_nodes", "compose", "union", "disjoint_union", "cartesian_product"),
+    *("convert_node_labels_to_integers", "relabel_nodes", "compose", "compose_all", "union", "union_all"),
+    *("disjoint_union", "disjoint_union_all", "cartesian_product"),
     *("set_node_attributes", "set_edge_attributes", "stochastic_graph", "to_numpy_array", "to_scipy_sparse_array"),
     *("is_partition", "is_coloring"),
 }
