@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate, cycle, pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -77,20 +78,19 @@ def edge_tables(
     chunks = choose(graph.input_edges.by_number([*merged, *(set(reads) - set(merged))], origin=True))
     added = [*merged, *(adds or {})]
     where, numbering = workers.share(graph.placement), workers.share(graph.numbering)
-    how = where, numbering, (placement.place_edges, False), graph.input_edges.rules.skip_loops
-    splits = [
-        workers.call(placement.split, workers.call(Placement.to_positions, where, chunk), *how) for chunk in chunks
-    ]
+    how = where, numbering, graph.input_edges.rules.skip_loops, (ROW, FLIPPED, *added)
+    splits = [workers.call(_split, chunk, *how) for chunk in chunks]
     bounds = list(pairwise(accumulate(graph.input_edges.rows, initial=0)))
     ends, kind = (source.source, source.destination), graph.numbering.id_type.dtype
+    homes = graph.input_edges.homes()
     tasks = []
     for part in range(graph.num_parts):
-        mine = workers.call(_by_row, [workers.call(pick, split, part) for split in splits], added)
+        mine = workers.call(_by_row, [workers.call(pick, split, part) for split in splits])
         tables = [
-            workers.call(_rows, frame, mine, start, stop, ends, kind)
-            for frame, (start, stop) in zip(graph.input_edges.edge_pieces, bounds, strict=True)
+            workers.call(_rows, frame, mine, start, stop, ends, kind, on=on)
+            for frame, (start, stop), on in zip(graph.input_edges.edge_pieces, bounds, homes, strict=True)
         ]
-        tasks.append(workers.call(_joined, tables))
+        tasks.append(workers.call(joined, tables))
     meta = _with_signed_ids(meta, ends, kind)
     if graph.input_edges.rules.repeats == "sum":  # whole numbers are added up in 64 bits
         meta = meta.astype({name: SUMS[meta[name].dtype.kind] for name in merged if meta[name].dtype.kind in SUMS})
@@ -109,12 +109,20 @@ def compute_frames(graph: PartitionedGraph) -> tuple[pd.DataFrame, pd.DataFrame]
     """All edges and all vertices, as pandas frames in this process."""
     (edges, _), (vertices, _) = edge_tables(graph), vertex_tables(graph)
     tables = graph.workers.get([*edges, *vertices])
-    return _joined(tables[: len(edges)]), _joined(tables[len(edges) :])
+    return joined(tables[: len(edges)]), joined(tables[len(edges) :])
 
 
-def _by_row(pieces: Sequence[NumberedChunk], added: Sequence[str]) -> dict[str, np.ndarray]:
+def _split(
+    chunk: NumberedChunk, where: Placement, ids: Numbering, skip_loops: bool, columns: Sequence[str]
+) -> list[dict[str, np.ndarray]]:
+    """Some columns of the edges that each partition lists."""
+    chunk = where.to_positions(replace(chunk, columns={name: chunk.columns[name] for name in columns}))
+    return [part.columns for part in placement.split(chunk, where, ids, (placement.place_edges, False), skip_loops)]
+
+
+def _by_row(pieces: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """The rows of the user's frame that a partition has, in order, with FLIPPED, and merged or added values."""
-    columns = {name: np.concatenate([piece.columns[name] for piece in pieces]) for name in (ROW, FLIPPED, *added)}
+    columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     order = np.argsort(columns[ROW], kind="stable")
     return {name: column[order] for name, column in columns.items()}
 
@@ -200,7 +208,8 @@ def _owned(part: int, where: Placement, ids: Numbering, meta: pd.DataFrame, piec
     return pd.concat([table, aligned], axis=1).astype(meta.dtypes)
 
 
-def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all tables, numbered from 0."""
     full = [table for table in tables if len(table)]
     return pd.concat(full, ignore_index=True) if len(full) > 1 else (full or list(tables))[0].reset_index(drop=True)
 

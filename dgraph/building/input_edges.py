@@ -26,7 +26,7 @@ from dgraph.building.frame_pieces import (
 from dgraph.building.gpu_build import DeviceEdges
 from dgraph.cluster.retry import retry
 from dgraph.cluster.tasks import are_independent
-from dgraph.cluster.workers import Workers, any_lost
+from dgraph.cluster.workers import Workers, any_lost, homes_of
 from dgraph.devices import distinct_ids, sorted_rows
 from dgraph.estimates.memory_check import check_frame_memory
 from dgraph.frames.any_frame import is_lazy, is_numeric
@@ -231,8 +231,8 @@ class InputEdges:
         numbering = self.workers.share(self.numbering) if is_lazy(self.edges.frame) else None
         how = tuple(columns), (self.edges.source, self.edges.destination, self.edges.weight), numbering
         return [
-            self.workers.call(add_columns, chunk, piece, *how, start if origin else None, number)
-            for chunk, (number, piece), start in zip(chunks, pieces, starts, strict=True)
+            self.workers.call(add_columns, chunk, piece, *how, start if origin else None, number, on=on)
+            for chunk, (number, piece), start, on in zip(chunks, pieces, starts, self.homes(), strict=True)
         ]
 
     def by_rules(self, chunks: list[Any]) -> list[Any]:
@@ -388,7 +388,10 @@ class InputEdges:
     def id_chunks(self) -> list[Any]:
         ends = self.edges.source, self.edges.destination
         pieces = enumerate_pieces(self.edges.frame, self.pieces_with())
-        return [self.workers.call(edge_ids, piece, *ends, number) for number, piece in pieces]
+        return [
+            self.workers.call(edge_ids, piece, *ends, number, on=on)
+            for (number, piece), on in zip(pieces, self.homes(), strict=True)
+        ]
 
     def pieces_with(self, columns: Sequence[str] = ()) -> list[Any]:
         """The pieces of the edge frame with ids and some columns, and perhaps other columns."""
@@ -402,6 +405,13 @@ class InputEdges:
             self._edge_pieces = self._sent(self.edges.frame, "edges", self._slices)
             self._slices = len(self._edge_pieces)
         return self._edge_pieces
+
+    def homes(self) -> list[str | None]:
+        """The worker that holds each piece of the frame of edges, if it was sent there. Tasks that read the piece run
+        there, since Dask copies it to a worker that has less to do, and may then drop the first copy."""
+        held = self.edge_pieces
+        sent = self.workers.client is not None and not is_lazy(self.edges.frame)
+        return list(homes_of(self.workers.client, held)) if sent else [None] * len(held)
 
     @property
     def vertex_pieces(self) -> list[Any]:

@@ -87,11 +87,13 @@ def _vertices_of_text(path: str) -> Any:
         with files.open_bytes(path) as stream:
             return pd.read_csv(stream, **options)
 
-    line = str(read(header=None, nrows=1, sep=NO_SEPARATOR, engine="python").iloc[0, 0])
-    cells = re.split(r"[,;\s]+", line.strip())
-    if cells[0].lstrip("-").isdecimal() or (len(cells) == 1 and cells[0].lower() not in ID_HEADERS):
+    line = str(read(header=None, nrows=1, sep=NO_SEPARATOR, engine="python").iloc[0, 0]).strip()
+    if re.split(r"[,;\s]+", line)[0].lstrip("-").isdecimal():
         return read(header=None, sep=r"[,;\s]+", engine="python").iloc[:, :1].set_axis(["id"], axis=1)
-    return read(sep=_separator(line)).rename(columns=str)
+    sign = _separator(line)
+    if sign in line or line.lower() in ID_HEADERS:
+        return read(sep=sign).rename(columns=str)
+    return pd.DataFrame({"id": _ids_of_text(path)})
 
 
 @contextmanager

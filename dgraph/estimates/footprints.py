@@ -129,7 +129,7 @@ OPERATIONS = {one.removeprefix("weighted_").removeprefix("sketched_") for one in
 
 # Of functions that are no operations, with a row for each vertex; with several partitions.
 CUTS = Footprint(gathered=MemoryNeed((), 70, 20), message_bytes=0, passed_bytes=8)
-TRUSSES = Footprint(gathered=MemoryNeed((), 50, 45), message_bytes=0, passed_bytes=8)
+TRUSSES = Footprint(gathered=MemoryNeed((), 50, 85), message_bytes=0, passed_bytes=8)
 FOREST = Footprint(
     spread=MemoryNeed(("out",), 0, 24, everywhere=28), gathered=MemoryNeed((), 100), message_bytes=0, passed_bytes=8
 )

@@ -31,6 +31,8 @@ from dgraph.solvers.trees.spanning import READS, KeyedEdges, WeighedRows, forest
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
+    from dgraph.cluster.workers import Workers
+
 
 @dataclass(frozen=True, eq=False)
 class SpanningForest:
@@ -60,7 +62,8 @@ class SpanningForest:
     frame: dd.DataFrame = field(repr=False)
     totals: dict[str, Any]
     report: pd.DataFrame = field(repr=False)
-    client: Any = field(repr=False)
+    workers: Workers = field(repr=False)
+    tables: list[Any] = field(repr=False)  # tasks that make the partitions of the frame
 
     def compute(self) -> pd.DataFrame:
         """Fetch the edges to this process.
@@ -75,7 +78,7 @@ class SpanningForest:
         >>> len(dg.spanning_forest(dg.grid(rows=20, cols=20, removed=0, weights=None)).compute())
         399
         """
-        return self.frame.compute(scheduler=self.client)
+        return graph_frames.joined(self.workers.get(self.tables))
 
     def __repr__(self) -> str:
         edges, trees = (format_count(self.totals[f"{one}s"], one) for one in ("edge", "tree"))
@@ -148,17 +151,17 @@ def _forest(graph: Graph, weight: str | None, minimum: bool) -> SpanningForest:
     check_gathering_memory(graph, "joining the spanning forests of all partitions", FOREST)
     held = graph.partitioned(("out",), () if weight is None else (weight,)).held
     how = weight, graph.directed, minimum, size, workers.threads_each(len(held))
-    parts = workers.wait(workers.each(_of_partition, [(one, *how) for one in held]))
-    rows = workers.bring(workers.each(_report_row, [(one,) for one in parts]))
+    parts = workers.each(_of_partition, [(one, *how) for one in held], workers.where(held))
+    rows = workers.each(_report_row, [(one,) for one in parts])
     joined = parts[0] if len(parts) == 1 else workers.reduce(partial(_joined, size, workers.threads), parts)
-    (found,) = workers.wait(workers.each(_by_ends, [(joined, weight, minimum, size, workers.threads)]))
-    ((total, count),) = workers.bring(workers.each(_totals, [(found,)]))
-    tables = graph_frames.edge_tables(
+    (found,) = workers.each(_by_ends, [(joined, weight, minimum, size, workers.threads)])
+    *rows, (total, count) = workers.bring([*rows, *workers.each(_totals, [(found,)])])
+    tables, columns = graph_frames.edge_tables(
         as_asked(graph), partial(_listed, workers, found), reads=() if weight is None else (weight,)
     )
     totals = {"weight": total, "edges": count, "trees": size - count}
-    frame = graph_frames.lazy_frame(workers, *tables)
-    return SpanningForest(frame, totals, pd.DataFrame(rows), graph.client)
+    frame = graph_frames.lazy_frame(workers, tables, columns)
+    return SpanningForest(frame, totals, pd.DataFrame(rows), workers, tables)
 
 
 class ForestOfPartition:
@@ -220,9 +223,9 @@ def _seen(found: ForestByEnds, chunk: NumberedChunk) -> Sightings:
     return found.seen_in(chunk)
 
 
-def _first_seen(found: ForestByEnds, seen: list[Sightings]) -> np.ndarray:
+def _first_seen(found: ForestByEnds, seen: list[Sightings]) -> np.ndarray | None:
     return found.first_seen(seen)
 
 
-def _kept(chunk: NumberedChunk, seen: Sightings, first: np.ndarray) -> NumberedChunk:
-    return chunk[seen.rows[seen.times == first[seen.places]]]
+def _kept(chunk: NumberedChunk, seen: Sightings, first: np.ndarray | None) -> NumberedChunk:
+    return chunk[seen.rows if first is None else seen.rows[seen.times == first[seen.places]]]

@@ -226,6 +226,7 @@ def test_writing_vectors_to_csv_is_refused_before_the_run(run, line):
     [
         ("yan\nbob\nzoe\n", {"yan", "zoe"}),
         ("Name\nyan\n", {"yan"}),
+        ("new york\nyan smith\n", {"new york", "yan smith"}),
         ("id\tage\nyan\t3\nbob\t4\n", {"yan"}),
         ("who,from\nyan,rome\n", {"yan"}),
         ("who;from\nyan smith;rome\n", {"yan smith"}),

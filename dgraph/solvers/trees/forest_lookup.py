@@ -65,7 +65,7 @@ class ForestByEnds:
         """Which edges of a chunk have the ends and the weight of one of the forest."""
 
         def find(sources: np.ndarray, destinations: np.ndarray, start: int) -> tuple[np.ndarray, np.ndarray]:
-            rows, places = (np.empty(len(sources), np.int64) for _ in range(2))
+            rows, places = np.empty(len(sources), np.int64), np.empty(len(sources), np.uint32)
             count = _find(sources, destinations, self.edges.indptr, self.edges.neighbours, rows, places)
             rows, places = rows[:count] + start, places[:count].copy()
             if self.weights is None:
@@ -78,8 +78,10 @@ class ForestByEnds:
         times = 2 * chunk.columns[ROW][rows].astype(np.uint64) + chunk.columns[FLIPPED][rows]
         return Sightings(rows, places, times)
 
-    def first_seen(self, seen: Sequence[Sightings]) -> np.ndarray:
-        """When each edge of the forest is listed first."""
+    def first_seen(self, seen: Sequence[Sightings]) -> np.ndarray | None:
+        """When each edge of the forest is listed first; None if each is listed once."""
+        if sum(len(one.places) for one in seen) == len(self):
+            return None
         first = np.full(len(self), NEVER, np.uint64)
         for one in seen:
             _earliest(one.places, one.times, first)
