@@ -98,6 +98,8 @@ DEFERRED = {
     ("dgraph.testing", "dgraph.testing.clusters"),
     # what edges beyond memory need
     ("dgraph.building.input_edges", "dgraph.building.spread_stream"),
+    # programs, kernels and daemons, which measure how fast workers are, if that is asked for
+    ("dgraph.cluster.shares", "dgraph.cluster.calibration"),
     # what many workers need
     ("dgraph.building.assembly", "dgraph.building.delivery"),
     # the laws of programs that have not been tried

@@ -48,6 +48,14 @@ def test_import_loads_nothing_heavy_and_starts_nothing():
 
 
 @pytest.mark.tiny
+def test_a_graph_loads_no_more_than_it_needs():
+    """Kernels, daemons and what measures workers come with the first run."""
+    code = "import dgraph, sys; dgraph.Graph; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert len([name for name in done.stdout.split() if name.split(".")[0] == "dgraph"]) <= 110
+
+
+@pytest.mark.tiny
 def test_every_public_name_is_there():
     assert {"Graph", "errors", "__version__"} <= set(dir(dgraph))
     assert sorted(dgraph.__all__) == dir(dgraph)

@@ -23,12 +23,12 @@ from dask.utils import format_bytes
 
 from dgraph.cluster.tasks import key_for
 from dgraph.errors import LostError, OptionError, RoomError, RunError, SilentWorkerWarning
-from dgraph.exchange.exchange import PATIENCE
-from dgraph.exchange.mail import Route, Token
 from dgraph.phrases.phrases import warn
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+    from dgraph.exchange.mail import Route, Token
 
 CLIENT_INTERVAL = 1.0  # seconds between checks that the client is still open
 WORKERS_INTERVAL = 1.0  # seconds between checks of the workers
@@ -103,7 +103,7 @@ def install(client: Client) -> None:
     known.installed = True
 
 
-def begin_run(client: Client, route: Route, patience: float = PATIENCE, lend: bool = False) -> None:
+def begin_run(client: Client, route: Route, patience: float, lend: bool = False) -> None:
     """Have all workers join a run; `lend` waits until the run has exclusive use of them."""
     place = {"run": route.run, "workers": list(route.workers), "homes": list(route.homes)}
     arguments = {**place, "patience": patience, "client": client.id, "lend": lend}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dgraph.cluster.calibration import speeds
 from dgraph.cluster.workers import Workers
 from dgraph.errors import OptionError
 
@@ -24,9 +23,9 @@ def shares_of(workers: Workers, capacities: Any, parts: int) -> list[float]:
     capacities are measured. A worker's capacity is divided among its partitions."""
     measured = isinstance(capacities, str) and capacities == "measure"
     if capacities is None and 0 < len(workers.with_cuda()) < len(workers.addresses):
-        capacities = speeds(workers)
+        capacities = _measured(workers)
     elif measured and workers.client is not None:
-        capacities = speeds(workers, anew=True)
+        capacities = _measured(workers, anew=True)
     elif capacities is None or measured:
         return [1.0] * parts
     if isinstance(capacities, Mapping):
@@ -46,6 +45,12 @@ def shares_of(workers: Workers, capacities: Any, parts: int) -> list[float]:
     if not all(0 < share < float("inf") for share in shares):
         raise OptionError(f"capacities={capacities!r}: each must be a finite number above zero")
     return shares
+
+
+def _measured(workers: Workers, *, anew: bool = False) -> dict[str, float]:
+    from dgraph.cluster.calibration import speeds
+
+    return speeds(workers, anew=anew)
 
 
 def _by_worker(workers: Workers, capacities: Mapping[Any, Any], parts: int) -> tuple[list[str], list[Any]]:

@@ -24,13 +24,12 @@ from dgraph.frames.any_frame import count_rows, least_bytes
 from dgraph.native.free_memory import refuse_beyond_memory, within
 from dgraph.partition import policies
 from dgraph.partition.partition import report_row
-from dgraph.solvers.solver import LocalMethod
-from dgraph.tables.vertex_tables import bytes_per_vertex
 
 if TYPE_CHECKING:
     from dgraph.building.partitioned_graph import PartitionedGraph
     from dgraph.cluster.workers import Workers
     from dgraph.codegen.recipe import Recipe
+    from dgraph.solvers.solver import LocalMethod
 
 SETTING = "dgraph.memory-check"  # in Dask's configuration; False disables the check
 PROCESS_BYTES = 240 << 20  # bytes of a worker without any graph: Python, libraries, kernels
@@ -96,10 +95,11 @@ def check_gathering_memory(graph: PartitionedGraph, what: str, need: Footprint) 
 
 
 def check_run_memory(
-    graph: PartitionedGraph, partitions: Sequence[Any], recipe: Recipe, local_method: LocalMethod | None
+    graph: PartitionedGraph, partitions: Sequence[Any], recipe: Recipe, vertex: int, local_method: LocalMethod | None
 ) -> None:
-    """Refuse a run if the workers cannot hold its partitions, their states, and the data of the local method."""
-    (limit, workers), vertex, edge = _limit(graph.workers), bytes_per_vertex(recipe), 0
+    """Refuse a run if the workers cannot hold its partitions, their states of `vertex` bytes per vertex, and the data
+    of the local method."""
+    (limit, workers), edge = _limit(graph.workers), 0
     if local_method is not None:
         beside, edge = local_method.memory(len(recipe.analysis.edge_columns))
         vertex += beside

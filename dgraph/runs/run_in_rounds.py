@@ -39,6 +39,7 @@ from dgraph.runs.solver_run import solve
 from dgraph.runs.vertex_columns import attach_columns
 from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.steps import CHUNK, Outcome, is_done
+from dgraph.tables.vertex_tables import bytes_per_vertex
 
 BUILD_STEPS = ("place", "partition", "transpose")  # the steps that a move repeats
 SECONDS_AN_EDGE = 1e-7  # the assumed time of a move, if those steps were not timed
@@ -111,7 +112,7 @@ def _job(
     shares = partitions
     if columns or analysis.attributes:
         shares = attach_columns(graph, analysis, partitions, columns, homes, anew=bool(plan.repartitioned))
-    check_run_memory(graph, partitions, recipes[CPU], plan.local_method)
+    check_run_memory(graph, partitions, recipes[CPU], bytes_per_vertex(recipes[CPU]), plan.local_method)
     job = WorkerJob(
         recipes,
         plan,

@@ -51,7 +51,7 @@ def test_a_starting_run_makes_no_calls_to_a_worker_that_left(left):
     everybody = tuple(scheduler.workers_of(client))
     gone = leave()
     with pytest.raises(LostError, match=rf"{gone} cannot take part \('not in the cluster'\)"):
-        scheduler.begin_run(client, Route("a run", everybody, (0, 1)))
+        scheduler.begin_run(client, Route("a run", everybody, (0, 1)), 30.0)
     assert gone not in called and not registry(client.cluster).runs
 
 
@@ -60,7 +60,7 @@ def test_a_finished_run_makes_no_calls_to_a_worker_that_left(left):
     client, leave, _ = left
     scheduler.install(client)
     everybody = tuple(scheduler.workers_of(client))
-    scheduler.begin_run(client, Route("a run", everybody, (0, 1)))
+    scheduler.begin_run(client, Route("a run", everybody, (0, 1)), 30.0)
     ends = {one.address: one.plugins[PLUGIN_NAME].ends["a run"] for one in client.cluster.workers.values()}
     gone = leave()
     (end,) = (end for address, end in ends.items() if address != gone)
