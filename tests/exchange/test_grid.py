@@ -128,7 +128,7 @@ def test_more_than_a_few_workers_of_a_cluster(monkeypatch):
     """As threads of one process they hand each other packets, and call nobody."""
     calls = []
     monkeypatch.setattr(ExchangeOnWorker, "mail", lambda *_, **packet: calls.append(packet))
-    where = {"n_workers": 10, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    where = {"n_workers": 10, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0", "memory_limit": 0}
     frame = dg.rmat(scale=8, edge_factor=4, seed=1).edges.compute()
     ends = {"source": "source", "destination": "destination"}
     expected = dg.pagerank(dg.Graph.from_edges(frame, **ends), tol=1e-9).by_number("pagerank")
