@@ -5,7 +5,8 @@ Arrays: states, inboxes and columns of the local vertices (including `number` an
 neighbours uint32`, and one array per edge column. The arguments of a kernel are named (`Source.kernels`); `lo` and `hi`
 are its range of rows:
 
-    begin    rows lo:hi run `start` and `seed`; rows with a message are listed in queue[lo:]. Returns their number
+    begin    rows lo:hi run `start`
+    first    rows lo:hi run `seed`; rows with a message are listed in queue[lo:]. Returns their number
     fire     accumulative: frontier[lo:hi] apply their inboxes; vertices that must send are listed in queue[lo:].
              Returns their number
              synchronous: rows lo:hi apply their inboxes, after copying the fields that `before_...` names. Returns how
@@ -64,8 +65,10 @@ class KernelWriter:
         self.analysis, self.arrays, self.width = analysis, arrays, analysis.width
         self.kept_states = kept_states(analysis)
         self.kernels: list[KernelText] = []
-        if analysis.start or analysis.seed:
+        if analysis.start:
             self.begin()
+        if analysis.seed:
+            self.first()
         for phase in analysis.phases:
             crossing = self.edge_writer(self, phase)
             if analysis.synchronous:
@@ -126,27 +129,21 @@ class KernelWriter:
         kernel.add(f"return {', '.join(f'total_{name}' for name in fields)},")
 
     def begin(self) -> None:
-        analysis = self.analysis
-        kernel = self.kernel("begin", "The initial states, and the first messages.")
-        if analysis.seed:
-            self.open_list(kernel)
+        kernel = self.kernel("begin", "The initial states.")
+        states = {field_name(state.name): state for state in self.analysis.states_without_deltas}
         with self.rows(kernel):
-            if analysis.start:
-                self.assign(
-                    kernel,
-                    analysis.start,
-                    "start",
-                    {field_name(state.name): state for state in analysis.states_without_deltas},
-                )
-            if analysis.seed:
-                phase = analysis.phases[0]
-                self.assign(kernel, analysis.seed, "seed", {inbox_name(phase, m): m for m in phase.messages})
-                self.leave_out_nan(kernel, phase)
-                with kernel.block(f"if {any_message(kernel, phase, inbox_name)}:"):
-                    kernel.add(f"{kernel.use('arrived')}[v] = True")
-                    self.enlist(kernel)
-        if analysis.seed:
-            self.close_list(kernel)
+            self.assign(kernel, self.analysis.start, "start", states)
+
+    def first(self) -> None:
+        kernel, phase = self.kernel("first", "The first messages."), self.analysis.phases[0]
+        self.open_list(kernel)
+        with self.rows(kernel):
+            self.assign(kernel, self.analysis.seed, "seed", {inbox_name(phase, m): m for m in phase.messages})
+            self.leave_out_nan(kernel, phase)
+            with kernel.block(f"if {any_message(kernel, phase, inbox_name)}:"):
+                kernel.add(f"{kernel.use('arrived')}[v] = True")
+                self.enlist(kernel)
+        self.close_list(kernel)
 
     def assign(self, kernel: KernelText, reads: Reads, function: str, targets: Mapping, local=NO_LOCALS) -> None:
         """Call a function and store its results, component by component for vectors."""

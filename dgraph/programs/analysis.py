@@ -388,7 +388,11 @@ def engines_for(analysis: Analysis) -> tuple[str, ...]:
 def obstacle(engine: str, analysis: Analysis) -> str:
     """Why a program cannot run on an engine that does not run in rounds, as the end of a sentence, or "" if it can."""
     functions = [reads for phase in analysis.phases for reads in (phase.send, phase.apply)]
-    reads_rounds = any(reads.depends_on_round for reads in functions)
+    results = [reads for _, reads in analysis.results.values()]
+    folds = [reads for _, reads in analysis.globals.values()]
+    reads_rounds = any(reads.depends_on_round for reads in (*functions, *results, *folds))
+    # The change of a value over a round, by which a synchronous program may stop, is one over a sweep for block descent.
+    reads_rounds |= any(reads.names_of("before") for reads in (results if analysis.synchronous else results + folds))
     if not analysis.synchronous:
         reads_rounds |= bool(analysis.stop or analysis.globals_each_round)
     elif engine == "bulk_async":

@@ -18,6 +18,7 @@ ALLOWED_DIFFERENCE = 1e-2  # the largest relative difference between the results
 PAIR = [(0, 1), (1, 0)]
 SINGLE = [[edge] for edge in ((0, 1), (1, 3), (3, 1), (2, 0), (2, 3), (3, 2))]  # most programs settle on these
 CHAINS = [(1, 2), (3, 4), (1, 4), (4, 5)]
+ALLOWED_CHANGE = 5e-2  # the largest relative change of floats in a sweep after `stop` has ended the run
 MIXTURES = 3  # how many times, on each graph, a run starts from states of different rounds
 MOST_SWEEPS = 60  # sweeps over all vertices, after which rounds that have not settled are inconclusive
 MOST_IN_ALL = 120  # sweeps on all graphs together, which take about 20 ms
@@ -34,6 +35,7 @@ def try_fixed_point(program: VertexProgram) -> None:
     for edges in (EDGES, EDGES + BACK_EDGES, SPARSE_EDGES, CHAINS, PAIR, *SINGLE):
         rounds: list[States] = []
         try:
+            _check_stop(program, edges, _run(ours, analysis, edges), sweeps)
             settled = _run_to_fixed_point(_run(ours, analysis, edges), sweeps, rounds=rounds)
             if settled is None:
                 continue
@@ -53,6 +55,29 @@ def try_fixed_point(program: VertexProgram) -> None:
 def _run(program: VertexProgram, analysis: Analysis, edges: list) -> Reference:
     """A run on a graph whose columns are the same for all runs."""
     return reference_for(program, analysis, edges, random.Random(0))
+
+
+def _check_stop(program: VertexProgram, edges: list, run: Reference, sweeps: Iterator[int]) -> None:
+    """Reject a program whose `stop` ends the run before values have settled."""
+    if "stop" not in program.functions:
+        return
+    while not run.done and run.rounds < MOST_SWEEPS:
+        next(sweeps)
+        run.send()
+        run.apply()
+    stopped = [dict(state) for state in run.state]
+    ended, run.done = run.done, False
+    run.send()
+    run.apply()
+    if not ended:
+        return
+    for v, (a, b) in enumerate(zip(stopped, run.state, strict=True)):
+        if not _states_agree(a, b, ALLOWED_CHANGE):
+            raise ProgramError(
+                f"{program.title}: on edges {edges}, `stop` ends the run after {run.rounds - 1} rounds with {a} at "
+                f"vertex {v}, which another round would change to {b}; engine=\"block_descent\" has no such rounds, so "
+                "its result would be another one; choose gas or bsp, or stop when values have settled"
+            )
 
 
 def _mixture(rounds: list[States], rng: random.Random) -> States:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ SPARSE_EDGES = [(7, 5), (6, 5), (5, 4), (7, 4), (4, 3), (2, 3), (3, 1), (7, 1), 
 VERTICES = 5  # the number of vertices of the graphs that are not sparse
 TESTED_CUTS = 2  # how many ways to divide the messages of one firing are tested
 MOST_FIRINGS = 30  # the limit of each run, which is enough to judge an endless program
+MOST_ROUNDS = 8  # the same for a run in rounds
 SLACK = 0.01  # how much a threshold in `send` may hold back, as a share of the largest float
 
 NamedValues = dict[str, Any]
@@ -43,20 +44,60 @@ def try_laws(program: VertexProgram, analysis: Analysis) -> None:
             f"{program.title}: {broken}: answers would depend on the engine. Change `apply` or `send` (a Delta holds "
             'what a firing adds), set kind = "synchronous", or pass check_laws=False if such values cannot occur'
         )
+    in_rounds = not analysis.synchronous and not analysis.in_any_order
+    if in_rounds and analysis.phases[0].idempotent and (broken := _first_violation(program, analysis, _repetition)):
+        raise ProgramError(
+            f"{program.title}: {broken}: engines do not fire a vertex on a message that changes nothing in what it has "
+            f"merged so far, because {analysis.phases[0].messages[0].merge} is idempotent. Have `apply` change nothing "
+            'for such a message, set kind = "synchronous", or pass check_laws=False if such values cannot occur'
+        )
 
 
 def counter_example(program: VertexProgram, analysis: Analysis) -> str:
-    """A description of messages for which a firing breaks a law; "" if none are found. A run that fails in plain
-    Python, which raises where kernels do not (1 / 0), is inconclusive."""
+    """A description of messages for which a firing breaks a law; "" if none are found."""
+    return _first_violation(program, analysis, lambda *given: LawTrial(*given).run())
+
+
+def _first_violation(program: VertexProgram, analysis: Analysis, trial: Callable[..., str]) -> str:
+    """The first violation that a trial finds on small graphs; "" if there is none. A run that fails in plain Python,
+    which raises where kernels do not (1 / 0), is inconclusive."""
     rng = random.Random(0)
     for edges in (EDGES, EDGES + BACK_EDGES, EDGES, SPARSE_EDGES, SPARSE_EDGES, EDGES + BACK_EDGES, EDGES):
         try:
             with np.errstate(all="ignore"):
-                broken = LawTrial(program, analysis, edges, rng).run()
+                broken = trial(program, analysis, edges, rng)
         except (ArithmeticError, ValueError, TypeError, LookupError):
             continue
         if broken:
             return broken
+    return ""
+
+
+def _repetition(program: VertexProgram, analysis: Analysis, edges: list, rng: random.Random) -> str:
+    """Run in rounds, and describe a firing that differs from one on everything that the vertex has merged so far, or
+    that changes something although nothing in it is new."""
+    run = reference_for(on_small_graph(program, edges[0][0]), analysis, edges, rng)
+    phase, fresh = run.phase, {one.name: run.fill(one, one.start) for one in program.of(Delta)}
+    fields = {message.name: message for message in phase.messages}
+    heard: list[NamedValues] = [{m.name: run.fill(m, m.identity) for m in phase.messages}] * run.vertices
+
+    def fired(v: int, message: NamedValues) -> NamedValues:
+        return run.call(phase.functions["apply"], run.states, {**run.values_at(v, run.rounds + 1), **message})
+
+    while not run.done and run.rounds < MOST_ROUNDS:
+        run.send()
+        for v in [v for v, inbox in enumerate(run.inbox) if any(inbox.values())]:
+            message = run.merge(v)
+            known = merged(fields, heard[v], message)
+            after = fired(v, message)
+            expected = {**run.state[v], **fresh} if known == heard[v] else fired(v, known)
+            if not all(same(after[name], expected[name]) or after[name] != after[name] for name in after):
+                return (
+                    f"where a vertex holds {_format_values(run.state[v])} and has merged {_format_values(heard[v])}, "
+                    f"firing on {_format_values(message)} leaves {_format_values(after)}, not {_format_values(expected)}"
+                )
+            heard[v] = known
+        run.apply()
     return ""
 
 
@@ -65,7 +106,7 @@ class LawTrial:
 
     def __init__(self, program: VertexProgram, analysis: Analysis, edges: list, rng: random.Random):
         self.rng, self.phase = rng, program.phases[0]
-        self.program = on_small_graph(program)
+        self.program = on_small_graph(program, edges[0][0])
         self.reference = reference_for(self.program, analysis, edges, rng)
         self.fields = {message.name: message for message in self.phase.messages}
         self.silent = {m.name: self.reference.fill(m, m.identity) for m in self.phase.messages}
@@ -204,14 +245,14 @@ def reference_for(program: VertexProgram, analysis: Analysis, edges: list, rng: 
     return Reference(program, edges, vertices, columns, by_vertex, True, 0)
 
 
-def on_small_graph(program: VertexProgram) -> VertexProgram:
-    """The program with its vertex parameters set to vertices of the small graph."""
+def on_small_graph(program: VertexProgram, vertex: int = 0) -> VertexProgram:
+    """The program with its vertex parameters set to a vertex of the small graph, and vectors of them to several."""
     ours = copy(program)
     ours.values = dict(program.values)
     for one in program.of(Parameter):
         if one.is_vertex:
             value = program.values[one.name]
-            ours.values[one.name] = np.arange(len(value)) % VERTICES if one.shape is not None else 0
+            ours.values[one.name] = np.arange(len(value)) % VERTICES if one.shape is not None else vertex
     return ours
 
 

@@ -360,7 +360,7 @@ class Reference:
             (hasattr(context[n], "__len__") and n not in summed) or (context[n] is None and self.program.vector_length)
             for n in names
         )
-        vector |= not every and any(field.shape is not None for field in fields)
+        vector |= any(field.shape is not None for field in fields)
         answers = []
         for c in range(self.program.vector_length if vector else 1):
             answer = _call(function, context, c)

@@ -142,18 +142,21 @@ class PartitionState:
         ]
 
     def begin(self) -> None:
-        """Move arrays to where kernels run, then call `seed`."""
+        """Move arrays to where kernels run, then run `start` and `seed`."""
         self.arrays = self.post.arrays = self.agent.arrays
         for arrays in (self.values, self.degrees):
             arrays |= {name: self.arrays.to_device(array) for name, array in arrays.items() if np.ndim(array)}
         self.frontier.move(self.arrays)
         self.prepare_round(self.analysis.phases[0], 0)
+        if "begin" in self.recipe.source.kernels:
+            self.agent.rows("begin", self.n, self.values)
         self.seed()
 
     def seed(self) -> None:
-        """Run `start` and `seed`, which set the first states and send the first messages."""
-        if "begin" in self.recipe.source.kernels:
-            self.frontier.hold(self.arrays, self._listed("begin", self.n, self.frontier.queue))
+        """Run `seed`, which sends the messages of round 1. Global values are then folded as after round 0."""
+        self.prepare_round(self.analysis.phases[0], 1)
+        self.frontier.hold(self.arrays, self._listed("first", self.n, self.frontier.queue))
+        self.prepare_round(self.analysis.phases[0], 0)
 
     # -- a round -------------------------------------------------------------------------------------------------------
 

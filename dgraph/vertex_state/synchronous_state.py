@@ -36,9 +36,7 @@ class SynchronousState(PartitionState):
         self.sent_before: dict[tuple, list[Any]] = {}  # tag and names of arrays -> their values when last sent
 
     def seed(self) -> None:
-        """Run `start`, which sets the first states."""
-        if "begin" in self.recipe.source.kernels:
-            self.agent.rows("begin", self.n, self.values)
+        """Do nothing, because messages are sent in every round."""
 
     def emit(self, phase: PhaseAnalysis) -> None:
         """Compute what each vertex sends, if that is the same along all its edges."""

@@ -356,3 +356,38 @@ def test_several_fixed_points_are_refused(program):
     graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
     with pytest.raises(ProgramError, match="depend on their order; choose gas or bsp"):
         dg.run(graph, program(), engine="block_descent")
+
+
+class Growing(VertexProgram):
+    """Grows until `stop` ends the run, by its round or by a global value that settles nothing."""
+
+    kind = "synchronous"
+    level = State(int, start=1)
+    merge = SUM
+
+    def send(level):
+        return level
+
+    def apply(level, message):
+        return level + message + 1
+
+    @Global(int, MAX)
+    def largest(level):
+        return level
+
+    def stop(largest, round):
+        return largest > 1000 or round == 3
+
+
+class GrowingTo(Growing):
+    """The same without a round."""
+
+    def stop(largest):
+        return largest > 10
+
+
+@pytest.mark.parametrize("program", [Growing, GrowingTo])
+def test_a_stop_before_values_have_settled_is_refused(program):
+    graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+    with pytest.raises(ProgramError, match=r"`stop` ends the run after \d+ rounds.*choose gas or bsp"):
+        dg.run(graph, program(), engine="block_descent")

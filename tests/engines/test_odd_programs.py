@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.errors import ProgramError
+from dgraph.errors import OptionError, ProgramError
 from dgraph.programs import reference
 from dgraph.programs.analysis import analyse, engines_for
 
@@ -275,3 +275,74 @@ def test_stop_divides_by_zero_as_kernels_do(engine):
     for parts, policy in WAYS:
         found = dg.run(dg.Graph.from_edges(FRAME, parts=parts, policy=policy), Never(), engine=engine)
         assert found.rounds in ((5, 6) if engine == "block_descent" else (5,))
+
+
+class Nearness(dg.VertexProgram):
+    """Runs in any order, but for what is told of rounds."""
+
+    distance = dg.State(float, start=math.inf)
+    merge = dg.MIN
+
+    def seed(id):
+        return 0.0 if id == 0 else math.inf
+
+    def send(distance, weight):
+        return distance + weight
+
+    def apply(distance, message):
+        return min(distance, message)
+
+
+class TellsTheChange(Nearness):
+    @dg.Result(float)
+    def told(distance, distance_before):
+        return distance_before - distance
+
+
+class TellsTheRound(Nearness):
+    @dg.Result(int)
+    def told(round):
+        return round
+
+
+class FoldsDraws(Nearness):
+    @dg.Global(float, dg.SUM)
+    def told(vertex_random):
+        return vertex_random
+
+
+class FoldsTheChange(Nearness):
+    @dg.Global(bool, dg.OR)
+    def told(distance, distance_before):
+        return distance != distance_before
+
+
+class SettledTellsTheRound(dg.VertexProgram):
+    """The same of a synchronous program, whose fixed point is block descent's too."""
+
+    kind = "synchronous"
+    largest = dg.State(int)
+    merge = dg.MAX
+
+    def start(id):
+        return id
+
+    def send(largest):
+        return largest
+
+    def apply(largest, message):
+        return max(largest, message)
+
+    @dg.Result(int)
+    def told(round):
+        return round
+
+
+@pytest.mark.parametrize(
+    "program", [TellsTheChange, TellsTheRound, FoldsDraws, FoldsTheChange, SettledTellsTheRound]
+)
+def test_what_results_tell_of_rounds_needs_an_engine_with_rounds(program):
+    assert engines_for(analyse(program())) == ("bsp", "gas")
+    graph = dg.Graph.from_edges(FRAME, weight="w", parts=2)
+    with pytest.raises(OptionError, match="only in rounds that all vertices execute together; choose one of bsp, gas"):
+        dg.run(graph, program(), engine="block_descent")

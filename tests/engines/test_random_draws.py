@@ -216,3 +216,64 @@ class OwnRandom(Heard):
 
 def test_a_field_named_random_is_read_instead():
     assert heard([0, 0], [1, 2], OwnRandom).tolist() == [0.0, 0.25, 0.25]
+
+
+class DrawnAtTheStart(dg.VertexProgram):
+    """What `start` draws in round 0, and `seed` for the messages that arrive in round 1."""
+
+    drawn = dg.State(float)
+    seeded = dg.State(float)
+    arrived = dg.State(int)
+    message = dg.Message(float, dg.SUM)
+    sent_in = dg.Message(int, dg.SUM)
+
+    def start(random):
+        return random, 0.0, 0
+
+    def seed(random, round):
+        return random, round
+
+    def send(seeded):
+        return 0.0, 0
+
+    def apply(drawn, message, sent_in, vertex_random):
+        return drawn, message if message == vertex_random else -1.0, sent_in
+
+
+@pytest.mark.parametrize("engine", ["gas", "bsp"])
+def test_a_seed_draws_the_numbers_of_the_first_round(engine):
+    graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}, parts=2)
+    found = dg.run(graph, DrawnAtTheStart(), engine=engine, random_seed=SEED).compute()
+    plain = reference.run(DrawnAtTheStart(), [(0, 1), (1, 2)], 3, random_seed=SEED).results()
+    assert {name: found[name].tolist() for name in plain} == plain
+    assert plain["arrived"] == [1, 1, 1]
+    assert plain["seeded"] == [uniform(word_of_round(SEED, 1), v) for v in range(3)]
+
+
+class DrawnPerComponent(dg.VertexProgram):
+    """A global vector whose function reads a vector only as a sum."""
+
+    kind = "synchronous"
+    place = dg.State(float, start=1.0, shape=2)
+    merge = dg.SUM
+
+    def send(place):
+        return place
+
+    def apply(place):
+        return place
+
+    @dg.Global(float, dg.MAX, shape=2)
+    def drawn(place, random):
+        return dg.total(place) + random
+
+    def stop(round):
+        return round == 1
+
+
+def test_each_component_of_a_global_vector_has_its_own_draw():
+    graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}, parts=2)
+    found = dg.run(graph, DrawnPerComponent(), random_seed=SEED).totals["drawn"]
+    plain = reference.run(DrawnPerComponent(), [(0, 1), (1, 2)], 3, random_seed=SEED).globals["drawn"]
+    assert list(plain) == list(found)
+    assert plain[0] != plain[1]

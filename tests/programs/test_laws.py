@@ -12,7 +12,7 @@ from dgraph.programs import laws, reference
 from dgraph.programs.analysis import analyse
 from dgraph.programs.law_trials import try_laws
 from dgraph.programs.monoid import H_INDEX, HEAVIEST, MAX, MIN, MONOIDS, MOST_FREQUENT, NEIGHBOURHOODS, SUM, Monoid
-from dgraph.programs.program import Delta, Global, Message, State, VertexProgram
+from dgraph.programs.program import Delta, Global, Message, Parameter, State, VertexProgram
 from dgraph.runs import law_checks
 
 ACCUMULATIVE = [
@@ -272,6 +272,73 @@ def test_the_counter_example_says_what_differs():
         ProgramError, match=r"firing on message=1 and then on message=2 leaves total=4 and sends .*=3, but"
     ):
         try_laws(program := SendsLittle(), analyse(program))
+
+
+class SendsMoreFromLater(VertexProgram):
+    """Adds to each message, so it matters how many are sent. Nothing is sent where the vertex is number 0."""
+
+    total = State(int)
+    new = Delta(int)
+    vertex = Parameter(dg.vertex)
+    merge = SUM
+
+    def seed(vertex):
+        return vertex
+
+    def send(new):
+        return new + 2
+
+    def apply(total, message):
+        return total + message, message
+
+
+def test_the_trial_passes_another_vertex_than_the_first():
+    graph = dg.Graph.from_edges({"src": [0, 0, 1], "dst": [1, 2, 2]})
+    with pytest.raises(ProgramError, match="would depend on the engine"):
+        dg.run(graph, SendsMoreFromLater(vertex=1))
+
+
+class HeardLast(VertexProgram):
+    """The last round in which something arrived, be it news or not."""
+
+    best = State(int)
+    last = State(int)
+    merge = MAX
+
+    def seed(id):
+        return 9 - id
+
+    def send(best):
+        return best
+
+    def apply(best, message, round):
+        return max(best, message), round
+
+
+class HeardNewsLast(HeardLast):
+    """The last round in which something new arrived."""
+
+    def apply(best, last, message, round):
+        return max(best, message), round if message > best else last
+
+
+class CountsUp(HeardLast):
+    """Keeps only the last message, on all engines with rounds."""
+
+    def apply(message, round):
+        return message, min(round, 1)
+
+
+def test_run_refuses_what_changes_on_a_message_that_is_not_new():
+    graph = dg.Graph.from_edges({"src": [0, 1, 2, 0], "dst": [1, 2, 3, 3]}, parts=2)
+    for program in (HeardLast(), CountsUp()):
+        with pytest.raises(ProgramError, match="engines do not fire a vertex on a message that changes nothing"):
+            dg.run(graph, program)
+        assert dg.run(graph, program, check_laws=False).rounds
+    expected = reference.run(HeardNewsLast(), [(0, 1), (1, 2), (2, 3), (0, 3)], 4).results()
+    for engine in ("gas", "bsp"):
+        found = dg.run(graph, HeardNewsLast(), engine=engine).compute()
+        assert {name: found[name].tolist() for name in expected} == expected
 
 
 def _add(a, b):

@@ -45,6 +45,7 @@ ATOMIC = {
     "atomic_min": smallest,
     "compare_and_swap": swap,
     "pass_on": lambda: None,
+    "prefetch": lambda array, index: None,
 }
 
 

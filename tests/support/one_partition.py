@@ -43,7 +43,11 @@ class OnePartition:
         self.frontier = self.senders = np.empty(0, np.uint32)
         self.prepare_round(self.analysis.phases[0])
         if "begin" in self.kernels:
-            self.frontier = self.listed("begin", vertices)
+            self.rows("begin", vertices)
+        if "first" in self.kernels:
+            self.round = 1
+            self.frontier = self.listed("first", vertices)
+            self.round = 0
         self.fold()
 
     def prepare_round(self, phase):

@@ -1,272 +1,341 @@
-"""Random vertex programs from a small grammar, and whether all engines give the reference's answer."""
+"""Random vertex programs from a grammar of well-typed declarations and functions."""
 
-import itertools
+from __future__ import annotations
+
 import linecache
 import random
-import warnings
-
-import numpy as np
-import pandas as pd
+import re
+from dataclasses import dataclass
 
 import dgraph as dg
-from dgraph.codegen import compiler
-from dgraph.errors import EndlessWarning, OptionError, ProgramError, RunError, UnsentWarning
-from dgraph.programs.analysis import analyse, engines_for
-from dgraph.programs.fixed_point import try_fixed_point
-from dgraph.programs.law_trials import try_laws
-from dgraph.programs.reference import Reference, stored
 
-MERGES = {"int": ("MIN", "MAX", "SUM", "SUM", "PRODUCT"), "float": ("MIN", "MAX", "SUM"), "bool": ("AND", "OR")}
-FITTING = {"MIN": "min", "MAX": "max", "SUM": "+", "PRODUCT": "*", "AND": "and", "OR": "or"}
-START = {
-    ("MIN", "int"): "dg.UNREACHED",
-    ("MIN", "float"): "inf",
-    ("MAX", "int"): "-(2**63)",
-    ("MAX", "float"): "-inf",
-    ("PRODUCT", "int"): "1",
-    ("AND", "bool"): "True",
+NEEDED = ("SUM with Delta", "several fields", "vectors", "globals", "phases", "random draws")  # each in a fifth
+HEADER = """from math import inf
+
+import dgraph as dg
+
+
+def halved(x):
+    return x // 2 if x > 0 else 0
+
+
+def union(a, b):
+    return a | b
+
+
+def apart(a, b):
+    return a - b
+
+
+UNION = dg.Monoid("UNION", union, lambda dtype: 0, idempotent=True)
+APART = dg.Monoid("APART", apart, lambda dtype: 0)
+
+
+class P(dg.VertexProgram):
+"""
+FAMILY = {"int": "int", "float": "float", "bool": "bool", "'int32'": "int", "'uint8'": "int", "'float32'": "float"}
+MERGES = {"int": ("MIN", "MAX", "SUM", "SUM", "SUM", "PRODUCT"), "float": ("MIN", "MAX", "SUM"), "bool": ("AND", "OR")}
+WHOLE = ("MOST_FREQUENT", "CHOOSE", "H_INDEX", "HEAVIEST")
+FITTING = {"MIN": "min", "MAX": "max", "SUM": "+", "PRODUCT": "*", "AND": "and", "OR": "or", "UNION": "|", "APART": "-"}
+COUNTING = ("SUM", "PRODUCT", "APART")
+IDENTITY = {
+    **{("MIN", "int"): "dg.UNREACHED", ("MIN", "'int32'"): "2147483647", ("MIN", "'uint8'"): "255"},
+    **{("MAX", "int"): "-(2**63)", ("MAX", "'int32'"): "-(2**31)"},
+    **{("MIN", kind): "inf" for kind in ("float", "'float32'")},
+    **{("MAX", kind): "-inf" for kind in ("float", "'float32'")},
 }
-LARGE, FULL = 2**30, 2**63 - 1  # one more product overflows
-ROUNDS = 40  # a run that takes more on these graphs is left out
-POLICIES = {name: name for name in ("outgoing", "incoming", "cartesian", "hybrid", "metis")}
-POLICIES["of the user's own"] = lambda ids, parts: (7 * ids + 3) % parts
-_number = itertools.count()
+DRAWS = {
+    "int": ("int({} * 4)", "int({} * 2)"),
+    "float": ("(int({} * 8) / 8)",),
+    "bool": ("({} < 0.5)", "({} < 0.2)"),
+}
+NAMES = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A field of a random program."""
+
+    name: str
+    dtype: str
+    merge: str = ""
+    vector: bool = False
+
+    @property
+    def family(self) -> str:
+        return FAMILY[self.dtype]
+
+    @property
+    def identity(self) -> str:
+        if self.merge in ("AND", "PRODUCT"):
+            return "True" if self.merge == "AND" else "1"
+        return IDENTITY.get((self.merge, self.dtype), "False" if self.family == "bool" else "0")
 
 
 class Writer:
-    """Writes one program."""
+    """Writes one program: its `text`, and its `features`, among them those of NEEDED."""
 
     def __init__(self, seed: int):
         self.rng = random.Random(seed)
+        self.synchronous, self.width = self.chance(0.52), self.chance(0.34) and self.rng.choice((2, 3))
+        self.draws, self.rounds = self.chance(0.36), self.chance(0.15)
+        self.features: set[str] = set()
+        body = self.body()
+        self.text = HEADER + "".join(f"    {line}\n" for part in body for line in part.split("\n"))
+        if re.search(r"\b(vertex_)?random\b", self.text):
+            self.features.add("random draws")
 
-    def program(self) -> str:
-        """The text of a module with the program `P`."""
-        rng = self.rng
-        self.kind = rng.choice(("accumulative", "accumulative", "synchronous"))
-        self.type = rng.choice(("int", "int", "float", "bool"))
-        self.merge = rng.choice(MERGES[self.type])
-        start = START.get((self.merge, self.type), "0" if self.type != "bool" else "False")
-        self.states = {"a": self.type}
-        lines = [f"a = dg.State({self.type}, start={start if rng.random() < 0.8 else self.literal(self.type)})"]
-        if rng.random() < 0.4:
-            self.states["b"] = rng.choice(("int", "bool"))
-            lines.append(f"b = dg.State({self.states['b']}, start={self.literal(self.states['b'])})")
-        self.delta = self.kind == "accumulative" and rng.random() < (0.85 if self.merge in ("SUM", "PRODUCT") else 0.3)
-        if self.delta:
-            identity = f", start={start}" if self.merge not in ("SUM", "OR") else ""
-            lines.append(f"new = dg.Delta({self.type}{identity})")
-        self.messages = {"message": self.type}
-        lines.append(f"message = dg.Message({self.type}, dg.{self.merge})")
-        lines.append(f'along = "{rng.choice(("out", "out", "in", "both"))}"')
-        lines.append(f'kind = "{self.kind}"')
-        lines += self.accumulative(start) if self.kind == "accumulative" else self.synchronous()
-        body = "\n".join(f"    {line}" for part in lines for line in part.split("\n"))
-        return f"from math import inf\n\nimport dgraph as dg\n\n\nclass P(dg.VertexProgram):\n{body}\n"
+    # -- declarations --------------------------------------------------------------------------------------------------
 
-    def accumulative(self, identity: str) -> list[str]:
-        rng = self.rng
-        silent = "1" if self.merge == "PRODUCT" else "False" if self.merge == "OR" else identity
-        seed = self.expression(self.type, {"id": "int"}, 1)
-        if rng.random() < 0.6:
-            seed = f"{seed} if id {rng.choice(('==', '<', '!='))} {rng.randrange(4)} else {silent}"
-        return [self.function("seed", ["id"], [seed]), self.send(), self.function("apply", *self.apply())]
-
-    def synchronous(self) -> list[str]:
-        starts = [self.expression(kind, {"id": "int"}, 1) for kind in self.states.values()]
-        lines = [self.function("start", ["id"], starts), self.send(), self.function("apply", *self.apply())]
-        if self.rng.random() < 0.5:
-            lines.append(self.function("stop", ["round"], [f"round >= {self.rng.randrange(1, 6)}"]))
+    def body(self) -> list[str]:
+        phased = self.synchronous and self.chance(0.6)
+        self.phases = [self.messages() for _ in range(self.rng.choice((2, 2, 3)) if phased else 1)]
+        self.states, self.deltas = self.fields_held(), list[Declared]()
+        if self.chance(0.2 if self.synchronous else 1.0):
+            self.deltas = self.new_parts()
+        self.globals = [self.global_value(f"g{i}") for i in range(self.rng.choice((1, 1, 2)))] if self.chance(0.4) else []
+        held = [*self.states, *self.deltas]
+        if any(field.vector for field in (*held, *(one for phase in self.phases for one in phase))):
+            self.features.add("vectors")
+        lines = [self.declared(field) for field in held]
+        lines += ["p = dg.Parameter(int, 3)", "first = dg.Parameter(dg.vertex, 1)", "toll = dg.EdgeColumn(int)"]
+        lines += ["height = dg.VertexColumn(int)", f'kind = "{"synchronous" if self.synchronous else "accumulative"}"']
+        lines += [one for _, one in self.globals]
+        lines += [self.start()] if self.synchronous or self.chance(0.1) else []
+        lines += [] if self.synchronous else [self.seed()]
+        for number, messages in enumerate(self.phases):
+            one = [self.message(field) for field in messages] + [f'along = "{self.pick("out", "out", "in", "both")}"']
+            one += [self.send(messages), self.apply(messages)]
+            inner = "\n".join(f"    {line}" for part in one for line in part.split("\n"))
+            lines += [f"class Step{number}(dg.Phase):\n{inner}"] if phased else one
+        if phased:
+            self.features.add("phases")
+        lines += [self.stop()] if self.chance(0.6 if self.synchronous else 0.04) else []
+        lines += [self.result(number) for number in range(self.rng.choice((1, 2)))] if self.chance(0.25) else []
         return lines
 
-    def send(self) -> str:
-        rng = self.rng
-        main = {"new": self.type} if self.delta and rng.random() < 0.9 else {"a": self.type}
-        more = {"weight": "float", "degree": "int", "id": "int", **self.states}
-        names = main | {name: more[name] for name in more if rng.random() < 0.15}
-        (first,) = main
-        extra = self.expression(self.type, names, 1)
-        value = rng.choice((first, first, f"{first} + 1", f"{first} + {extra}", extra, f"2 * {first}"))
-        if self.type == "bool":
-            value = rng.choice((first, f"{first} and {extra}", extra))
-        if rng.random() < 0.2:
-            value = f"{value} if {self.expression('bool', names, 1)} else {self.literal(self.type)}"
-        return self.function("send", list(names), [value])
+    def messages(self) -> list[Declared]:
+        """The fields of the messages of a phase."""
+        if self.synchronous and self.chance(0.15):
+            whole = self.rng.choice(WHOLE)
+            return [Declared(name, "int", whole) for name in ("m", "w")[: 1 + (whole == "HEAVIEST")]]
+        several = self.rng.choice((2, 2, 3)) if self.chance(0.4) else 1
+        if several > 1:
+            self.features.add("several fields")
+        return [self.field(f"m{i}") for i in range(several)]
 
-    def apply(self) -> tuple[list[str], list[str]]:
-        rng, names = self.rng, {**self.states, "message": self.type}
-        names |= {"degree": "int"} if rng.random() < 0.15 else {}
-        word = FITTING[self.merge]
-        fitting = f"{word}(a, message)" if word in ("min", "max") else f"a {word} message"
-        values = [fitting if rng.random() < 0.8 else self.expression(self.type, names, 2)]
-        if "b" in self.states:
-            usual = (f"b or {self.expression('bool', names, 1)}", self.expression("bool", names, 2))
-            counts = ("b", f"max(b, {self.expression('int', names, 1)})", self.expression("int", names, 2))
-            values.append(rng.choice(usual if self.states["b"] == "bool" else counts))
-        if self.delta:
-            values.append("message" if rng.random() < 0.85 else self.expression(self.type, names, 1))
-        return list(names), values
+    def field(self, name: str) -> Declared:
+        dtype = self.pick("int", "int", "int", "float", "float", "bool", self.pick("'int32'", "'uint8'", "'float32'"))
+        merge = self.rng.choice(MERGES[FAMILY[dtype]])
+        if FAMILY[dtype] == "int" and self.chance(0.06):
+            merge = self.pick("UNION", "UNION", "APART")
+        return Declared(name, dtype, merge, bool(self.width) and self.chance(0.7))
 
-    def function(self, name: str, parameters: list[str], values: list[str]) -> str:
-        used = [one for one in parameters if any(_has(value, one) for value in values)]
-        return f"def {name}({', '.join(used)}):\n    return {', '.join(values)}"
+    def fields_held(self) -> list[Declared]:
+        """The States: one for each field of messages, and perhaps one more."""
+        if self.synchronous:
+            fields = self.rng.sample(every := [one for phase in self.phases for one in phase], min(2, len(every)))
+        else:
+            fields = self.phases[0]
+        states = [Declared(f"a{i}", one.dtype, one.merge, one.vector) for i, one in enumerate(fields)]
+        if self.chance(0.35):
+            states.append(Declared("b", self.pick("int", "bool"), "", bool(self.width) and self.chance(0.3)))
+        return states
 
-    def expression(self, kind: str, names: dict[str, str], depth: int) -> str:
-        rng, known = self.rng, [name for name, one in names.items() if one == kind]
-        if depth == 0 or rng.random() < 0.3:
-            return rng.choice(known) if known and rng.random() < 0.8 else self.literal(kind)
-        if kind == "bool":
-            number = rng.choice(("int", "float" if "float" in names.values() else "int"))
+    def new_parts(self) -> list[Declared]:
+        """The Deltas: what a firing adds to a State."""
+        parts = []
+        for number, one in enumerate(self.phases[0]):
+            if one.merge not in WHOLE and self.chance(0.92 if one.merge in COUNTING else 0.25):
+                parts.append(Declared(f"new{number}", one.dtype, one.merge, one.vector))
+                if one.merge == "SUM":
+                    self.features.add("SUM with Delta")
+        return parts
+
+    def declared(self, field: Declared) -> str:
+        shape = f", shape={self.width}" if field.vector else ""
+        if field in self.deltas:
+            start = "" if field.identity in ("0", "False") else f", start={field.identity}"
+            return f"{field.name} = dg.Delta({field.dtype}{start}{shape})"
+        start = self.literal(field.family)
+        if field.merge and field.merge not in WHOLE and self.chance(0.85):
+            start = field.identity
+        return f"{field.name} = dg.State({field.dtype}, start={start}{shape})"
+
+    def message(self, field: Declared) -> str:
+        merge = field.merge if field.merge in ("UNION", "APART") else f"dg.{field.merge}"
+        shape = f", shape={self.width}" if field.vector else ""
+        return f"{field.name} = dg.Message({field.dtype}, {merge}{shape})"
+
+    def global_value(self, name: str) -> tuple[Declared, str]:
+        dtype = self.pick("int", "int", "float", "bool")
+        merge = self.pick("AND", "OR") if dtype == "bool" else self.pick("SUM", "SUM", "MIN", "MAX")
+        field = Declared(name, dtype, merge, bool(self.width) and self.chance(0.3))
+        self.features.add("globals")
+        known = self.known(self.states, "id", before=self.chance(0.3), late=True)
+        function = self.function(name, known, [field])
+        shape = f", shape={self.width}" if field.vector else ""
+        return field, f"@dg.Global({dtype}, dg.{merge}{shape})\n{function}"
+
+    # -- functions -----------------------------------------------------------------------------------------------------
+
+    def start(self) -> str:
+        return self.function("start", self.known([], "id"), self.states)
+
+    def seed(self) -> str:
+        silent = [one.identity for one in self.phases[0]]
+        names = self.known([], "id")
+        values = [self.expression(one.family, names, 1) for one in self.phases[0]]
+        if self.chance(0.7):
+            test = f"id {self.pick('==', '<', '!=')} {self.pick(0, 1, 2, 'first')}"
+            values = [f"({value} if {test} else {none})" for value, none in zip(values, silent, strict=True)]
+        return self.text_of("seed", values)
+
+    def send(self, messages: list[Declared]) -> str:
+        held = [*self.deltas, *(one for one in self.states if self.synchronous or self.chance(0.2))]
+        names = self.known(held, *(("id", "edge") if self.chance(0.5) else ("id",)), globals=self.chance(0.3))
+        if self.synchronous and self.chance(0.25):
+            names |= {f"target_{one.name}": one.family for one in self.states}
+        return self.text_of("send", [self.sent(one, names) for one in messages])
+
+    def sent(self, message: Declared, names: dict[str, str]) -> str:
+        number = message.name.removeprefix("m")
+        own = [one for one in self.deltas if one.name == f"new{number}" and self.chance(0.93)]
+        own = own or [one for one in self.states if one.name == f"a{number}" and one.family == message.family]
+        if not own:
+            return self.expression(message.family, names, 2)
+        first, extra = own[0].name, self.expression(message.family, names, 1)
+        if message.merge in COUNTING and not self.synchronous:  # a message that depends on nothing else is refused
+            extra = self.literal(message.family)
+        if message.family == "bool":
+            value = self.pick(first, first, f"({first} and {extra})", extra)
+        else:
+            value = self.pick(first, first, first, f"({first} + 1)", f"({first} + {extra})", f"(2 * {first})", extra)
+            value = f"min({value}, {extra})" if self.chance(0.05) else value
+        if self.chance(0.2):
+            test = self.expression("bool", names, 1)
+            value = f"({value} if {test} else {self.pick(message.identity, self.literal(message.family))})"
+        return value if message.name != "w" else f"abs({value})"
+
+    def apply(self, messages: list[Declared]) -> str:
+        names = self.known([*self.states, *messages], "id", globals=self.chance(0.3))
+        values = [self.applied(one, messages, names) for one in self.states]
+        for delta in self.deltas:
+            own = [one.name for one in messages if one.name == f"m{delta.name[3:]}" and one.dtype == delta.dtype]
+            value = own[0] if own else self.expression(delta.family, names, 1)
+            values.append(value if self.chance(0.9) else self.expression(delta.family, names, 1))
+        return self.text_of("apply", values)
+
+    def applied(self, state: Declared, messages: list[Declared], names: dict[str, str]) -> str:
+        own = [one for one in messages if one.name == f"m{state.name[1:]}" and one.family == state.family]
+        own = own or [one for one in messages if one.family == state.family and self.synchronous]
+        if not own or state.name == "b":
+            if state.family == "bool":
+                return self.pick(f"({state.name} or {self.expression('bool', names, 1)})", state.name)
+            known = self.expression(state.family, names, 1)
+            return self.pick(state.name, f"max({state.name}, {known})", self.expression(state.family, names, 2))
+        if self.chance(0.3 if self.synchronous else 0.1):
+            return self.pick(own[0].name, self.expression(state.family, names, 2))
+        word = FITTING.get(own[0].merge, "max")
+        fits = f"{word}({state.name}, {own[0].name})" if word in ("min", "max") else f"({state.name} {word} {own[0].name})"
+        return fits
+
+    def stop(self) -> str:
+        tests = [f"(round >= {self.rng.randrange(1, 6)})"]
+        names = {one.name: one.family for one, _ in self.globals} | {"round": "int", "vertices": "int", "p": "int"}
+        return self.text_of("stop", [self.pick(*tests, f"({tests[0]} or {self.expression('bool', names, 2)})")])
+
+    def result(self, number: int) -> str:
+        dtype = self.pick("int", "float", "bool")
+        field = Declared(f"r{number}", dtype, "", bool(self.width) and self.chance(0.3))
+        known = self.known(self.states, "id", globals=self.chance(0.5), before=self.chance(0.3), late=True)
+        shape = f", shape={self.width}" if field.vector else ""
+        return f"@dg.Result({dtype}{shape})\n{self.function(field.name, known, [field])}"
+
+    def function(self, name: str, names: dict[str, str], fields: list[Declared]) -> str:
+        return self.text_of(name, [self.expression(one.family, names, 2) for one in fields])
+
+    def text_of(self, name: str, values: list[str]) -> str:
+        """A function that returns some values, in one of several ways to write it."""
+        known = dict.fromkeys(word for value in values for word in NAMES.findall(value))
+        parameters = ", ".join(word for word in known if word not in NOT_READ)
+        lines, returned = [], ", ".join(values)
+        if self.chance(0.15):
+            lines.append(f"    x = {values[0]}")
+            returned = ", ".join(["x", *values[1:]])
+        if self.chance(0.1) and "id" in known:
+            lines += ["    if id > 1:", f"        return {returned}", f"    return {returned}"]
+        else:
+            lines.append(f"    return {returned}")
+        return "\n".join([f"def {name}({parameters}):", *lines])
+
+    # -- expressions ---------------------------------------------------------------------------------------------------
+
+    def known(
+        self, fields: list[Declared], *kinds: str, globals: bool = False, before: bool = False, late: bool = False
+    ) -> dict[str, str]:
+        """What a function may read, and of which family it is. A `late` function sees the last round, which is one
+        earlier or later where engines may leave out messages that change nothing."""
+        names = {one.name: one.family for one in fields}
+        late = late and not self.synchronous and not any(one.merge in COUNTING for one in self.phases[0])
+        if before and not late:
+            names |= {f"{one.name}_before": one.family for one in self.states}
+        more = {}
+        for field in fields:
+            if field.vector and field.family != "bool" and not field.dtype.startswith("'"):
+                more |= {f"dg.total({field.name})": field.family, f"dg.dot({field.name}, {field.name})": field.family}
+        if "id" in kinds:
+            more |= {"id": "int", "degree": "int", "height": "int", "p": "int", "vertices": "int", "first": "int"}
+            more |= {"component": "int"} if self.width else {}
+        if "edge" in kinds:
+            more |= {"weight": "float", "toll": "int"}
+            more |= {f"target_{one}": "int" for one in ("id", "degree", "height")}
+        names |= {one: more[one] for one in more if self.chance(0.25)}
+        if globals:
+            names |= {one.name: one.family for one, _ in self.globals}
+        if self.rounds and not late and self.chance(0.3):
+            names["round"] = "int"
+        if self.draws and not late and self.chance(0.5):
+            word = "random" if self.chance(0.6) else "vertex_random"
+            names |= {self.rng.choice(texts).format(word): family for family, texts in DRAWS.items()}
+        return names
+
+    def expression(self, family: str, names: dict[str, str], depth: int) -> str:
+        known = [name for name, one in names.items() if one == family]
+        if depth == 0 or self.chance(0.3):
+            return self.rng.choice(known) if known and self.chance(0.85) else self.literal(family)
+        if family == "bool":
+            number = self.pick("int", "float" if "float" in names.values() else "int")
             a, b = (self.expression(number, names, depth - 1) for _ in range(2))
             p, q = (self.expression("bool", names, depth - 1) for _ in range(2))
-            return rng.choice((f"({a} > {b})", f"({a} == {b})", f"({p} and {q})", f"({p} or {q})", f"(not {p})"))
-        a, b = (self.expression(kind, names, depth - 1) for _ in range(2))
+            return self.pick(f"({a} > {b})", f"({a} == {b})", f"({p} and {q})", f"({p} or {q})", f"(not {p})")
+        a, b = (self.expression(family, names, depth - 1) for _ in range(2))
         test = self.expression("bool", names, depth - 1)
-        sums = f"({a} + {b})", f"({a} - {b})"
-        return rng.choice((*sums, f"min({a}, {b})", f"max({a}, {b})", f"({a} if {test} else {b})"))
+        values = [f"({a} + {b})", f"({a} - {b})", f"min({a}, {b})", f"max({a}, {b})", f"({a} if {test} else {b})"]
+        if family == "int":
+            values += [f"halved({a})", f"({a} * {b})"]
+        return self.rng.choice(values)
 
-    def literal(self, kind: str) -> str:
-        if kind == "bool":
-            return self.rng.choice(("True", "False"))
-        return str(self.rng.choice((0, 1, 2, 3, 5))) + (".0" if kind == "float" else "")
+    def literal(self, family: str) -> str:
+        if family == "bool":
+            return self.pick("True", "False")
+        return str(self.pick(0, 1, 1, 2, 3, 5)) + (".0" if family == "float" else "")
+
+    def chance(self, share: float) -> bool:
+        return self.rng.random() < share
+
+    def pick(self, *values):
+        return self.rng.choice(values)
 
 
-def _has(value: str, name: str) -> bool:
-    return name in "".join(c if c.isalnum() or c == "_" else " " for c in value).split()
+NOT_READ = {"dg", "min", "max", "abs", "int", "if", "else", "and", "or", "not", "True", "False", "inf", "halved", "total"}
+NOT_READ |= {"dot", "UNREACHED"}
 
 
-def made(text: str) -> dg.VertexProgram:
+def made(text: str, name: str) -> dg.VertexProgram:
     """An instance of the program in a text."""
-    place = f"<program {next(_number)}>"
+    place = f"<program {name}>"
     linecache.cache[place] = len(text), None, text.splitlines(keepends=True), place
     names = {"__name__": "programs_of_the_fuzzer"}
     exec(compile(text, place, "exec"), names)
     return names["P"]()
-
-
-class Graphs:
-    """A few small graphs, each with several partitions and policies."""
-
-    def __init__(self, seed: int, count: int = 10, ways: int = 4):
-        rng = random.Random(seed)
-        self.all = [self._graph(rng, ways) for _ in range(count)]
-
-    def _graph(self, rng: random.Random, ways: int) -> tuple:
-        n = rng.randrange(2, 7)
-        edges = [(rng.randrange(n), rng.randrange(n)) for _ in range(rng.randrange(1, 11))]
-        if rng.random() < 0.5:
-            edges = [(min(e), max(e)) for e in edges if e[0] != e[1]] or [(0, 1)]
-        weights, directed = [rng.randrange(1, 17) / 4 for _ in edges], rng.random() < 0.7
-        src, dst = zip(*edges, strict=True)
-        frame = {"src": list(src), "dst": list(dst), "weight": weights}
-        made_of = {"weight": "weight", "directed": directed, "vertices": {"id": list(range(n))}}
-        chosen = [(1, "outgoing"), *((rng.randrange(2, 5), rng.choice(list(POLICIES))) for _ in range(ways - 1))]
-        graphs = [
-            (f"{parts} {policy}", dg.Graph.from_edges(frame, parts=parts, policy=POLICIES[policy], **made_of))
-            for parts, policy in chosen
-        ]
-        return edges, weights, n, directed, graphs
-
-
-class Machine(Reference):
-    """The reference with the arithmetic of kernels: every whole number wraps at 64 bits."""
-
-    overflows = False  # what rounds lead to by wrapping depends on how many there are
-
-    def call(self, function, fields, context, **how):
-        whole = {name: np.int64(stored(np.dtype("int64"), one)) for name, one in context.items() if type(one) is int}
-        with np.errstate(all="ignore"):
-            returned = super().call(function, fields, {**context, **whole}, **how)
-        self.overflows |= any(isinstance(one, int) and LARGE < abs(one) < FULL for one in returned.values())
-        return returned
-
-
-def _is_acyclic(along: str, edges: list, directed: bool) -> bool:
-    if along == "both" or not directed:
-        return False
-    left = set(edges)
-    while left:
-        targets = {v for _, v in left}
-        if all(u in targets for u, _ in left):
-            return False
-        left = {(u, v) for u, v in left if u in targets}
-    return True
-
-
-def answer(program: dg.VertexProgram, edges: list, weights: list, n: int, directed: bool) -> dict | None:
-    """The reference's answer; None if there is none: numbers overflow, or sums go around a cycle, which may end only
-    because they happen to cancel."""
-    (message,) = program.phases[0].messages
-    if program.kind == "accumulative" and message.merge is dg.SUM and not _is_acyclic(program.along, edges, directed):
-        return None
-    try:
-        reference = Machine(program, edges, n, {"weight": weights}, {}, directed, 0)
-        while not reference.done:
-            reference.send()
-            reference.apply()
-            if reference.rounds > ROUNDS:
-                return None
-        return None if reference.overflows else reference.results()
-    except (ArithmeticError, ValueError):
-        return None
-
-
-def _admitted(program: dg.VertexProgram, engines: tuple[str, ...]) -> tuple[str, ...]:
-    """The engines that admit a program."""
-    try:
-        try_fixed_point(program)
-    except ProgramError:
-        return tuple(engine for engine in engines if engine != "block_descent")
-    return engines
-
-
-def _has_overflown(program: dg.VertexProgram, table: pd.DataFrame) -> bool:
-    """Whether products are as large as only a vertex that is ahead of others makes them; such numbers wrap."""
-    (message,) = program.phases[0].messages
-    whole = table.select_dtypes("int64").drop(columns="vertex")
-    return message.merge is dg.PRODUCT and bool((whole.abs() > LARGE).any(axis=None) or (whole < -LARGE).any(axis=None))
-
-
-def _variant(engine: str, rng: random.Random) -> str | dg.BlockDescent | dg.BulkAsync:
-    """An engine with random options, which must not change the answer."""
-    if engine == "block_descent":
-        size, order = rng.choice(("auto", 1, 2)), rng.choice(("auto", "cyclic", "priority"))
-        return dg.BlockDescent(block_size=size, order=order)
-    if engine == "bulk_async":
-        return dg.BulkAsync(local_rounds=rng.choice((None, 1)))
-    return engine
-
-
-def differences(text: str, graphs: Graphs, rng: random.Random, several: int = 4) -> tuple[str, list[str]]:
-    """What became of a program ("refused", "agrees", "endless"), and where it differs from the reference."""
-    try:
-        program = made(text)
-        engines = engines_for(analysis := analyse(program))
-        try_laws(program, analysis)
-        engines = _admitted(program, engines)
-    except ProgramError:
-        return "refused", []
-    found, agreed = [], False
-    for edges, weights, n, directed, ways in rng.sample(graphs.all, several):
-        expected = answer(program, edges, weights, n, directed)
-        if expected is None:
-            continue
-        for engine in engines:
-            way, graph = rng.choice(ways)
-            engine = _variant(engine, rng)
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", UnsentWarning)
-                    warnings.simplefilter("ignore", EndlessWarning)
-                    table = dg.run(graph, program, engine=engine, check_laws=False).compute()
-            except (ProgramError, OptionError, RunError) as error:
-                found.append(f"{edges} {weights} {directed=}, {way}, {engine}: {type(error).__name__} {error}")
-                continue
-            agreed = True
-            if _has_overflown(program, table):
-                continue
-            for name, values in expected.items():
-                if not np.allclose(table[name].astype(float), np.array(values, float), rtol=1e-9, equal_nan=True):
-                    wrong = f"{name} is {table[name].tolist()}, not {values}"
-                    found.append(f"{edges} {weights} {directed=}, {way}, {engine}: {wrong}")
-    compiler.forget_kernels()
-    return "agrees" if agreed and not found else "differs" if found else "endless", found
