@@ -115,8 +115,9 @@ fuzz: $(INSTALLED) ## try 100,000 hostile inputs on every reader; takes hours, I
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' || true
 	$(SUPPORT) $(BIN)/python tests/fuzz/search_inputs.py --inputs $(or $(INPUTS),100000) --record benchmarks/results/fuzz.json
 
-fuzz-programs: $(INSTALLED) ## check that 20,000 random programs are rejected or agree on every engine; PROGRAMS=1000 for fewer
-	$(SUPPORT) $(BIN)/python tests/fuzz/search_programs.py --programs $(or $(PROGRAMS),20000) --record benchmarks/results/fuzz-programs.json
+fuzz-programs: $(INSTALLED) ## try random programs on every engine until 20,000 are recorded; SECONDS_EACH=60 for a short run, SEED=7
+	$(SUPPORT) $(BIN)/python tests/fuzz/search_programs.py --programs $(or $(PROGRAMS),20000) --compiled $(or $(COMPILED),1000) \
+		$(if $(SECONDS_EACH),--seconds $(SECONDS_EACH)) $(if $(SEED),--seed $(SEED)) --record benchmarks/results/fuzz-programs.json
 
 chaos: $(INSTALLED) ## kill 200 workers at random moments during runs of every engine; KILLS=20 for fewer
 	$(SUPPORT) $(BIN)/python tests/chaos/search_kills.py --kills $(or $(KILLS),200) --record benchmarks/results/chaos.json

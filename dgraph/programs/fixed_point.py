@@ -75,7 +75,7 @@ def _check_stop(program: VertexProgram, edges: list, run: Reference, sweeps: Ite
         if not _states_agree(a, b, ALLOWED_CHANGE):
             raise ProgramError(
                 f"{program.title}: on edges {edges}, `stop` ends the run after {run.rounds - 1} rounds with {a} at "
-                f"vertex {v}, which another round would change to {b}; engine=\"block_descent\" has no such rounds, so "
+                f'vertex {v}, which another round would change to {b}; engine="block_descent" has no such rounds, so '
                 "its result would be another one; choose gas or bsp, or stop when values have settled"
             )
 

@@ -17,7 +17,7 @@ with a message, in a synchronous program all. A message equal to the merge's ide
               checked after the last phase. An accumulative program ends when no vertex has a message
 
 If every merge is idempotent, an engine may skip messages that would not change what has been merged before, and so may
-need one round less.
+need one round less. `law_trials.py` refuses programs for which that makes a difference.
 
 BSP order puts the boundary of rounds before send (send, merge, apply); GAS order puts it after (merge, apply, send).
 Messages belong to the round in which they are applied: `round`, random draws and the global values that `send` reads

@@ -338,9 +338,7 @@ class SettledTellsTheRound(dg.VertexProgram):
         return round
 
 
-@pytest.mark.parametrize(
-    "program", [TellsTheChange, TellsTheRound, FoldsDraws, FoldsTheChange, SettledTellsTheRound]
-)
+@pytest.mark.parametrize("program", [TellsTheChange, TellsTheRound, FoldsDraws, FoldsTheChange, SettledTellsTheRound])
 def test_what_results_tell_of_rounds_needs_an_engine_with_rounds(program):
     assert engines_for(analyse(program())) == ("bsp", "gas")
     graph = dg.Graph.from_edges(FRAME, weight="w", parts=2)

@@ -22,7 +22,9 @@ def main() -> None:
     options.add_argument("--programs", type=int, default=20_000, help="on the reference, with those of the record")
     options.add_argument("--compiled", type=int, default=1000, help="of those accepted, with those of the record")
     options.add_argument("--seconds", type=float, default=float("inf"), help="at most so long")
-    options.add_argument("--seed", type=int, default=None, help="of the first program; by default where the record ends")
+    options.add_argument(
+        "--seed", type=int, default=None, help="of the first program; by default where the record ends"
+    )
     options.add_argument("--interpreted", type=int, default=10, help="every n-th program on engines; 0: none")
     options.add_argument("--keep", type=Path, help="file to which programs that differ are added")
     options.add_argument("--record", help="file to which a line of JSON is added")
@@ -98,7 +100,9 @@ def summary(rows: list[dict]) -> str:
     for row in rows:
         total.update({name: count for name, count in row.items() if isinstance(count, int)})
         features.update(row["features"])
-    told = [", ".join(f"{total[name]:,} {name}" for name in ("programs", "refused", "interpreted", "compiled", "differs"))]
+    told = [
+        ", ".join(f"{total[name]:,} {name}" for name in ("programs", "refused", "interpreted", "compiled", "differs"))
+    ]
     for one in NEEDED:
         all_programs, accepted = features[one] / total["programs"], features[f"{one}, accepted"] / total["accepted"]
         few = "" if min(all_programs, accepted) >= SHARE else f", below {SHARE:.0%}"

@@ -177,7 +177,9 @@ class AnyOrder(Machine):
         fields = {one.name: one for one in phase.messages}
         silent = {one.name: self.fill(one, one.identity) for one in phase.messages}
         fresh = {one.name: self.fill(one, one.start) for one in self.states if isinstance(one, Delta)}
-        triggers = [one.name for one in self.states if one.name in parameters(phase.functions["send"])] or [*self.state[0]]
+        triggers = [one.name for one in self.states if one.name in parameters(phase.functions["send"])] or [
+            *self.state[0]
+        ]
         seed = self.program.functions["seed"]
         waiting = [[self.call(seed, phase.messages, self.values_at(v, 1))] for v in range(self.vertices)]
         for _ in range(200 * self.vertices):
@@ -298,7 +300,9 @@ def engine_differences(program, engine: str, graph: SmallGraph, way, expected: A
 
 
 def _alike(found, expected) -> bool:
-    found, expected = (np.array([np.asarray(one, float) for one in np.atleast_1d(values)]) for values in (found, expected))
+    found, expected = (
+        np.array([np.asarray(one, float) for one in np.atleast_1d(values)]) for values in (found, expected)
+    )
     return found.shape == expected.shape and np.allclose(found, expected, rtol=1e-9, equal_nan=True)
 
 

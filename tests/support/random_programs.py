@@ -93,7 +93,9 @@ class Writer:
         self.states, self.deltas = self.fields_held(), list[Declared]()
         if self.chance(0.2 if self.synchronous else 1.0):
             self.deltas = self.new_parts()
-        self.globals = [self.global_value(f"g{i}") for i in range(self.rng.choice((1, 1, 2)))] if self.chance(0.4) else []
+        self.globals = (
+            [self.global_value(f"g{i}") for i in range(self.rng.choice((1, 1, 2)))] if self.chance(0.4) else []
+        )
         held = [*self.states, *self.deltas]
         if any(field.vector for field in (*held, *(one for phase in self.phases for one in phase))):
             self.features.add("vectors")
@@ -237,7 +239,9 @@ class Writer:
         if self.chance(0.3 if self.synchronous else 0.1):
             return self.pick(own[0].name, self.expression(state.family, names, 2))
         word = FITTING.get(own[0].merge, "max")
-        fits = f"{word}({state.name}, {own[0].name})" if word in ("min", "max") else f"({state.name} {word} {own[0].name})"
+        fits = (
+            f"{word}({state.name}, {own[0].name})" if word in ("min", "max") else f"({state.name} {word} {own[0].name})"
+        )
         return fits
 
     def stop(self) -> str:
@@ -328,7 +332,23 @@ class Writer:
         return self.rng.choice(values)
 
 
-NOT_READ = {"dg", "min", "max", "abs", "int", "if", "else", "and", "or", "not", "True", "False", "inf", "halved", "total"}
+NOT_READ = {
+    "dg",
+    "min",
+    "max",
+    "abs",
+    "int",
+    "if",
+    "else",
+    "and",
+    "or",
+    "not",
+    "True",
+    "False",
+    "inf",
+    "halved",
+    "total",
+}
 NOT_READ |= {"dot", "UNREACHED"}
 
 
