@@ -197,6 +197,7 @@ REMARKS: dict[str, tuple[Remark, ...]] = {
     "degrees": DEGREES,
     "eccentricity": (
         Remark("isolated", 'isolated vertices ({:,}) make every eccentricity infinite, unless components="largest"'),
+        REFUSED_WEIGHTS,
     ),
     "eigenvector": (ALL_COUNT, REFUSED_WEIGHTS),
     "fast_rp": (ALL_COUNT, REFUSED_WEIGHTS),

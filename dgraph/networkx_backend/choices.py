@@ -89,10 +89,6 @@ def _no_multigraph(arguments: Mapping[str, Any]) -> str | None:
     return "dgraph does this for simple graphs only" if arguments["G"].is_multigraph() else None
 
 
-def _no_weight(arguments: Mapping[str, Any]) -> str | None:
-    return "dgraph does this without weights only" if arguments["weight"] is not None else None
-
-
 def _one_beta(arguments: Mapping[str, Any]) -> str | None:
     beta = arguments["beta"]
     return None if isinstance(beta, (int, float)) and beta >= 0 else "beta must be one number >= 0 for all nodes"
@@ -169,10 +165,6 @@ def _several_sources(arguments: Mapping[str, Any]) -> str | None:
     return "from one source, the value of that node has no estimate" if one else None
 
 
-def _no_given_distances(arguments: Mapping[str, Any]) -> str | None:
-    return "distances are computed here; leave out sp=" if arguments["sp"] is not None else None
-
-
 def _pairs(arguments: Mapping[str, Any]) -> str | None:
     many = arguments["ebunch"] is None and len(arguments["G"]) > MOST_OF_ALL_PAIRS
     return f"all pairs of more than {MOST_OF_ALL_PAIRS:,} nodes; list pairs in ebunch=" if many else None
@@ -184,7 +176,6 @@ def _largest_first(arguments: Mapping[str, Any]) -> str | None:
 
 
 _UNDIRECTED_SIMPLE = (_no_direction, _no_multigraph)
-_DISTANCES = (_no_weight,)
 _CHECKS: Mapping[str, tuple[Check, ...]] = {
     "hits": (_normalized, _whole_start, _finite_start, _nonzero_start),
     "katz_centrality": (_one_beta, _positive_alpha, _no_multigraph, _whole_start, _finite_start),
@@ -195,8 +186,6 @@ _CHECKS: Mapping[str, tuple[Check, ...]] = {
     "transitivity": _UNDIRECTED_SIMPLE,
     "clustering": (_no_multigraph,),
     "average_clustering": (_no_multigraph,),
-    "eccentricity": (*_DISTANCES, _no_given_distances),
-    **dict.fromkeys(("diameter", "radius", "center", "periphery"), _DISTANCES),
     "harmonic_centrality": (_no_sources,),
     "betweenness_centrality": (_several_sources,),
     "edge_betweenness_centrality": (_no_multigraph,),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ReferenceType
 
 import networkx as nx
@@ -101,6 +101,11 @@ class NodeGraph:
         """Whether some weight is known to be below zero."""
         raise NotImplementedError
 
+    def check_lengths(self, weight: str | None) -> None:
+        """Refuse weights if some are known to be missing, or if they are integers whose sum is so large that the length
+        of a path may be rounded."""
+        raise NotImplementedError
+
     def reversed(self) -> NodeGraph:
         """The graph with all edges reversed."""
         raise NotImplementedError
@@ -141,6 +146,20 @@ class NodeGraph:
         return dict(zip(self.nodes, values.tolist(), strict=True))
 
 
+class WeightRange(NamedTuple):
+    """Which numbers the weights of a graph are."""
+
+    whole: bool  # all are integers
+    missing: bool  # some is nan
+    negative: bool
+    total: float  # the sum of their sizes
+
+    @classmethod
+    def of(cls, weights: np.ndarray) -> WeightRange:
+        total = float(np.abs(weights).sum(dtype=np.float64))
+        return cls(weights.dtype.kind != "f", bool(np.isnan(weights).any()), bool((weights < 0).any()), total)
+
+
 class ConvertedGraph(NodeGraph):
     """A NetworkX graph as arrays of node numbers, and the graphs that are made of them when they are first needed.
 
@@ -162,6 +181,7 @@ class ConvertedGraph(NodeGraph):
         self.nodes, self._ends, self.weights = nodes, ends, weights
         self.directed, self.multigraph, self.original = directed, multigraph, original
         self._graphs: dict[tuple[str | None, str], Graph] = {}
+        self._ranges: dict[str | None, WeightRange] = {}
 
     def __reduce__(self) -> tuple[Any, tuple]:
         """Copied or pickled in the cache of a NetworkX graph, it becomes None, which NetworkX takes for no graph."""
@@ -178,20 +198,24 @@ class ConvertedGraph(NodeGraph):
         values = None if weight is None else self.weights.get(weight)
         return np.ones(1, np.int64) if values is None else values
 
+    def _range(self, weight: str | None) -> WeightRange:
+        """What is known of these weights, which are read when it is first asked for."""
+        if weight not in self._ranges:
+            self._ranges[weight] = WeightRange.of(self._numbers(weight))
+        return self._ranges[weight]
+
     def whole_weights(self, weight: str | None) -> bool:
-        """Refused if some weight is missing, or if the sum of all integers is so large that the length of a path may be
-        rounded."""
-        weights = self._numbers(weight)
-        if weights.dtype.kind == "f":
-            if np.isnan(weights).any():
-                raise NotImplementedError(f"{weight!r} is nan for some edge, and dgraph has no paths along that")
-            return False
-        if np.abs(weights).sum(dtype=np.float64) >= EXACT:
-            raise NotImplementedError(f"integers in {weight!r} add up to 2**53 or more, so that lengths are not exact")
-        return True
+        return self._range(weight).whole
 
     def has_negative(self, weight: str | None) -> bool:
-        return bool(np.any(self._numbers(weight) < 0))
+        return self._range(weight).negative
+
+    def check_lengths(self, weight: str | None) -> None:
+        known = self._range(weight)
+        if known.missing:
+            raise NotImplementedError(f"{weight!r} is nan for some edge, and dgraph has no paths along that")
+        if known.whole and known.total >= EXACT:
+            raise NotImplementedError(f"integers in {weight!r} add up to 2**53 or more, so that lengths are not exact")
 
     def reversed(self) -> NodeGraph:
         return self._reversed if self.directed else self
@@ -256,6 +280,9 @@ class GivenGraph(NodeGraph):
 
     def has_negative(self, weight: str | None) -> bool:
         return False  # not known without reading all edges; sssp refuses or handles negative weights itself
+
+    def check_lengths(self, weight: str | None) -> None:
+        """Not known either."""
 
     def reversed(self) -> NodeGraph:
         if self.directed:

@@ -95,33 +95,59 @@ def global_efficiency(G: NodeGraph) -> float:
 
 
 def eccentricity(G: NodeGraph, v: Any = None, sp: Any = None, weight: str | None = None) -> Any:
+    if sp is not None:
+        known = {G.nodes[number]: _largest(G, sp, G.nodes[number]) for number in G.bunch(v)}
+        return known[v] if v in G else known
     if len(G) == 0:
         return {}
-    values = G.column(our_eccentricity(G.graph()), "eccentricity")
+    if v in G:
+        values = np.full(len(G), np.inf)
+        values[G.numbers[v]] = G.column(weighted.search(G, [G.numbers[v]], weight), "distance").max()
+    else:
+        weighted.check_dijkstra(G, weight)
+        found = our_eccentricity(G.graph(weight), weighted=G.is_weighted(weight))
+        values = G.column(found, "eccentricity")
     if not np.isfinite(values[G.bunch(v)]).all():
-        why = "digraph is not strongly connected" if G.directed else "graph is not connected"
-        raise nx.NetworkXError(f"Found infinite path length because the {why}")
-    return G.chosen(np.where(np.isfinite(values), values, -1).astype(np.int64), v)
+        raise nx.NetworkXError(_not_connected(G))
+    values = np.where(np.isfinite(values), values, -1)
+    return G.chosen(values.astype(np.int64) if G.whole_weights(weight) else values, v)
 
 
 def diameter(G: NodeGraph, e: dict | None = None, usebounds: bool = False, weight: str | None = None) -> Any:
-    return max((eccentricity(G) if e is None else e).values())
+    return max((eccentricity(G, weight=weight) if e is None else e).values())
 
 
 def radius(G: NodeGraph, e: dict | None = None, usebounds: bool = False, weight: str | None = None) -> Any:
-    return min((eccentricity(G) if e is None else e).values())
+    return min((eccentricity(G, weight=weight) if e is None else e).values())
 
 
 def center(G: NodeGraph, e: dict | None = None, usebounds: bool = False, weight: str | None = None) -> list[Any]:
-    known = eccentricity(G) if e is None else e
+    known = eccentricity(G, weight=weight) if e is None else e
     least = min(known.values())
     return [node for node, value in known.items() if value == least]
 
 
 def periphery(G: NodeGraph, e: dict | None = None, usebounds: bool = False, weight: str | None = None) -> list[Any]:
-    known = eccentricity(G) if e is None else e
+    known = eccentricity(G, weight=weight) if e is None else e
     largest = max(known.values())
     return [node for node, value in known.items() if value == largest]
+
+
+def _largest(G: NodeGraph, sp: Any, node: Any) -> Any:
+    """The largest of the known distances from a node."""
+    try:
+        known = sp[node]
+        count = len(known)
+    except TypeError as error:
+        raise nx.NetworkXError('Format of "sp" is invalid.') from error
+    if count != len(G):
+        raise nx.NetworkXError(_not_connected(G))
+    return max(known.values())
+
+
+def _not_connected(G: NodeGraph) -> str:
+    why = "digraph is not strongly connected" if G.directed else "graph is not connected"
+    return f"Found infinite path length because the {why}"
 
 
 def _method(method: str, weight: str | None) -> str:
@@ -144,6 +170,7 @@ def _is_in_one_piece(G: NodeGraph) -> bool:
 
 def _sum_of_distances(G: NodeGraph, weight: str | None) -> float:
     """Of all ordered pairs of nodes of a (strongly) connected graph."""
+    G.check_lengths(weight)
     result = closeness(G.graph(weight), wf_improved=False, weighted=G.is_weighted(weight))
     shares = G.column(result, "closeness")
     sums = (len(G) - 1) / shares[shares > 0]

@@ -29,21 +29,21 @@ def multi_source_dijkstra(
     if target is not None and target in sources:
         return 0, [target]
     if target is None:
-        return _both(G, _dijkstra(G, numbers, weight), cutoff, weight)
-    return _to_target(G, _dijkstra(G, numbers, weight, target), target, weight, f"No path to {target}.", cutoff)
+        return _both(G, search(G, numbers, weight), cutoff, weight)
+    return _to_target(G, search(G, numbers, weight, target), target, weight, f"No path to {target}.", cutoff)
 
 
 def multi_source_dijkstra_path(
     G: NodeGraph, sources: Collection[Any], cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, list[Any]]:
-    found = _dijkstra(G, _numbers(G, sources), weight)
+    found = search(G, _numbers(G, sources), weight)
     return paths(G, found, cutoff)
 
 
 def multi_source_dijkstra_path_length(
     G: NodeGraph, sources: Collection[Any], cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, Any]:
-    return lengths(G, _dijkstra(G, _numbers(G, sources), weight), cutoff, whole=G.whole_weights(weight))
+    return lengths(G, search(G, _numbers(G, sources), weight), cutoff, whole=G.whole_weights(weight))
 
 
 def single_source_dijkstra(
@@ -73,7 +73,7 @@ def dijkstra_path_length(G: NodeGraph, source: Any, target: Any, weight: str | N
     if source == target:
         return 0
     problem = f"Node {target} not reachable from {source}"
-    return _to_target(G, _dijkstra(G, [number], weight, target), target, weight, problem)[0]
+    return _to_target(G, search(G, [number], weight, target), target, weight, problem)[0]
 
 
 def bidirectional_dijkstra(G: NodeGraph, source: Any, target: Any, weight: str | None = "weight") -> Found:
@@ -82,7 +82,7 @@ def bidirectional_dijkstra(G: NodeGraph, source: Any, target: Any, weight: str |
     if source == target:
         return 0, [source]
     problem = f"No path between {source} and {target}."
-    return _to_target(G, _dijkstra(G, [number], weight, target), target, weight, problem)
+    return _to_target(G, search(G, [number], weight, target), target, weight, problem)
 
 
 def all_pairs_dijkstra(
@@ -156,18 +156,23 @@ def _numbers(G: NodeGraph, sources: Collection[Any]) -> list[int]:
     return [G.number(source, NOT_FOUND) for source in dict.fromkeys(sources)]
 
 
-def _dijkstra(G: NodeGraph, numbers: list[int], weight: str | None, target: Any = None) -> RunResult:
+def search(G: NodeGraph, numbers: list[int], weight: str | None, target: Any = None) -> RunResult:
     """The shortest paths from the nearest source. With a target in the graph, as far as that is."""
-    if G.has_negative(weight):
-        raise NotImplementedError("negative weights are not supported with Dijkstra's algorithm")
-    G.whole_weights(weight)  # refuses integers whose sums would be rounded
+    check_dijkstra(G, weight)
     [end] = G.vertices([G.numbers[target]]) if target is not None and target in G else [None]
     return (sssp if G.is_weighted(weight) else bfs)(G.graph(weight), G.vertices(numbers), target=end)
 
 
+def check_dijkstra(G: NodeGraph, weight: str | None) -> None:
+    """Refuse weights along which Dijkstra's algorithm does not find the lengths of paths."""
+    if G.has_negative(weight):
+        raise NotImplementedError("negative weights are not supported with Dijkstra's algorithm")
+    G.check_lengths(weight)
+
+
 def _bellman_ford(G: NodeGraph, source: Any, weight: str | None) -> RunResult:
     [start] = G.vertices([G.number(source, NOT_IN)])
-    G.whole_weights(weight)  # refuses integers whose sums would be rounded
+    G.check_lengths(weight)
     try:
         return (sssp if G.is_weighted(weight) else bfs)(G.graph(weight), start)
     except WeightError as error:

@@ -11,8 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numba import uint64
 
-from dgraph.arguments import check_choice, check_integer
-from dgraph.errors import UnsettledWarning
+from dgraph.arguments import check_choice, check_flag, check_integer
+from dgraph.building.weights import check_weights
+from dgraph.errors import OptionError, UnsettledWarning
 from dgraph.estimates.footprints import FOOTPRINTS
 from dgraph.estimates.memory_check import check_gathering_memory
 from dgraph.graph import Graph
@@ -27,6 +28,7 @@ from dgraph.runs.operation import operation
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
+from dgraph.solvers.paths.dijkstra import farthest
 from dgraph.solvers.paths.eccentricities import DIAMETER, EVERY, eccentricities
 from dgraph.solvers.solver import Problem
 from dgraph.solvers.subgraphs.components import components as weak_components
@@ -44,13 +46,14 @@ def eccentricity(
     graph: Graph,
     *,
     components: Literal["all", "largest"] = "all",
+    weighted: bool = False,
     max_searches: int | None = None,
     engine: Literal["auto", "local"] = "auto",
     device: Literal["auto", "cpu"] = "auto",
 ) -> RunResult:
     """Eccentricity of each vertex: the distance to the vertex that is farthest from it.
 
-    Distances are numbers of edges, along their direction.
+    Distances are numbers of edges, along their direction, or with ``weighted=True`` sums of their weights.
 
     Parameters
     ----------
@@ -60,8 +63,11 @@ def eccentricity(
         Which components count. With ``"all"``, the eccentricity of a vertex that does not reach every other is
         infinite. With ``"largest"``, only the largest component counts (strongly connected, if the graph is directed),
         and only its vertices are listed.
+    weighted : bool, default False
+        Use the graph's weights: as the lengths of edges, which must be finite and >= 0. Each vertex then takes a search
+        of its own.
     max_searches : int, optional
-        Stop after searches from this many vertices, and list bounds, too.
+        Stop after searches from this many vertices, and list bounds, too. Not available with ``weighted=True``.
     engine : {"auto", "local"}, default "auto"
         Both run in one place.
     device : {"auto", "cpu"}, default "auto"
@@ -78,6 +84,10 @@ def eccentricity(
     ------
     OptionError
         If an option has a value that is not allowed.
+    ColumnError
+        If ``weighted=True`` and the graph has no weights.
+    WeightError
+        If ``weighted=True`` and a weight is negative or not finite.
     RoomError
         If there is not enough memory, on the workers or in this process.
 
@@ -98,8 +108,17 @@ def eccentricity(
     check_choice("components", components, (ALL, LARGEST))
     check_choice("engine", engine, ("auto", "local"))
     check_choice("device", device, ("auto", "cpu"))
-    most = limit_of(max_searches)
-    result = recoverable_result(graph, partial(_run, components=components, most=most, bounds=max_searches is not None))
+    most, weight = limit_of(max_searches), None
+    if check_flag("weighted", weighted):
+        if max_searches is not None:
+            raise OptionError(
+                f"max_searches={max_searches}: bounds are those of distances in edges, and not available with "
+                "weighted=True; omit one of them"
+            )
+        check_weights(graph, "eccentricity", ("out",))
+        weight = graph.weight
+    how = {"components": components, "most": most, "bounds": max_searches is not None, "weight": weight}
+    result = recoverable_result(graph, partial(_run, **how))
     result.options = RunOptions(engine=engine, device=device)
     result.totals = dict(result.totals)
     if unknown := result.totals.pop("unknown"):
@@ -117,8 +136,8 @@ def limit_of(max_searches: int | None) -> int:
     return NO_LIMIT if max_searches is None else check_integer("max_searches", max_searches, 1)
 
 
-def _run(graph: Graph, components: str, most: int, bounds: bool) -> RunResult:
-    workers, found = graph.workers, extent(graph, components, EVERY, most)
+def _run(graph: Graph, components: str, most: int, bounds: bool, weight: str | None) -> RunResult:
+    workers, found = graph.workers, extent(graph, components, EVERY, most, weight)
     tasks = [workers.call(Extent.result, found, one, bounds) for one in graph.partitions.held]
     return RunResult(graph, workers.wait(workers.hold(tasks)), [], {"engine": "local", "device": "cpu"})
 
@@ -166,43 +185,50 @@ class Extent:
         return self.lower.nbytes + self.upper.nbytes
 
 
-def extent(graph: Graph, components: str, wanted: int, most: int) -> Any:
+def extent(graph: Graph, components: str, wanted: int, most: int, weight: str | None = None) -> Any:
     """An `Extent`, left on the worker that found it. The edges of several partitions are gathered there."""
-    workers, how = graph.workers, (components, wanted, most, graph.workers.threads)
+    workers, how = graph.workers, (components, wanted, most, weight, graph.workers.threads)
+    columns = () if weight is None else (weight,)
     if graph.num_parts == 1:
-        (partition,) = graph.partitioned(("out", "incoming") if graph.directed else ("out",)).held
+        (partition,) = graph.partitioned(("out", "incoming") if graph.directed else ("out",), columns).held
         (found,) = workers.each(_extent, [(partition, graph.directed, *how)])
     else:
         check_gathering_memory(graph, "gathering edges for eccentricities", FOOTPRINTS["eccentricity"])
         if graph.num_vertices >= 1 << 32:
             refuse_beyond_memory(f"eccentricities of {graph.num_vertices:,} vertices in one place", 1 << 62)
-        held = graph.partitioned(("out",)).held
-        pieces = workers.each(_arcs, [(one,) for one in held])
+        held = graph.partitioned(("out",), columns).held
+        pieces = workers.each(_arcs, [(one, columns) for one in held])
         (found,) = workers.each(_extent_of_pieces, [(pieces, graph.num_vertices, graph.directed, *how)])
     return workers.wait([found])[0]
 
 
-def _arcs(partition: Partition) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of both ends of each arc of a partition."""
+def _arcs(partition: Partition, columns: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """The numbers of both ends of each arc of a partition, and these columns."""
     rows, numbers = partition.by_source, partition.numbers.astype(np.uint32, copy=False)
-    return numbers[rows.rows()], numbers[rows.neighbours]
+    return numbers[rows.rows()], numbers[rows.neighbours], {name: rows.columns[name] for name in columns}
 
 
 @explain_lack_of_memory("the edges of a graph in one place", "find eccentricities")
 def _extent_of_pieces(
-    pieces: list[tuple[np.ndarray, np.ndarray]], size: int, directed: bool, components: str, *how: Any
+    pieces: list[tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]],
+    size: int,
+    directed: bool,
+    components: str,
+    *how: Any,
 ) -> Extent:
     threads = how[-1]
-    table = build([EdgeSlice(*ends) for ends in pieces], size, workers=threads)
+    table = build([EdgeSlice(*piece) for piece in pieces], size, workers=threads)
     partition = Partition.of_whole_graph(table, "out")
     if directed:
-        back = build([EdgeSlice(*reversed(ends)) for ends in pieces], size, workers=threads)
+        back = build([EdgeSlice(target, source) for source, target, _ in pieces], size, workers=threads)
         partition = replace(partition, incoming=back)
     return _extent(partition, directed, components, *how)
 
 
 @explain_lack_of_memory("the bounds of eccentricities", "find them")
-def _extent(partition: Partition, directed: bool, components: str, wanted: int, most: int, threads: int) -> Extent:
+def _extent(
+    partition: Partition, directed: bool, components: str, wanted: int, most: int, weight: str | None, threads: int
+) -> Extent:
     threads = worthwhile_threads(threads, LOOKS * (partition.num_edges + partition.num_owned))
 
     looks = partition.num_owned * (partition.num_edges + partition.num_owned)
@@ -214,8 +240,13 @@ def _extent(partition: Partition, directed: bool, components: str, wanted: int, 
         members, middle = _inside(partition, directed, components, threads)
         if wanted == DIAMETER and components == ALL and len(middle) < n:
             return Extent(lower, upper, 0, partition.num_edges, time.perf_counter() - begun)  # some are infinite
-        back = partition.incoming if directed else None
-        found = eccentricities(partition.by_source, back, members, middle, wanted, most, threads)
+        rows, back = partition.by_source, partition.incoming if directed else None
+        if weight is not None:
+            lengths = rows.columns[weight].astype(np.float64, copy=False)
+            distances, edges = farthest(rows, lengths, middle, members, threads)
+            lower[middle] = upper[middle] = distances
+            return Extent(lower, upper, len(middle), edges, time.perf_counter() - begun)
+        found = eccentricities(rows, back, members, middle, wanted, most, threads)
         lower[middle], upper[middle] = found.lower, found.upper
         return Extent(lower, upper, found.searches, found.edges, time.perf_counter() - begun)
 

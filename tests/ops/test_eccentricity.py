@@ -55,6 +55,34 @@ def test_values_match_networkx(drawn, components, parts, cycle):
         assert dg.radius(graph, components=components) == min(expected.values())
 
 
+@settings(max_examples=60, deadline=None)
+@given(small_graphs(max_edges=60), COMPONENTS, st.integers(1, 3), st.sampled_from([[0, 1, 5], [0.25, 0.1, 3.7]]))
+def test_weights_are_lengths(drawn, components, parts, lengths):
+    frame, kwargs = drawn
+    frame = frame[["src", "dst"]].assign(km=np.resize(lengths, len(frame)))
+    if len(frame):
+        ends = np.unique(frame[["src", "dst"]])
+        around = pd.DataFrame({"src": ends, "dst": np.roll(ends, 1), "km": 2}).astype(frame.dtypes)
+        frame = pd.concat([frame, around])
+    graph = dg.Graph.from_edges(frame, **{**kwargs, "parts": parts, "weight": "km"})
+    result = eccentricity(graph, components=components, weighted=True)
+    verify("eccentricity", graph, result, components=components, weighted=True)
+
+
+def test_weights_of_one_are_edges():
+    grid = dg.grid(rows=9, cols=10, removed=0)
+    frame = grid.edges.iloc[:, :2].assign(km=1)
+    graph = dg.Graph.from_edges(frame, weight="km", directed=False)
+    pd.testing.assert_frame_equal(eccentricity(graph, weighted=True).compute(), eccentricity(grid).compute())
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.inf])
+def test_weights_that_are_no_lengths_are_refused(weight):
+    graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 0], "km": [1.0, weight]}, weight="km")
+    with pytest.raises(errors.WeightError, match="weighted eccentricity needs finite weights >= 0"):
+        eccentricity(graph, weighted=True)
+
+
 @pytest.mark.parametrize(("name", "diameter"), [("PGPgiantcompo", 24), ("jazz", 6), ("power", 46)])
 def test_real_graphs_need_few_searches(name, diameter):
     graph = real_graph(name).graph()
@@ -79,6 +107,11 @@ def test_workers_find_what_this_process_does(client):
             found = eccentricity(graph, components=components).compute()
             pd.testing.assert_frame_equal(found.sort_values("vertex", ignore_index=True), expected)
             assert dg.diameter(graph, components=components) == expected["eccentricity"].max()
+    frame["km"] = np.arange(len(frame)) % 7
+    weighted = {"components": "largest", "weighted": True}
+    expected = eccentricity(dg.Graph.from_edges(frame, weight="km"), **weighted).compute()
+    found = eccentricity(dg.Graph.from_edges(frame, weight="km", parts=2, client=client), **weighted).compute()
+    pd.testing.assert_frame_equal(found.sort_values("vertex", ignore_index=True), expected)
 
 
 def test_a_vertex_that_reaches_all_others_has_an_eccentricity():
@@ -131,3 +164,9 @@ def test_graphs_without_edges(parts, directed):
 def test_options_are_checked(function, options, words):
     with pytest.raises(errors.OptionError, match=words):
         function(dg.Graph.from_edges({"src": [0], "dst": [1]}), **options)
+
+
+def test_searches_by_weight_have_no_limit():
+    graph = dg.Graph.from_edges({"src": [0], "dst": [1], "km": [2.5]}, weight="km")
+    with pytest.raises(errors.OptionError, match=r"max_searches=3: bounds .* not available with weighted=True"):
+        eccentricity(graph, weighted=True, max_searches=3)

@@ -14,7 +14,7 @@ from numba import uint64
 
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, kernel, part
-from dgraph.solvers.paths.dependencies import rise, sink
+from dgraph.solvers.paths.dijkstra import rise, sink
 from dgraph.solvers.solver import CsrArrays
 
 FORWARD, BACKWARD = 1, -1

@@ -18,6 +18,7 @@ from dgraph.native.free_memory import has_room, refuse_beyond_memory
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, kernel, team
 from dgraph.partition.adjacency import Adjacency
+from dgraph.solvers.paths.dijkstra import rise, sink
 
 POWER = 512  # where counts exceed 2**1023, each is a number times 2**(POWER * power)
 LARGE, SMALL = 2.0**POWER, 2.0**-POWER
@@ -256,40 +257,6 @@ def _weighted_sweep(
                 atomic_add(counts, 2, 1)
             dist[u], paths[u], own[u] = np.inf, 0.0, 0.0
     atomic_add(counts, 1, edges)
-
-
-@inlined
-def rise(v, heap, where, dist):
-    """Move a vertex, whose distance is new, up the heap to its place."""
-    place = where[v]
-    while place > 0:
-        above = (place - 1) // 2
-        if dist[heap[above]] <= dist[v]:
-            break
-        heap[place] = heap[above]
-        where[heap[place]] = place
-        place = above
-    heap[place] = v
-    where[v] = place
-
-
-@inlined
-def sink(v, waiting, heap, where, dist):
-    """Put a vertex in place of the first of the heap, and move it down to its place."""
-    place = 0
-    while True:
-        below = 2 * place + 1
-        if below >= waiting:
-            break
-        if below + 1 < waiting and dist[heap[below + 1]] < dist[heap[below]]:
-            below += 1
-        if dist[v] <= dist[heap[below]]:
-            break
-        heap[place] = heap[below]
-        where[heap[place]] = place
-        place = below
-    heap[place] = v
-    where[v] = place
 
 
 @inlined

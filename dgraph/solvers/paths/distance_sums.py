@@ -17,7 +17,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, kernel, team
 from dgraph.partition.adjacency import Adjacency
-from dgraph.solvers.paths.dependencies import rise, sink
+from dgraph.solvers.paths.dijkstra import search_by_weight
 
 _first: Any = trailing_zeros  # the position of a word's lowest bit
 WORD = 64
@@ -215,29 +215,11 @@ def _weighted_sums(
         place = atomic_add(counts, 0, 1)
         if place >= sources.size or atomic_load(signals, STOP) != 0:
             break
-        s = uint64(sources[place])
-        dist[s], heap[0], where[s] = 0.0, s, 0
-        waiting, done = 1, 0
-        while waiting > 0:
-            u = uint64(heap[0])
-            waiting -= 1
-            if waiting > 0:
-                sink(heap[waiting], waiting, heap, where, dist)
-            order[done] = u
-            done += 1
-            if u != s:
-                total[place] += dist[u]
-                inverse[place] += 1 / dist[u]
-            for e in range(uint64(indptr[u]), uint64(indptr[u + ONE])):
-                v = uint64(neighbours[e])
-                over = dist[u] + weights[e]
-                if over < dist[v]:
-                    if dist[v] == np.inf:
-                        where[v] = waiting
-                        waiting += 1
-                    dist[v] = over
-                    rise(v, heap, where, dist)
-            edges += np.int64(indptr[u + ONE] - indptr[u])
+        done, read = search_by_weight(uint64(sources[place]), indptr, neighbours, weights, dist, order, heap, where)
+        edges += read
+        for i in range(1, done):
+            total[place] += dist[order[i]]
+            inverse[place] += 1 / dist[order[i]]
         reached[place] = done - 1
         for i in range(done):
             dist[order[i]] = np.inf

@@ -11,11 +11,11 @@ from dgraph.testing.verify.edges import Edges, expect
 BATCH = 1 << 22  # distances at a time
 
 
-def eccentricity(edges: Edges, *, eccentricity: np.ndarray, components: str = "all") -> None:
+def eccentricity(edges: Edges, *, eccentricity: np.ndarray, components: str = "all", weighted: bool = False) -> None:
     """Verify the largest distance from each vertex, or within the largest component. Vertices outside of it must have
     no value."""
     n = edges.vertices
-    matrix = arcs_of_paths(edges, False)[3]
+    matrix = arcs_of_paths(edges, weighted)[3]
     inside = np.arange(n)
     if components == "largest" and n:
         labels = connected_components(matrix, directed=edges.directed, connection="strong")[1]
@@ -25,7 +25,7 @@ def eccentricity(edges: Edges, *, eccentricity: np.ndarray, components: str = "a
         matrix = matrix[inside][:, inside]
     expected = np.full(n, np.nan)
     for batch in np.array_split(np.arange(len(inside)), len(inside) * n // BATCH + 1) if n else ():
-        distances = dijkstra(matrix, indices=batch, unweighted=True)
+        distances = dijkstra(matrix, indices=batch, unweighted=not weighted)
         expected[inside[batch]] = np.atleast_2d(distances).max(axis=1)
     found = np.asarray(eccentricity, np.float64)
     same = (found == expected) | (np.isnan(found) & np.isnan(expected))
