@@ -14,11 +14,16 @@ def degree_assortativity_coefficient(
     G: NodeGraph, x: str = "out", y: str = "in", weight: str | None = None, nodes: Any = None
 ) -> float:
     """Pearson's correlation of the degrees at the two ends of edges; nan, with NumPy's warning, if all degrees at one
-    end are the same."""
+    end are the same. With `nodes`, the edges are those between these."""
     source, target = G.ends()
     weights = None if weight is None else weights_of(G, weight)
     sides = {"out": source, "in": target}
     degrees = {side: np.bincount(ends, weights, len(G)) for side, ends in sides.items()}
+    if nodes is not None:
+        listed = np.zeros(len(G), bool)
+        listed[[G.numbers[node] for node in set(nodes) if node in G]] = True
+        inside = listed[source] & listed[target]
+        source, target = source[inside], target[inside]
     if G.directed:
         pairs = degrees[x][source], degrees[y][target]
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from itertools import chain, islice
 from typing import Any
@@ -14,7 +14,10 @@ import networkx as nx
 
 from dgraph.errors import DgraphError, IdError, InputError
 from dgraph.networkx_backend.function_table import FUNCTIONS
-from dgraph.networkx_backend.node_graphs import node_graph
+from dgraph.networkx_backend.node_graphs import NodeGraph, node_graph
+from dgraph.networkx_backend.originals import weighted_by
+
+WEIGHTS = ("weight", "distance")  # parameters for which NetworkX takes functions in place of attributes
 
 
 def function_of(name: str) -> Callable[..., Any]:
@@ -33,10 +36,24 @@ def call_of(name: str) -> Callable[..., Any]:
     @wraps(function)
     def call(G: Any, *args: Any, **kwargs: Any) -> Any:
         with translated_errors():
-            found = function(node_graph(G), *args, **kwargs)
+            found = function(_weighted(node_graph(G), name, args, kwargs), *args, **kwargs)
         return _begun(found) if inspect.isgenerator(found) else found
 
     return call
+
+
+def _weighted(G: NodeGraph, name: str, args: tuple, kwargs: dict[str, Any]) -> NodeGraph:
+    """The graph with weights by a function, if its caller asks for that."""
+    if not any(map(callable, (*args, *kwargs.values()))):
+        return G
+    given = signature_of(name).bind(G, *args, **kwargs).arguments
+    functions = [given[one] for one in WEIGHTS if callable(given.get(one))]
+    return weighted_by(G, *functions) if functions else G
+
+
+@cache
+def signature_of(name: str) -> inspect.Signature:
+    return inspect.signature(function_of(name))
 
 
 def _begun(items: Iterator[Any]) -> Iterator[Any]:

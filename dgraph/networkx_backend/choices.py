@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
-import math
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from dgraph.networkx_backend.calls import function_of
+import networkx as nx
+
+from dgraph.networkx_backend.calls import WEIGHTS, signature_of
+from dgraph.networkx_backend.choices_of_nodes import STRATEGIES, WITHOUT_INTERCHANGE
 from dgraph.networkx_backend.function_table import FUNCTIONS
 from dgraph.networkx_backend.node_graphs import NodeGraph
+from dgraph.networkx_backend.ranks import one_beta
 from dgraph.networkx_backend.sizes import OF_FEW_NODES, least_size
 
 OLDEST = (3, 5)  # of NetworkX; before that, its functions had other arguments and results
+OF_PATHS = ("weighted_paths", "shortest_paths", "centralities", "ego")  # where NetworkX takes functions as weights
+LARGE = 2.0**1000
 MOST_OF_ALL_PAIRS = 2000  # nodes of a graph all of whose pairs are compared
 
 Check = Callable[[Mapping[str, Any]], str | None]  # a reason why arguments cannot be taken
-
-
-@cache
-def _signature(name: str) -> inspect.Signature:
-    return inspect.signature(function_of(name))
 
 
 @cache
@@ -37,12 +36,13 @@ def can_run(name: str, args: tuple, kwargs: dict[str, Any]) -> bool | str:
     if _version() < OLDEST:
         return f"the backend of dgraph needs NetworkX {'.'.join(map(str, OLDEST))} or newer, got {version('networkx')}"
     try:
-        bound = _signature(name).bind(*args, **kwargs)
+        bound = signature_of(name).bind(*args, **kwargs)
     except TypeError as error:
         return str(error)
     bound.apply_defaults()
+    checks = (*(() if FUNCTIONS[name] in OF_PATHS else (_no_function,)), *_CHECKS.get(name, ()))
     try:
-        reasons = [check(bound.arguments) for check in (_weight_functions, *_CHECKS.get(name, ()))]
+        reasons = [check(bound.arguments) for check in checks]
     except (TypeError, AttributeError) as error:  # of arguments, or a graph, that a check does not expect
         return f"dgraph does not support these arguments: {error}"
     return next(filter(None, reasons), True)
@@ -53,7 +53,7 @@ def should_run(name: str, args: tuple, kwargs: dict[str, Any]) -> bool | str:
     graph = args[0] if args else kwargs["G"]
     if hasattr(graph, "__networkx_backend__") and not hasattr(graph, "_adj"):
         return True  # a graph of dgraph
-    given = _signature(name).bind_partial(*args, **kwargs).arguments
+    given = signature_of(name).bind_partial(*args, **kwargs).arguments
     if any(given.get(one) is not None for one in OF_FEW_NODES):
         return "NetworkX looks at these nodes alone"
     converted = _is_converted(graph)
@@ -72,9 +72,15 @@ def _is_converted(graph: Any) -> bool:
     return any(isinstance(one, NodeGraph) for one in kept.values())
 
 
-def _weight_functions(arguments: Mapping[str, Any]) -> str | None:
-    given = any(callable(arguments.get(name)) for name in ("weight", "distance"))
-    return "weights are edge attributes; a function would be called for every edge" if given else None
+def _no_function(arguments: Mapping[str, Any]) -> str | None:
+    given = any(callable(arguments.get(name)) for name in WEIGHTS)
+    return "weights are edge attributes, and not the results of a function" if given else None
+
+
+def _function_of_edges(arguments: Mapping[str, Any]) -> str | None:
+    """Closeness is that of distances to a node, for which NetworkX calls a function with the ends of reversed edges."""
+    back = callable(arguments["distance"]) and _is_directed(arguments)
+    return "a function may give reversed edges other weights" if back else None
 
 
 def _is_directed(arguments: Mapping[str, Any]) -> bool:
@@ -90,8 +96,13 @@ def _no_multigraph(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _one_beta(arguments: Mapping[str, Any]) -> str | None:
-    beta = arguments["beta"]
-    return None if isinstance(beta, (int, float)) and beta >= 0 else "beta must be one number >= 0 for all nodes"
+    try:
+        one_beta(arguments["G"], arguments["beta"])
+    except NotImplementedError as error:
+        return str(error)
+    except nx.NetworkXError:
+        pass  # of wrong arguments, which the function raises again
+    return None
 
 
 def _positive_alpha(arguments: Mapping[str, Any]) -> str | None:
@@ -116,9 +127,9 @@ def _whole_start(arguments: Mapping[str, Any]) -> str | None:
 
 def _finite_start(arguments: Mapping[str, Any]) -> str | None:
     start = arguments["nstart"]
-    if start is None or all(isinstance(one, float) and math.isfinite(one) for one in start.values()):
+    if start is None or all(isinstance(one, int | float) and abs(one) < LARGE for one in start.values()):
         return None
-    return "values of nstart must be finite floats"
+    return "values of nstart must be finite numbers"
 
 
 def _nonzero_start(arguments: Mapping[str, Any]) -> str | None:
@@ -126,18 +137,9 @@ def _nonzero_start(arguments: Mapping[str, Any]) -> str | None:
     return "nstart must not be 0 everywhere" if start is not None and not any(start.values()) else None
 
 
-def _kruskal(arguments: Mapping[str, Any]) -> str | None:
-    other = arguments["algorithm"] in ("prim", "boruvka", "borůvka")
-    return "edges are found in the order of Kruskal's algorithm only" if other else None
-
-
 def _one_distance(arguments: Mapping[str, Any]) -> str | None:
     both = arguments["undirected"] and arguments["distance"] is not None and _is_directed(arguments)
     return "edges could have another distance in each direction; leave out undirected= or distance=" if both else None
-
-
-def _all_nodes(arguments: Mapping[str, Any]) -> str | None:
-    return "dgraph counts triads of the whole graph only" if arguments["nodelist"] is not None else None
 
 
 def _no_loops(arguments: Mapping[str, Any]) -> str | None:
@@ -152,14 +154,6 @@ def _all_cores(arguments: Mapping[str, Any]) -> str | None:
     return "core_number= must have all nodes, because a neighbor may be any of them" if partial else None
 
 
-def _no_nodes(arguments: Mapping[str, Any]) -> str | None:
-    return "dgraph does this for the whole graph only" if arguments["nodes"] is not None else None
-
-
-def _no_sources(arguments: Mapping[str, Any]) -> str | None:
-    return "all nodes are sources" if arguments["sources"] is not None else None
-
-
 def _several_sources(arguments: Mapping[str, Any]) -> str | None:
     one = arguments["k"] == 1 and len(arguments["G"]) > 1 and not arguments.get("endpoints")
     return "from one source, the value of that node has no estimate" if one else None
@@ -171,8 +165,11 @@ def _pairs(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _largest_first(arguments: Mapping[str, Any]) -> str | None:
-    known = arguments["strategy"] == "largest_first" and not arguments["interchange"]
-    return None if known else "the strategy must be 'largest_first', without interchange"
+    strategy, interchange = arguments["strategy"], arguments["interchange"]
+    if callable(strategy) or (strategy in STRATEGIES and not (interchange and strategy in WITHOUT_INTERCHANGE)):
+        known = strategy == "largest_first" and not interchange
+        return None if known else "the strategy must be 'largest_first', without interchange"
+    return None  # of wrong arguments, for which the function raises an error
 
 
 _UNDIRECTED_SIMPLE = (_no_direction, _no_multigraph)
@@ -186,24 +183,16 @@ _CHECKS: Mapping[str, tuple[Check, ...]] = {
     "transitivity": _UNDIRECTED_SIMPLE,
     "clustering": (_no_multigraph,),
     "average_clustering": (_no_multigraph,),
-    "harmonic_centrality": (_no_sources,),
+    "closeness_centrality": (_function_of_edges,),
+    "harmonic_centrality": (_function_of_edges,),
     "betweenness_centrality": (_several_sources,),
-    "edge_betweenness_centrality": (_no_multigraph,),
     "asyn_lpa_communities": (_no_direction,),
     "fast_label_propagation_communities": (_no_direction,),
     **dict.fromkeys(
         ("jaccard_coefficient", "adamic_adar_index", "resource_allocation_index", "preferential_attachment"), (_pairs,)
     ),
     "is_k_regular": (_no_direction,),
-    "reciprocity": (_no_nodes,),
-    "degree_assortativity_coefficient": (_no_nodes,),
-    "triadic_census": (_all_nodes,),
     "biconnected_component_edges": (_no_loops,),
     "ego_graph": (_one_distance,),
-    **dict.fromkeys(
-        ("minimum_spanning_edges", "maximum_spanning_edges", "minimum_spanning_tree", "maximum_spanning_tree"),
-        (_kruskal,),
-    ),
-    "maximal_independent_set": (_no_nodes,),
     "greedy_color": (_largest_first, _no_direction),
 }

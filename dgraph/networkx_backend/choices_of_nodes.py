@@ -5,20 +5,47 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from dgraph.networkx_backend.node_graphs import NodeGraph
+from dgraph.networkx_backend.originals import induced
 from dgraph.ops.coloring import coloring
 from dgraph.ops.maximal_independent_set import maximal_independent_set as our_independent_set
+
+SATURATION, INDEPENDENT = "saturation_largest_first", "independent_set"
+STRATEGIES = {
+    *("largest_first", "random_sequential", "smallest_last", "connected_sequential", "connected_sequential_bfs"),
+    *("connected_sequential_dfs", SATURATION, "DSATUR", INDEPENDENT),
+}
+WITHOUT_INTERCHANGE = {SATURATION: SATURATION, "DSATUR": SATURATION, INDEPENDENT: INDEPENDENT}
 
 
 def maximal_independent_set(G: NodeGraph, nodes: Any = None, seed: Random | None = None) -> list[Any]:
     if len(G) == 0:
         raise IndexError("Cannot choose from an empty sequence")  # as NetworkX, which chooses a first node
+    available = np.ones(len(G), bool)
+    given = set(nodes or ())
+    if given:
+        if not all(node in G for node in given):
+            raise nx.NetworkXUnfeasible(f"{given} is not a subset of the nodes of G")
+        chosen, (source, target) = np.zeros(len(G), bool), G.ends()
+        chosen[[G.numbers[node] for node in given]] = True
+        if (chosen[source] & chosen[target]).any():
+            raise nx.NetworkXUnfeasible(f"{given} is not an independent set of G")
+        available[target[chosen[source]]] = available[source[chosen[target]]] = False
+        available &= ~chosen
     drawn = 0 if seed is None else seed.randrange(1 << 31)
-    chosen = G.column(our_independent_set(G.graph(), random_seed=drawn), "in_set")
-    return [G.nodes[number] for number in np.flatnonzero(chosen).tolist()]
+    rest = induced(G, available) if given else G
+    in_set = rest.column(our_independent_set(rest.graph(), random_seed=drawn), "in_set")
+    return [*given, *(rest.nodes[number] for number in np.flatnonzero(in_set).tolist())]
 
 
 def greedy_color(G: NodeGraph, strategy: str = "largest_first", interchange: bool = False) -> dict[Any, int]:
+    if len(G) == 0:
+        return {}
+    if strategy not in STRATEGIES:
+        raise nx.NetworkXError(f"strategy must be callable or a valid string. {strategy} not valid.")
+    if interchange and strategy in WITHOUT_INTERCHANGE:
+        raise nx.NetworkXPointlessConcept(f"interchange cannot be used with {WITHOUT_INTERCHANGE[strategy]}")
     return G.by_node(G.column(coloring(G.graph()), "color"))

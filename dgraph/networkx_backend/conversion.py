@@ -125,18 +125,18 @@ def _weights(graph: Any, rows: list[Mapping], name: str, default: Any, once: Any
 
     if default == 1 and not any(name in one for one in filter(None, data())):
         return None
-    return _numeric([one.get(name, default) for one in data()], name)
+    return numeric([one.get(name, default) for one in data()], f"the edge attribute {name!r}")
 
 
-def _numeric(values: list[Any], name: str) -> np.ndarray:
+def numeric(values: list[Any], what: str) -> np.ndarray:
     """The values as int64 or float64; both must hold each of them exactly, because sums of weights are floats."""
     try:
         array = np.array(values)
     except (TypeError, ValueError, OverflowError):  # sequences of several lengths, for instance
         array = np.array(None)
     if array.ndim != 1 or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise NotImplementedError(f"the edge attribute {name!r} is not a number of at most 64 bits on every edge")
+        raise NotImplementedError(f"{what} is not a number of at most 64 bits on every edge")
     large = np.flatnonzero(np.abs(array.astype(np.float64)) >= EXACT)
     if any(isinstance(values[place], Integral) for place in large.tolist()):
-        raise NotImplementedError(f"the edge attribute {name!r} has integers of 2**53 or more, which floats round")
+        raise NotImplementedError(f"{what} has integers of 2**53 or more, which floats round")
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)

@@ -51,5 +51,19 @@ def overall_reciprocity(G: NodeGraph) -> float:
     return (len(source) - len(joined)) * 2 / len(source)
 
 
-def reciprocity(G: NodeGraph, nodes: Any = None) -> float:
-    return overall_reciprocity(G)
+def reciprocity(G: NodeGraph, nodes: Any = None) -> Any:
+    if nodes is None:
+        return overall_reciprocity(G)
+    source, target = G.ends()
+    arcs, reverse = source * len(G) + target, target * len(G) + source
+    both = np.bincount(source[np.isin(reverse, arcs)], minlength=len(G))
+    degree = np.bincount(source, minlength=len(G)) + np.bincount(target, minlength=len(G))
+    shares = [
+        2 * joined / every if every else None for joined, every in zip(both.tolist(), degree.tolist(), strict=True)
+    ]
+    if nodes not in G:
+        return {G.nodes[number]: shares[number] for number in G.bunch(nodes)}
+    share = shares[G.numbers[nodes]]
+    if share is None:
+        raise nx.NetworkXError("Not defined for isolated nodes.")
+    return share

@@ -67,6 +67,10 @@ NOTES: Mapping[str, str] = {
     "articulation_points": "In the order of the graph's nodes.",
     "biconnected_components": "In another order than NetworkX's.",
     "biconnected_component_edges": "In another order than NetworkX's.",
+    **dict.fromkeys(
+        ("minimum_spanning_edges", "maximum_spanning_edges", "minimum_spanning_tree", "maximum_spanning_tree"),
+        "The edges are those of Kruskal's algorithm, in its order, for any `algorithm`.",
+    ),
     "maximal_independent_set": "For a seed, another set than NetworkX's.",
     "greedy_color": "Two colors for bipartite components; else `largest_first`, with ties in random order.",
     "color": "The dictionary is in the order of the graph's nodes.",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
-from weakref import ReferenceType
 
 import networkx as nx
 import numpy as np
@@ -163,7 +162,8 @@ class WeightRange(NamedTuple):
 class ConvertedGraph(NodeGraph):
     """A NetworkX graph as arrays of node numbers, and the graphs that are made of them when they are first needed.
 
-    It holds no reference to the NetworkX graph, in whose cache it lives.
+    It holds no reference to the NetworkX graph, in whose cache it lives, but a weak one: `original` returns the graph,
+    or None if it is gone.
     """
 
     __networkx_backend__ = "dgraph"
@@ -172,11 +172,11 @@ class ConvertedGraph(NodeGraph):
         self,
         nodes: list[Any],
         ends: tuple[np.ndarray, np.ndarray],
-        weights: dict[str, Weights],
+        weights: dict[Any, Weights],
         *,
         directed: bool,
         multigraph: bool,
-        original: ReferenceType[Any],
+        original: Callable[[], Any],
     ):
         self.nodes, self._ends, self.weights = nodes, ends, weights
         self.directed, self.multigraph, self.original = directed, multigraph, original

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import networkx as nx
@@ -71,7 +71,7 @@ def hits(
 def katz_centrality(
     G: NodeGraph,
     alpha: float = 0.1,
-    beta: float = 1.0,
+    beta: Any = 1.0,
     max_iter: int = 1000,
     tol: float = 1.0e-6,
     nstart: dict | None = None,
@@ -80,13 +80,14 @@ def katz_centrality(
 ) -> dict[Any, float]:
     if len(G) == 0:
         return {}
+    constant = one_beta(G.nodes, beta)
     scores = _settled(
         max_iter,
         tol,
         lambda: katz(
             G.graph(weight),
             alpha=alpha,
-            beta=float(beta),
+            beta=constant,
             normalized=normalized,
             max_iter=max_iter,
             tol=tol,
@@ -95,6 +96,19 @@ def katz_centrality(
         OptionError,  # an alpha for which scores grow without bound
     )
     return G.by_node(G.column(scores, "katz"))
+
+
+def one_beta(nodes: Collection[Any], beta: Any) -> float:
+    """The number that each node has as its `beta`."""
+    try:
+        found = {float(beta)}
+    except (TypeError, ValueError, AttributeError) as error:
+        if set(beta) != set(nodes):
+            raise nx.NetworkXError("beta dictionary must have a value for every node") from error
+        found = set(map(float, beta.values()))
+    if len(found) > 1 or min(found) < 0:
+        raise NotImplementedError("beta must be one number >= 0 for all nodes")
+    return found.pop()
 
 
 def eigenvector_centrality(

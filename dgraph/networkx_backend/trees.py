@@ -1,4 +1,4 @@
-"""Spanning forests of the least and of the largest weight, as Kruskal's algorithm finds them."""
+"""Spanning forests of the least and of the largest weight, as Kruskal's algorithm finds them, whatever is asked for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from dgraph.networkx_backend.node_graphs import ConvertedGraph, NodeGraph
 from dgraph.networkx_backend.originals import edges_with_data, original, weights_of
 from dgraph.trees.spanning_forest import spanning_forest
 
-ALGORITHMS = ("kruskal", "prim", "boruvka", "borůvka")
+NO_MULTIGRAPHS = ("boruvka", "borůvka")
+ALGORITHMS = ("kruskal", "prim", *NO_MULTIGRAPHS)
 
 
 def minimum_spanning_edges(
@@ -25,7 +26,7 @@ def minimum_spanning_edges(
     ignore_nan: bool = False,
 ) -> Iterator[tuple]:
     _check_algorithm(algorithm)
-    return _edges(G, weight, keys, data, ignore_nan, minimum=True)
+    return _edges(G, weight, algorithm, keys, data, ignore_nan, minimum=True)
 
 
 def maximum_spanning_edges(
@@ -37,7 +38,7 @@ def maximum_spanning_edges(
     ignore_nan: bool = False,
 ) -> Iterator[tuple]:
     _check_algorithm(algorithm)
-    return _edges(G, weight, keys, data, ignore_nan, minimum=False)
+    return _edges(G, weight, algorithm, keys, data, ignore_nan, minimum=False)
 
 
 def minimum_spanning_tree(
@@ -65,15 +66,17 @@ def _tree(G: NodeGraph, weight: str | None, algorithm: str, ignore_nan: bool, *,
     tree = graph.__class__()
     tree.graph.update(graph.graph)
     tree.add_nodes_from(graph.nodes.items())
-    tree.add_edges_from(_edges(G, weight, True, True, ignore_nan, minimum=minimum))
+    tree.add_edges_from(_edges(G, weight, algorithm, True, True, ignore_nan, minimum=minimum))
     return tree
 
 
 def _edges(
-    G: NodeGraph, weight: str | None, keys: bool, data: bool, ignore_nan: bool, *, minimum: bool
+    G: NodeGraph, weight: str | None, algorithm: str, keys: bool, data: bool, ignore_nan: bool, *, minimum: bool
 ) -> Iterator[tuple]:
-    """The edges of the forest, the best first. Each edge gets a weight of its own, its place in NetworkX's order, so
-    that of edges of equal weight NetworkX's choice is found."""
+    """The edges of the forest, the best first. Each edge gets a weight of its own, its place in the order of Kruskal's
+    algorithm, so that of edges of equal weight NetworkX's choice is found."""
+    if G.multigraph and algorithm in NO_MULTIGRAPHS:
+        raise nx.NetworkXNotImplemented("not implemented for multigraph type")
     weights = weights_of(G, weight)
     numbers = np.flatnonzero(~np.isnan(weights))
     if len(numbers) < len(weights) and not ignore_nan:

@@ -117,8 +117,8 @@ def eccentricity(
             )
         check_weights(graph, "eccentricity", ("out",))
         weight = graph.weight
-    how = {"components": components, "most": most, "bounds": max_searches is not None, "weight": weight}
-    result = recoverable_result(graph, partial(_run, **how))
+    bounds = max_searches is not None
+    result = recoverable_result(graph, partial(_run, components=components, most=most, bounds=bounds, weight=weight))
     result.options = RunOptions(engine=engine, device=device)
     result.totals = dict(result.totals)
     if unknown := result.totals.pop("unknown"):

@@ -1,6 +1,7 @@
 """What NetworkX may choose freely: one of several shortest paths, communities, sets and colors. Each is checked for
 what it promises."""
 
+import re
 from inspect import signature
 from itertools import pairwise
 
@@ -72,6 +73,9 @@ def test_harmonic_centrality_and_centers_in_any_order():
         for wanted in (None, ["5", "2"]):
             ours, theirs = (nx.harmonic_centrality(graph, wanted, backend=one) for one in ("dgraph", "networkx"))
             assert ours == pytest.approx(theirs)
+            few = {"distance": "km", "sources": ["3", "8"]}
+            ours, theirs = (nx.harmonic_centrality(graph, wanted, **few, backend=one) for one in ("dgraph", "networkx"))
+            assert ours == pytest.approx(theirs)
         if not graph.is_directed() and nx.is_connected(graph):
             assert set(nx.center(graph, backend="dgraph")) == set(nx.center(graph))
 
@@ -101,6 +105,37 @@ def test_sets_are_independent_and_maximal():
         chosen = nx.maximal_independent_set(graph, seed=1, backend="dgraph")
         assert not any(graph.has_edge(u, v) for u in chosen for v in chosen)
         assert all(node in chosen or set(graph[node]) & set(chosen) for node in graph)
+        given = {*chosen[1:3], "5"} if not set(graph["5"]) & set(chosen[1:3]) else {"5"}
+        more = nx.maximal_independent_set(graph, given, seed=1, backend="dgraph")
+        assert given <= set(more) and not any(graph.has_edge(u, v) for u in more for v in more)
+        assert all(node in more or set(graph[node]) & set(more) for node in graph)
+
+
+@pytest.mark.parametrize("algorithm", ["prim", "boruvka"])
+def test_spanning_trees_have_the_least_weight_for_any_algorithm(algorithm):
+    for graph in graphs(GRAPH):
+        ours, theirs = (
+            nx.minimum_spanning_tree(graph, "km", algorithm=algorithm, backend=one) for one in ("dgraph", "networkx")
+        )
+        assert ours.size("km") == theirs.size("km")
+        assert set(map(frozenset, nx.connected_components(ours))) == set(map(frozenset, nx.connected_components(graph)))
+
+
+def test_functions_as_weights_that_depend_on_the_direction_are_refused():
+    def later(u, v, _):
+        return 1 if u < v else 5
+
+    assert nx.dijkstra_path_length(nx.DiGraph([(1, 2), (2, 1)]), 2, 1, later, backend="dgraph") == 5
+    refused = [
+        (nx.dijkstra_path_length, nx.path_graph(3), {"source": 0, "target": 2, "weight": later}, "each direction"),
+        (nx.shortest_path_length, nx.DiGraph([(1, 2)]), {"target": 2, "weight": later}, "reversed edges"),
+        (nx.closeness_centrality, nx.DiGraph([(1, 2)]), {"distance": later}, "reversed edges"),
+        (nx.diameter, nx.path_graph(3), {"weight": lambda *_: None}, "what the function returns is not a number"),
+    ]
+    for function, graph, arguments, reason in refused:
+        with pytest.raises(NotImplementedError) as caught:
+            function(graph, **arguments, backend="dgraph")
+        assert re.search(reason, f"{caught.value} {caught.value.__cause__}")
 
 
 def test_colors_differ_between_neighbors():

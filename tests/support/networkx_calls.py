@@ -19,6 +19,12 @@ FROM, TO, PAIR = {"source": "3"}, {"target": "8"}, {"source": "3", "target": "8"
 PAIRS = {"ebunch": [("3", "8"), ("1", "2"), ("0", "29")]}
 HALVES = [{str(node) for node in range(12)}, {str(node) for node in range(12, 30)}]
 
+
+def parity(u: str, v: str, data: dict) -> float:
+    """A weight by a function, the same in both directions."""
+    return 0.5 + (int(u) * int(v) + len(data)) % 3
+
+
 Calls = list[dict[str, Any]]  # the arguments of several calls
 
 # name -> kinds of graphs, and arguments; nodes are the numbers from 0 to 29 as strings
@@ -33,7 +39,14 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
         ],
     ),
     "hits": (GRAPH, [{"tol": 1e-12}]),
-    "katz_centrality": (SIMPLE, [{"alpha": 0.01}, {"alpha": 0.02, "beta": 0.3, "normalized": False, "weight": "km"}]),
+    "katz_centrality": (
+        SIMPLE,
+        [
+            {"alpha": 0.01, "nstart": {str(node * 7 % 30): 1 for node in range(30)}, "tol": 1e-12},
+            {"alpha": 0.01, "beta": dict.fromkeys(map(str, range(30)), 2)},
+            {"alpha": 0.02, "beta": 0.3, "normalized": False, "weight": "km"},
+        ],
+    ),
     "eigenvector_centrality": (
         GRAPH,
         [{"max_iter": 5000, "tol": 1e-12}, {"max_iter": 5000, "tol": 1e-12, "weight": "km"}],
@@ -69,7 +82,7 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
     "transitivity": (GRAPH, [{}]),
     "clustering": (SIMPLE, [{}, {"nodes": "3"}, {"nodes": ["5", "2"]}, {"weight": "km"}, {"weight": "no such one"}]),
     "average_clustering": (SIMPLE, [{}, {"count_zeros": False}, {"nodes": ["5", "2", "3"]}, {"weight": "km"}]),
-    "triadic_census": (DIRECTED, [{}]),
+    "triadic_census": (DIRECTED, [{}, {"nodelist": ["3", "8", "5"]}, {"nodelist": ["3", "3"]}]),
     "ego_graph": (
         ANY,
         [
@@ -97,13 +110,13 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
         [FROM, *({**FROM, "cutoff": one, "weight": "km"} for one in (3, 2.5, 0, -1))],
     ),
     "multi_source_dijkstra_path_length": (ANY, [{"sources": ["3", "8"], "weight": "km"}]),
-    "dijkstra_path_length": (ANY, [PAIR, {**PAIR, "weight": "km"}]),
+    "dijkstra_path_length": (ANY, [PAIR, {**PAIR, "weight": "km"}, {**PAIR, "weight": parity}]),
     "all_pairs_dijkstra_path_length": (DIGRAPH, [{"weight": "km"}]),
     "single_source_bellman_ford_path_length": (ANY, [FROM, {**FROM, "weight": "km"}]),
     "bellman_ford_path_length": (ANY, [PAIR]),
     "all_pairs_bellman_ford_path_length": (DIGRAPH, [{}]),
     "shortest_path_length": (ANY, [FROM, TO, PAIR, {**PAIR, "weight": "km"}, {**TO, "weight": "km"}]),
-    "average_shortest_path_length": (ANY, [{}, {"weight": "km"}]),
+    "average_shortest_path_length": (UNDIRECTED, [{}, {"weight": "km"}, {"weight": parity}]),
     "wiener_index": (ANY, [{}, {"weight": "km"}]),
     "efficiency": (GRAPH, [{"u": "3", "v": "8"}]),
     "global_efficiency": (GRAPH, [{}]),
@@ -111,6 +124,7 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
         ANY,
         [
             *({"v": v, "weight": weight} for v in (None, "3", ["5", "2"]) for weight in (None, "km", "weight")),
+            {"weight": parity},
             {"sp": {}},
             {"v": ["5", "2"], "sp": {"5": dict.fromkeys(range(30), 1), "2": dict.fromkeys(range(30), 4)}},
             {"sp": 1},
@@ -127,17 +141,23 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
         ANY,
         [{}, {"weight": "km", "normalized": False}, {"k": 7, "seed": 5, "endpoints": True}],
     ),
-    "edge_betweenness_centrality": (SIMPLE, [{}, {"weight": "km"}, {"k": 7, "seed": 5}]),
+    "edge_betweenness_centrality": (
+        ANY,
+        [{}, {"weight": "km"}, {"k": 7, "seed": 5}, {"weight": parity, "normalized": False}],
+    ),
     "isolates": (ANY, [{}]),
     "number_of_isolates": (ANY, [{}]),
     "is_isolate": (ANY, [{"n": "3"}]),
     "is_regular": (ANY, [{}]),
     "is_k_regular": (UNDIRECTED, [{"k": 2}]),
     "is_eulerian": (ANY, [{}]),
-    "reciprocity": (DIGRAPH, [{}]),
+    "reciprocity": (DIGRAPH, [{}, {"nodes": "3"}, {"nodes": ["5", "2", "no node"]}]),
     "overall_reciprocity": (DIGRAPH, [{}]),
     "modularity": (ANY, [{"communities": HALVES}, {"communities": HALVES, "weight": None, "resolution": 0.5}]),
-    "degree_assortativity_coefficient": (ANY, [{}, {"x": "in", "weight": "km"}]),
+    "degree_assortativity_coefficient": (
+        ANY,
+        [{}, {"x": "in", "weight": "km"}, {"nodes": [str(node) for node in range(0, 30, 2)], "weight": "km"}],
+    ),
     "is_bipartite": (ANY, [{}]),
     "sets": (ANY, [{}, {"top_nodes": ["3", "8"]}]),
     "jaccard_coefficient": (GRAPH, [PAIRS]),
