@@ -20,6 +20,7 @@ WITH_lowest := $(DASK) 'click==8.2.1' 'cloudpickle==3.1' 'fsspec==2024.6' 'numba
 	'pyarrow==18' 'pymetis==2025.2' 'scipy==1.15' 'xxhash==3.5'
 WITH_networkx := 'networkx==3.5'  # choices.OLDEST
 WITH_cuda := 'numba-cuda[cu13]==0.30.*' 'numpy<2.5'
+WITH_site := --editable '.[site]'
 APART := harness readme billions large_answers  # no suites, or one that asks for 60 GB of disk
 SUITES = $(filter-out $(APART:%=benchmarks/%.py), $(sort $(wildcard benchmarks/*.py)))
 
@@ -27,7 +28,7 @@ SUITES = $(filter-out $(APART:%=benchmarks/%.py), $(sort $(wildcard benchmarks/*
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-lowest test-networkx test-cuda registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs chaos flat bench billions termination clean
+.PHONY: help install demo test test-oldest test-lowest test-networkx test-cuda test-site site registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs chaos flat bench billions termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +70,12 @@ test-networkx: $(INSTALLED) .venv-networkx/.installed ## run NetworkX's own test
 
 test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU, which need not be present, and run the tests of devices
 	.venv-cuda/bin/python -m pytest tests/devices tests/agents tests/building/test_build_on_device.py tests/cugraph
+
+test-site: .venv-site/.installed ## build the site without running the code of its pages, and check its links and sizes
+	.venv-site/bin/python -m pytest tests/test_site.py
+
+site: .venv-site/.installed ## build the documentation site into build/site, and run the code of its pages
+	.venv-site/bin/python -m sphinx --jobs auto --fail-on-warning --builder html docs build/site
 
 registers: .venv-cuda/.installed ## print registers, stack bytes and spill bytes of every kernel on a GPU of capability 9.0
 	.venv-cuda/bin/python tests/support/compiled.py 9.0 | sed 's/], /]\n/g'
@@ -136,5 +143,6 @@ termination: $(INSTALLED) ## test termination detection of asynchronous runs on 
 	$(BIN)/python benchmarks/termination.py
 
 clean: ## remove .venv and the caches of the tools
-	rm -rf .venv .venv-oldest .venv-lowest .venv-networkx .venv-cuda .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-lowest .venv-networkx .venv-cuda .venv-site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build/site docs/reference/generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from jupyter_client.manager import KernelManager
 from numpydoc.xref import DEFAULT_LINKS
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
@@ -34,7 +35,10 @@ myst_heading_anchors = 4  # links may name the headings of a page
 nb_execution_mode = "force"  # `make site` runs the code of pages; nb_execution_mode=off in a quick build
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300  # seconds for one cell: the first call of an operation compiles its kernels
+nb_execution_in_temp = True  # a page may write files
 nb_merge_streams = True
+nb_output_stderr = "remove"  # progress, which depends on the speed of the machine
+KernelManager.transport.default_value = "ipc"  # cells and outputs stay off the network
 
 # Files outside docs/, and the pages that show them
 SHOWN = {

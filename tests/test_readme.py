@@ -14,13 +14,13 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PLAIN = [*ROOT.glob("*.md"), ROOT / "changelog.d" / "README.md", *sorted((ROOT / "benchmarks").rglob("*.md"))]
 README = (ROOT / "README.md").read_text()
 
 
 def code_blocks(page: Path) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    return re.findall(r"^```(?:python|\{code-cell\})\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
 def run(block: str, names: dict[str, object]) -> int:

@@ -1,0 +1,91 @@
+"""The site: its reference has every public name, and it builds without warnings. `make site` runs the code of its
+pages, and so does `test_readme.py`."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from test_docstrings import INTERNAL, PUBLIC
+
+import dgraph as dg
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+REFERENCE = sorted((DOCS / "reference").glob("*.md"))
+MODULES = ("errors", "laws", "reference")  # which have a section, and a page for each of their names
+LARGEST = 500_000  # bytes of a page
+INSTALLED = all(importlib.util.find_spec(one) for one in ("myst_nb", "numpydoc", "pydata_sphinx_theme", "sphinx"))
+
+
+def listed() -> list[str]:
+    """The names in the reference, such as "dgraph.MIN": rows of its tables, and what its pages describe by hand."""
+    found = []
+    for page in REFERENCE:
+        module = ""
+        for directive, named, row in re.findall(r"^(?:\.\. ([\w:]+)::(?: (\S+))?|   ~?([\w.]+))$", page.read_text(), re.M):
+            if directive == "currentmodule":
+                module = f"{named}."
+            elif directive in ("py:data", "py:module"):
+                found.append(named)
+            elif row:
+                found.append(row if row.startswith("dgraph.") else module + row)
+    return found
+
+
+def constants() -> dict[str, Path]:
+    """What pages of the reference describe by hand, as `dgraph.MIN`."""
+    return {name: page for page in REFERENCE for name in re.findall(r"^\.\. py:data:: (\S+)", page.read_text(), re.M)}
+
+
+def test_the_reference_lists_every_public_name_once():
+    assert [name for name, times in Counter(listed()).items() if times > 1] == []
+    tops = {name.split(".")[1] for name in listed() if name.count(".") == 1}
+    assert tops == set(dg.__all__)
+
+
+def test_the_reference_lists_all_that_docstrings_are_tested_for():
+    ends = {name.removeprefix("dgraph.") for name in listed()} | {name.rpartition(".")[2] for name in listed()}
+    members = {name for name in PUBLIC if name.rpartition(".")[0] in ends}  # on the page of their class
+    assert set(PUBLIC) - set(INTERNAL) - members - ends == set()
+
+
+@pytest.mark.parametrize("name", constants())
+def test_a_constant_has_an_example(name):
+    examples = re.findall(r"^```python\n(.*?)^```", constants()[name].read_text(), re.DOTALL | re.MULTILINE)
+    assert name.replace("dgraph.", "dg.") in "".join(examples)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    if not INSTALLED:
+        pytest.skip("the packages of the extra 'site' are not installed; `make test-site` installs them")
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--quiet", "--builder", "html"]
+    done = subprocess.run(
+        [*command, "--define", "nb_execution_mode=off", "--doctree-dir", out / "doctrees", DOCS, out / "html"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return out / "html"
+
+
+def test_every_page_of_docs_is_on_the_site(site):
+    pages = [path.relative_to(DOCS).with_suffix(".html") for path in [*DOCS.glob("*.md"), *REFERENCE]]
+    assert [page for page in pages if not (site / page).is_file()] == []
+
+
+def test_every_name_has_a_page(site):
+    made = set(listed()) - constants().keys() - {f"dgraph.{name}" for name in MODULES}
+    assert [name for name in made if not (site / f"reference/generated/{name}.html").is_file()] == []
+
+
+def test_pages_are_small_and_load_nothing_from_elsewhere(site):
+    pages = list(site.rglob("*.html"))
+    assert {page.name: page.stat().st_size for page in pages if page.stat().st_size > LARGEST} == {}
+    elsewhere = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"https?://[^\"]*\"")
+    assert [match[0] for page in pages if (match := elsewhere.search(page.read_text()))] == []
