@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from jupyter_client.manager import KernelManager
 from numpydoc.xref import DEFAULT_LINKS
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
@@ -38,7 +37,6 @@ nb_execution_timeout = 300  # seconds for one cell: the first call of an operati
 nb_execution_in_temp = True  # a page may write files
 nb_merge_streams = True
 nb_output_stderr = "remove"  # progress, which depends on the speed of the machine
-KernelManager.transport.default_value = "ipc"  # cells and outputs stay off the network
 
 # Files outside docs/, and the pages that show them
 SHOWN = {
@@ -83,6 +81,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "dgraph"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_sidebars = {"index": [], "start": []}  # pages without a section
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options: dict[str, Any] = {
