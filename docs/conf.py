@@ -25,6 +25,7 @@ extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosumma
 exclude_patterns = ["_templates"]
 templates_path = ["_templates"]
 nitpicky = True
+smartquotes = False  # docstrings quote values of options
 # Bases of classes: their sites are elsewhere, and a build without a network cannot ask them for addresses.
 nitpick_ignore = [("py:class", name) for name in ("Exception", "ValueError", "UserWarning")]
 

@@ -23,10 +23,11 @@ INSTALLED = all(importlib.util.find_spec(one) for one in ("myst_nb", "numpydoc",
 
 def listed() -> list[str]:
     """The names in the reference, such as "dgraph.MIN": rows of its tables, and what its pages describe by hand."""
+    line = re.compile(r"^(?:\.\. ([\w:]+)::(?: (\S+))?|   ~?([\w.]+))$", re.MULTILINE)
     found = []
     for page in REFERENCE:
         module = ""
-        for directive, named, row in re.findall(r"^(?:\.\. ([\w:]+)::(?: (\S+))?|   ~?([\w.]+))$", page.read_text(), re.M):
+        for directive, named, row in line.findall(page.read_text()):
             if directive == "currentmodule":
                 module = f"{named}."
             elif directive in ("py:data", "py:module"):

@@ -71,8 +71,8 @@ def similarity(
         Two columns of vertices. By default, each vertex is compared with all others that share a neighbour.
     measure : str, default "jaccard"
         With A and B the neighbours of the two vertices, and n(w) the number of vertices that have w as a neighbour:
-        ``"jaccard"`` is ``|A∩B| / |A∪B|``, ``"overlap"`` ``|A∩B| / min(|A|, |B|)``, ``"cosine"`` ``|A∩B| / √(|A| |B|)``,
-        ``"common_neighbors"`` ``|A∩B|``, ``"adamic_adar"`` the sum of 1 / ln n(w) over A∩B,
+        ``"jaccard"`` is ``|A∩B| / |A∪B|``, ``"overlap"`` ``|A∩B| / min(|A|, |B|)``, ``"cosine"``
+        ``|A∩B| / √(|A| |B|)``, ``"common_neighbors"`` ``|A∩B|``, ``"adamic_adar"`` the sum of 1 / ln n(w) over A∩B,
         ``"resource_allocation"`` that of 1 / n(w), ``"preferential_attachment"`` ``|A| |B|``. Nothing divided by
         nothing is 0.
     top_k : int, default 10
