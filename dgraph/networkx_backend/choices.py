@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 
 from dgraph.networkx_backend.calls import WEIGHTS, signature_of
-from dgraph.networkx_backend.choices_of_nodes import STRATEGIES, WITHOUT_INTERCHANGE
+from dgraph.networkx_backend.choices_of_nodes import LARGEST_FIRST, RANDOM, STRATEGIES, WITHOUT_INTERCHANGE
 from dgraph.networkx_backend.function_table import FUNCTIONS
 from dgraph.networkx_backend.node_graphs import NodeGraph
 from dgraph.networkx_backend.ranks import one_beta
@@ -164,12 +164,13 @@ def _pairs(arguments: Mapping[str, Any]) -> str | None:
     return f"all pairs of more than {MOST_OF_ALL_PAIRS:,} nodes; list pairs in ebunch=" if many else None
 
 
-def _largest_first(arguments: Mapping[str, Any]) -> str | None:
+def _given_order(arguments: Mapping[str, Any]) -> str | None:
     strategy, interchange = arguments["strategy"], arguments["interchange"]
-    if callable(strategy) or (strategy in STRATEGIES and not (interchange and strategy in WITHOUT_INTERCHANGE)):
-        known = strategy == "largest_first" and not interchange
-        return None if known else "the strategy must be 'largest_first', without interchange"
-    return None  # of wrong arguments, for which the function raises an error
+    wrong = not callable(strategy) and (strategy not in STRATEGIES or (interchange and strategy in WITHOUT_INTERCHANGE))
+    if wrong:
+        return None  # the function raises NetworkX's error
+    known = not interchange and (strategy in (LARGEST_FIRST, RANDOM) or callable(strategy))
+    return None if known else "the strategy must be 'largest_first', 'random_sequential' or a function"
 
 
 _UNDIRECTED_SIMPLE = (_no_direction, _no_multigraph)
@@ -194,5 +195,5 @@ _CHECKS: Mapping[str, tuple[Check, ...]] = {
     "is_k_regular": (_no_direction,),
     "biconnected_component_edges": (_no_loops,),
     "ego_graph": (_one_distance,),
-    "greedy_color": (_largest_first, _no_direction),
+    "greedy_color": (_given_order,),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -9,13 +11,16 @@ import networkx as nx
 import numpy as np
 
 from dgraph.networkx_backend.node_graphs import NodeGraph
-from dgraph.networkx_backend.originals import induced
+from dgraph.networkx_backend.originals import induced, original
 from dgraph.ops.coloring import coloring
 from dgraph.ops.maximal_independent_set import maximal_independent_set as our_independent_set
+from dgraph.partition.adjacency import EdgeSlice, build
+from dgraph.solvers.subgraphs.given_order import color_in_order
 
+LARGEST_FIRST, RANDOM = "largest_first", "random_sequential"
 SATURATION, INDEPENDENT = "saturation_largest_first", "independent_set"
 STRATEGIES = {
-    *("largest_first", "random_sequential", "smallest_last", "connected_sequential", "connected_sequential_bfs"),
+    *(LARGEST_FIRST, RANDOM, "smallest_last", "connected_sequential", "connected_sequential_bfs"),
     *("connected_sequential_dfs", SATURATION, "DSATUR", INDEPENDENT),
 }
 WITHOUT_INTERCHANGE = {SATURATION: SATURATION, "DSATUR": SATURATION, INDEPENDENT: INDEPENDENT}
@@ -41,11 +46,33 @@ def maximal_independent_set(G: NodeGraph, nodes: Any = None, seed: Random | None
     return [*given, *(rest.nodes[number] for number in np.flatnonzero(in_set).tolist())]
 
 
-def greedy_color(G: NodeGraph, strategy: str = "largest_first", interchange: bool = False) -> dict[Any, int]:
+def greedy_color(G: NodeGraph, strategy: Any = LARGEST_FIRST, interchange: bool = False) -> dict[Any, int]:
+    """The colors that NetworkX finds, in the order in which it colors nodes. Of a `Graph`, those of `dgraph.coloring`,
+    which needs no edges in one place."""
     if len(G) == 0:
         return {}
-    if strategy not in STRATEGIES:
+    if not callable(strategy) and strategy not in STRATEGIES:
         raise nx.NetworkXError(f"strategy must be callable or a valid string. {strategy} not valid.")
     if interchange and strategy in WITHOUT_INTERCHANGE:
         raise nx.NetworkXPointlessConcept(f"interchange cannot be used with {WITHOUT_INTERCHANGE[strategy]}")
-    return G.by_node(G.column(coloring(G.graph()), "color"))
+    if not G.has_ends and strategy == LARGEST_FIRST:
+        return G.by_node(G.column(coloring(G.graph()), "color"))
+    order = _order(G, strategy)
+    source, target = (ends.astype(np.uint32) for ends in G.ends())
+    ways = [EdgeSlice(source, target), *([] if G.directed else [EdgeSlice(target, source)])]
+    colors = color_in_order(build(ways, len(G)), order)
+    return dict(zip((G.nodes[number] for number in order.tolist()), colors[order].tolist(), strict=True))
+
+
+def _order(G: NodeGraph, strategy: Any) -> np.ndarray:
+    """The numbers of the nodes in the order of a strategy."""
+    if strategy == LARGEST_FIRST:
+        return np.argsort(-G.degrees("degree"), kind="stable")
+    if strategy == RANDOM:
+        numbers = list(range(len(G)))
+        random.shuffle(numbers)
+        return np.array(numbers)
+    listed = strategy(original(G), {})
+    if isinstance(listed, Iterator):
+        raise NotImplementedError("a strategy that is a generator may depend on the colors of earlier nodes")
+    return np.array([G.numbers[node] for node in listed])

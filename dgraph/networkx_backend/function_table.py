@@ -72,6 +72,5 @@ NOTES: Mapping[str, str] = {
         "The edges are those of Kruskal's algorithm, in its order, for any `algorithm`.",
     ),
     "maximal_independent_set": "For a seed, another set than NetworkX's.",
-    "greedy_color": "Two colors for bipartite components; else `largest_first`, with ties in random order.",
     "color": "The dictionary is in the order of the graph's nodes.",
 }

@@ -139,6 +139,7 @@ def test_errors_of_dgraph_are_causes_only(bad):
         ("katz_centrality", nx.path_graph(3), {"nstart": {0: 1}}, "nstart must have the nodes"),
         ("ego_graph", nx.DiGraph([(0, 1)]), {"n": 0, "undirected": True, "distance": "km"}, "each direction"),
         ("pagerank", nx.path_graph(3), {"weight": lambda u, v, data: 1}, "a function"),
+        ("closeness_centrality", nx.DiGraph([(1, 2)]), {"distance": lambda u, v, data: 1}, "reversed edges"),
         ("pagerank", nx.path_graph(3), {"no_option": 1}, "unexpected keyword"),
     ],
 )

@@ -1,6 +1,7 @@
 """What NetworkX may choose freely: one of several shortest paths, communities, sets and colors. Each is checked for
 what it promises."""
 
+import random
 import re
 from inspect import signature
 from itertools import pairwise
@@ -9,6 +10,8 @@ import networkx as nx
 import pytest
 from networkx.utils.backends import _registered_algorithms
 from networkx_calls import ANY, GRAPH, PATHS, UNDIRECTED, graphs
+
+import dgraph as dg
 
 ENDS = {"source": "3", "target": "8", "sources": ["3", "5"], "weight": "km"}
 
@@ -129,7 +132,6 @@ def test_functions_as_weights_that_depend_on_the_direction_are_refused():
     refused = [
         (nx.dijkstra_path_length, nx.path_graph(3), {"source": 0, "target": 2, "weight": later}, "each direction"),
         (nx.shortest_path_length, nx.DiGraph([(1, 2)]), {"target": 2, "weight": later}, "reversed edges"),
-        (nx.closeness_centrality, nx.DiGraph([(1, 2)]), {"distance": later}, "reversed edges"),
         (nx.diameter, nx.path_graph(3), {"weight": lambda *_: None}, "what the function returns is not a number"),
     ]
     for function, graph, arguments, reason in refused:
@@ -138,11 +140,25 @@ def test_functions_as_weights_that_depend_on_the_direction_are_refused():
         assert re.search(reason, f"{caught.value} {caught.value.__cause__}")
 
 
-def test_colors_differ_between_neighbors():
-    for graph in graphs(UNDIRECTED, loops=False):
-        colors = nx.greedy_color(graph, backend="dgraph")
-        assert all(colors[u] != colors[v] for u, v in graph.edges())
-        assert set(colors.values()) == set(range(max(colors.values()) + 1))
+def test_colors_in_a_random_order_are_those_of_networkx():
+    for graph in graphs(UNDIRECTED):
+        found = []
+        for one in ("dgraph", "networkx"):
+            random.seed(4)
+            found.append(nx.greedy_color(graph, "random_sequential", backend=one))
+        assert list(found[0].items()) == list(found[1].items())
+
+
+def test_colors_of_a_graph_of_dgraph_differ_between_neighbors():
+    graph = nx.gnp_random_graph(30, 0.2, seed=2)
+    ends = {"src": [u for u, _ in graph.edges], "dst": [v for _, v in graph.edges]}
+    colors = nx.greedy_color(dg.Graph.from_edges(ends, directed=False, vertices=30))
+    assert all(colors[u] != colors[v] for u, v in graph.edges)
+
+
+def test_strategies_that_depend_on_colors_are_refused():
+    with pytest.raises(NotImplementedError):
+        nx.greedy_color(nx.path_graph(3), lambda G, colors: iter(G), backend="dgraph")
 
 
 def test_a_division_that_leaves_out_a_node_is_no_partition():

@@ -145,6 +145,10 @@ CALLS: Mapping[str, tuple[tuple[str, ...], Calls]] = {
         ANY,
         [{}, {"weight": "km"}, {"k": 7, "seed": 5}, {"weight": parity, "normalized": False}],
     ),
+    "greedy_color": (
+        ANY,
+        [{}, {"strategy": nx.coloring.strategy_largest_first}, {"strategy": lambda G, colors: sorted(G, key=str)}],
+    ),
     "isolates": (ANY, [{}]),
     "number_of_isolates": (ANY, [{}]),
     "is_isolate": (ANY, [{"n": "3"}]),
@@ -206,7 +210,6 @@ FREE = [
     "asyn_lpa_communities",
     "fast_label_propagation_communities",
     "maximal_independent_set",
-    "greedy_color",
 ]
 
 

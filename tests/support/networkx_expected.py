@@ -5,7 +5,6 @@ OTHER_PATHS = "cycles are compared, which follow from one of several shortest pa
 EXPECTED: dict[str, str] = {
     "test_dag.py::TestDAG::test_topological_sort6": "the graph changes while its order is read, which is known by then",
     "test_mis.py::test_random_seed": "a set is compared, and dgraph's is another for a seed",
-    "test_coloring.py::TestColoring::test_strategy_as_function": "NetworkX runs a function as strategy",
     **{
         f"test_non_randomness.py::test_non_randomness[{case}]": "labels spread by a coloring, and dgraph's is another"
         for case in ("None-None-7.21", "None-weight-25.45")
