@@ -72,9 +72,11 @@ test-cuda: .venv-cuda/.installed ## compile all kernels for a GPU, which need no
 	.venv-cuda/bin/python -m pytest tests/devices tests/agents tests/building/test_build_on_device.py tests/cugraph
 
 test-site: .venv-site/.installed ## build the site without running the code of its pages, and check its links and sizes
+	@rm -rf docs/reference/generated  # it may have pages of names that are gone
 	.venv-site/bin/python -m pytest tests/test_site.py
 
 site: .venv-site/.installed ## build the documentation site into build/site, and run the code of its pages
+	@rm -rf docs/reference/generated
 	.venv-site/bin/python -m sphinx --jobs auto --fail-on-warning --builder html docs build/site
 
 registers: .venv-cuda/.installed ## print registers, stack bytes and spill bytes of every kernel on a GPU of capability 9.0

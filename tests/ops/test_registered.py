@@ -31,6 +31,7 @@ def missing(name: str) -> list[str]:
     rest = [one.name for one in parameters if one.kind is one.VAR_KEYWORD]
     silent = [one.name for one in parameters if one.name not in (*described, *rest)]
     readme = (ROOT / "README.md").read_text().split("## Operations")[1].split("\n## ")[0]
+    reference = (ROOT / "docs/reference/operations.md").read_text()
     oracle, cases = TESTS.get(name, f"tests/ops/test_{name}.py"), (ROOT / "tests/testing/test_verifiers.py").read_text()
     found = {
         f"dgraph/ops/{name}.py: the options by name in place of **{''.join(rest)}, as docs/programs.md shows": not rest,
@@ -41,6 +42,7 @@ def missing(name: str) -> list[str]:
         f"tests/testing/test_verifiers.py: a method {name} of Case": f"def {name}(self" in cases,
         f"{oracle}: tests against an independent oracle": (ROOT / oracle).exists(),
         f"docs/semantics.md: a column in one of the tables, with the rows {rows}": not rows,
+        "docs/reference/operations.md: the name in one of the lists": f"\n   {name}\n" in reference,
         "README.md: the name in the table of operations": f"`{name}`" in readme,
     }
     return [what for what, there in found.items() if not there]
@@ -68,6 +70,7 @@ def test_every_missing_file_is_named(monkeypatch):
         "tests/testing/test_verifiers.py",
         "tests/ops/test_nothing.py",
         "docs/semantics.md",
+        "docs/reference/operations.md",
         "README.md",
     ]
 
