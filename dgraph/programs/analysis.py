@@ -391,7 +391,7 @@ def obstacle(engine: str, analysis: Analysis) -> str:
     results = [reads for _, reads in analysis.results.values()]
     folds = [reads for _, reads in analysis.globals.values()]
     reads_rounds = any(reads.depends_on_round for reads in (*functions, *results, *folds))
-    # The change of a value over a round, by which a synchronous program may stop, is one over a sweep for block descent.
+    # A synchronous program may stop by the change of a value over a round, which for block descent is one over a sweep.
     reads_rounds |= any(reads.names_of("before") for reads in (results if analysis.synchronous else results + folds))
     if not analysis.synchronous:
         reads_rounds |= bool(analysis.stop or analysis.globals_each_round)

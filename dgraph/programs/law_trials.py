@@ -94,7 +94,8 @@ def _repetition(program: VertexProgram, analysis: Analysis, edges: list, rng: ra
             if not all(same(after[name], expected[name]) or after[name] != after[name] for name in after):
                 return (
                     f"where a vertex holds {_format_values(run.state[v])} and has merged {_format_values(heard[v])}, "
-                    f"firing on {_format_values(message)} leaves {_format_values(after)}, not {_format_values(expected)}"
+                    f"firing on {_format_values(message)} leaves {_format_values(after)} instead of "
+                    f"{_format_values(expected)}"
                 )
             heard[v] = known
         run.apply()

@@ -56,7 +56,7 @@ def test_other_values_of_parameters_need_no_new_kernels():
 )
 def test_explain_prints_messages_and_valid_kernels(program):
     text = dg.explain(program, kernels=True)
-    assert "messages" in text and "def pull(" in text.replace("pull_ask", "pull")
+    assert "  sent  " in text and "def pull(" in text.replace("pull_ask", "pull")
     compile(generate(program).text, "kernels", "exec")
 
 
