@@ -66,9 +66,9 @@ class KernelWriter:
         self.kept_states = kept_states(analysis)
         self.kernels: list[KernelText] = []
         if analysis.start:
-            self.begin()
+            self.begin(analysis.start)
         if analysis.seed:
-            self.first()
+            self.first(analysis.seed)
         for phase in analysis.phases:
             crossing = self.edge_writer(self, phase)
             if analysis.synchronous:
@@ -128,17 +128,17 @@ class KernelWriter:
                 kernel.add(f"total_{name} = {merged_text(of, f'total_{name}', f'fold_{name}')}")
         kernel.add(f"return {', '.join(f'total_{name}' for name in fields)},")
 
-    def begin(self) -> None:
+    def begin(self, start: Reads) -> None:
         kernel = self.kernel("begin", "The initial states.")
         states = {field_name(state.name): state for state in self.analysis.states_without_deltas}
         with self.rows(kernel):
-            self.assign(kernel, self.analysis.start, "start", states)
+            self.assign(kernel, start, "start", states)
 
-    def first(self) -> None:
+    def first(self, seed: Reads) -> None:
         kernel, phase = self.kernel("first", "The first messages."), self.analysis.phases[0]
         self.open_list(kernel)
         with self.rows(kernel):
-            self.assign(kernel, self.analysis.seed, "seed", {inbox_name(phase, m): m for m in phase.messages})
+            self.assign(kernel, seed, "seed", {inbox_name(phase, m): m for m in phase.messages})
             self.leave_out_nan(kernel, phase)
             with kernel.block(f"if {any_message(kernel, phase, inbox_name)}:"):
                 kernel.add(f"{kernel.use('arrived')}[v] = True")
