@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, compress
 from numbers import Integral
-from operator import methodcaller
+from operator import itemgetter, methodcaller
 from typing import Any
 from weakref import ReferenceType, ref
 
@@ -35,18 +35,18 @@ def convert_from_nx(
     _check_class(type(graph))
     nodes = list(graph)
     rows = _rows(graph, nodes)
-    if graph.is_multigraph():
-        pairs = np.fromiter(map(len, rows), np.int64, len(rows))
-        times = np.fromiter(map(len, chain.from_iterable(row.values() for row in rows)), np.int64, pairs.sum())
-        source, target = np.repeat(np.arange(len(nodes)), pairs), _numbers(nodes, rows, pairs.sum())
-        source, target = np.repeat(source, times), np.repeat(target, times)
-    else:
-        degrees = np.fromiter(map(len, rows), np.int64, len(rows))
-        source, target = np.repeat(np.arange(len(nodes)), degrees), _numbers(nodes, rows, degrees.sum())
-    once = slice(None) if graph.is_directed() else source <= target  # both ends list an undirected edge
     wanted = {} if preserve_edge_attrs else dict(edge_attrs or {})
+    data = _data(graph, rows) if wanted else None
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    source, target = np.repeat(np.arange(len(nodes)), lengths), _numbers(nodes, rows, lengths.sum())
+    if graph.is_multigraph() and (data is None or len(data) > len(source)):
+        times = np.fromiter(map(len, chain.from_iterable(map(methodcaller("values"), rows))), np.int64, len(source))
+        source, target = np.repeat(source, times), np.repeat(target, times)
+    once = slice(None) if graph.is_directed() else source <= target  # both ends list an undirected edge
     weights = LazyWeights(ref(graph), once) if preserve_edge_attrs else {}
-    weights |= {name: _weights(graph, rows, name, default, once) for name, default in wanted.items()}
+    if data is not None:
+        listed = _chosen(data, once)
+        weights |= {name: _weights(listed, name, default) for name, default in wanted.items()}
     return ConvertedGraph(
         nodes,
         (source[once], target[once]),
@@ -70,7 +70,7 @@ class LazyWeights(dict[str, Weights]):
             graph = self.graph()
             if graph is None:
                 raise NotImplementedError(f"the graph is gone whose edge attribute {name!r} would be read")
-            self[name] = _weights(graph, _rows(graph, graph), name, 1, self.once)
+            self[name] = _weights(_chosen(_data(graph, _rows(graph, graph)), self.once), name, 1)
         return self[name]
 
 
@@ -113,19 +113,31 @@ def _numbers(nodes: list[Any], rows: Iterable[Mapping], count: int) -> np.ndarra
     return np.fromiter(neighbours, np.int64, count)
 
 
-def _weights(graph: Any, rows: list[Mapping], name: str, default: Any, once: Any) -> Weights:
+def _data(graph: Any, rows: list[Mapping]) -> list[Mapping]:
+    """The attributes of each edge in the rows."""
+    found: Iterator[Any] = chain.from_iterable(map(methodcaller("values"), rows))
+    if graph.is_multigraph():
+        # the method of dictionaries itself takes half the time
+        values = dict.values if graph.edge_key_dict_factory is dict else methodcaller("values")
+        found = chain.from_iterable(map(values, found))
+    return list(found)
+
+
+def _chosen(data: list[Mapping], once: Any) -> list[Mapping]:
+    return data if isinstance(once, slice) else list(compress(data, once.tolist()))
+
+
+def _weights(data: list[Mapping], name: str, default: Any) -> Weights:
     """An attribute of all edges; None if no edge has it and the default is 1."""
-    wanted = None if isinstance(once, slice) else once.tolist()
-
-    def data() -> Iterator[Mapping]:
-        every: Iterator[Any] = chain.from_iterable(row.values() for row in rows)
-        if graph.is_multigraph():
-            every = chain.from_iterable(map(methodcaller("values"), every))
-        return every if wanted is None else compress(every, wanted)
-
-    if default == 1 and not any(name in one for one in filter(None, data())):
-        return None
-    return numeric([one.get(name, default) for one in data()], f"the edge attribute {name!r}")
+    try:
+        values = list(map(itemgetter(name), data))
+    except KeyError:  # some edge does not have it
+        values = []
+    if not values:
+        if default == 1 and not any(name in one for one in data):
+            return None
+        values = [one.get(name, default) for one in data]
+    return numeric(values, f"the edge attribute {name!r}")
 
 
 def numeric(values: list[Any], what: str) -> np.ndarray:
