@@ -31,11 +31,12 @@ def try_fixed_point(program: VertexProgram) -> None:
     analysis = analyse(program)
     if not analysis.synchronous or obstacle("block_descent", analysis):
         return
-    ours, rng, sweeps = on_small_graph(program), random.Random(0), iter(range(MOST_IN_ALL))
+    ours, rng = on_small_graph(program), random.Random(0)
+    sweeps, until_stop = iter(range(MOST_IN_ALL)), iter(range(MOST_IN_ALL))
     for edges in (EDGES, EDGES + BACK_EDGES, SPARSE_EDGES, CHAINS, PAIR, *SINGLE):
         rounds: list[States] = []
         try:
-            _check_stop(program, edges, _run(ours, analysis, edges), sweeps)
+            _check_stop(program, edges, _run(ours, analysis, edges), until_stop)
             settled = _run_to_fixed_point(_run(ours, analysis, edges), sweeps, rounds=rounds)
             if settled is None:
                 continue
@@ -61,8 +62,7 @@ def _check_stop(program: VertexProgram, edges: list, run: Reference, sweeps: Ite
     """Reject a program whose `stop` ends the run before values have settled."""
     if "stop" not in program.functions:
         return
-    while not run.done and run.rounds < MOST_SWEEPS:
-        next(sweeps)
+    while not run.done and run.rounds < MOST_SWEEPS and next(sweeps, None) is not None:
         run.send()
         run.apply()
     stopped = [dict(state) for state in run.state]

@@ -72,7 +72,7 @@ def test_weights_are_lengths(drawn, components, parts, lengths):
 def test_weights_of_one_are_edges():
     grid = dg.grid(rows=9, cols=10, removed=0)
     frame = grid.edges.iloc[:, :2].assign(km=1)
-    graph = dg.Graph.from_edges(frame, weight="km", directed=False)
+    graph = dg.Graph.from_edges(frame, source="source", destination="destination", weight="km", directed=False)
     pd.testing.assert_frame_equal(eccentricity(graph, weighted=True).compute(), eccentricity(grid).compute())
 
 
