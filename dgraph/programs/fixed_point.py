@@ -3,6 +3,7 @@ updated one by one must end in the same states as vertices that are updated in r
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -32,11 +33,11 @@ def try_fixed_point(program: VertexProgram) -> None:
     if not analysis.synchronous or obstacle("block_descent", analysis):
         return
     ours, rng = on_small_graph(program), random.Random(0)
-    sweeps, until_stop = iter(range(MOST_IN_ALL)), iter(range(MOST_IN_ALL))
+    sweeps, sweeps_to_stop = iter(range(MOST_IN_ALL)), iter(range(MOST_IN_ALL))
     for edges in (EDGES, EDGES + BACK_EDGES, SPARSE_EDGES, CHAINS, PAIR, *SINGLE):
         rounds: list[States] = []
         try:
-            _check_stop(program, edges, _run(ours, analysis, edges), until_stop)
+            _check_stop(program, edges, _run(ours, analysis, edges), sweeps_to_stop)
             settled = _run_to_fixed_point(_run(ours, analysis, edges), sweeps, rounds=rounds)
             if settled is None:
                 continue
@@ -62,15 +63,16 @@ def _check_stop(program: VertexProgram, edges: list, run: Reference, sweeps: Ite
     """Reject a program whose `stop` ends the run before values have settled."""
     if "stop" not in program.functions:
         return
-    while not run.done and run.rounds < MOST_SWEEPS and next(sweeps, None) is not None:
+    for _ in itertools.islice(sweeps, MOST_SWEEPS):
         run.send()
         run.apply()
-    stopped = [dict(state) for state in run.state]
-    ended, run.done = run.done, False
+        if run.done:
+            break
+    if not run.done:
+        return
+    stopped, run.done = [dict(state) for state in run.state], False
     run.send()
     run.apply()
-    if not ended:
-        return
     for v, (a, b) in enumerate(zip(stopped, run.state, strict=True)):
         if not _states_agree(a, b, ALLOWED_CHANGE):
             raise ProgramError(

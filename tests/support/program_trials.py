@@ -354,6 +354,6 @@ def tried(writer: Writer, seed: int, graphs: list[SmallGraph], rng: random.Rando
         return verdict(program, rng.sample(graphs, 2), rng)
     with interpreted() if how == "interpreted" else contextlib.nullcontext():
         ways = EVERY_WAY if how == "compiled" else None
-        result = verdict(program, rng.sample(graphs, 2 if ways else 3), rng, ways=ways, some=2)
+        result = verdict(program, rng.sample(graphs, 1 if ways else 3), rng, ways=ways, some=2)
         compiler.forget_kernels()
     return result
