@@ -8,11 +8,8 @@ This module has the worker's plugin and the functions that tasks call. `run_regi
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import os
-import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -27,6 +24,7 @@ from dgraph.agents.agent import close_agent
 from dgraph.checkpoint import memory_store
 from dgraph.checkpoint.piece import PieceLabel
 from dgraph.errors import LostError, RunError
+from dgraph.exchange.bundle import Bundle
 from dgraph.exchange.exchange import PATIENCE, Exchange
 from dgraph.exchange.free_mail import ACCEPTED, FREE
 from dgraph.exchange.grid import FEW_WORKERS, WorkerGrid
@@ -34,6 +32,7 @@ from dgraph.exchange.lane_frames import frame_of, packet_of, pickled
 from dgraph.exchange.lanes import Lanes, Way
 from dgraph.exchange.mail import Fragment, Packet, Route, Token
 from dgraph.exchange.run_registry import PLUGIN_NAME
+from dgraph.exchange.worker_memory import Heap, SendWindow
 from dgraph.native.hosts import all_cores, own_cores, pin_to_cores
 
 PACKETS_IN_FLIGHT = 3  # packets in flight to one peer
@@ -46,13 +45,6 @@ ATTEMPTS = 3  # attempts to deliver a packet; duplicates do no harm, because pac
 
 DEVICE_SERIALISERS = "cuda", "dask"  # serialisers for device arrays: CuPy's, and NumPy's in the simulator
 SMALL_FRAGMENT = 64 << 10  # bytes: below this, copying a fragment is cheaper than a separate frame
-
-TRIM_SETTING = "MALLOC_TRIM_THRESHOLD_"
-NANNY_DEFAULT = "65536"  # Dask's nannies set it to this; any other value was chosen by a user
-TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # parameters of glibc's mallopt
-LARGE_ARRAY = 32 << 20  # bytes: arrays of this size or more get their own pages; smaller ones reuse freed memory
-KEPT_FREE = 64 << 20  # bytes: free memory at the end of a heap above this is returned to the system
-GLIBC_DEFAULT = 128 << 10
 
 T = TypeVar("T")
 
@@ -74,7 +66,7 @@ class DaskExchange(Exchange):
     def post(self, peer: int, message: Packet) -> None:
         if self._by_lane(peer, message):
             return
-        size = sum(fragment.data.nbytes for fragment in message.fragments)
+        size = message.nbytes
         self.plugin.window.acquire(size, self._window_full)
         self.plugin.worker.loop.add_callback(self._start, peer, message, size)
 
@@ -227,10 +219,10 @@ def pack(message: Packet) -> dict[str, Any]:
     on a device."""
     host = [f for f in message.fragments if isinstance(f.data, np.ndarray)]
     device = [f for f in message.fragments if not isinstance(f.data, np.ndarray)]
-    small = [f.data for f in host if f.data.nbytes < SMALL_FRAGMENT]
+    joined = [f.data for f in host if f.data.nbytes < SMALL_FRAGMENT]
     large = [f.data for f in host if f.data.nbytes >= SMALL_FRAGMENT]
-    frames = ([np.concatenate(small)] if small else []) + large
-    raw = [f.data.raw for f in device]
+    frames = ([np.concatenate(joined)] if joined else []) + large
+    raw, small = [f.data.raw for f in device], message.bundle
     return {
         "run": message.run,
         "step": message.step,
@@ -239,12 +231,21 @@ def pack(message: Packet) -> dict[str, Any]:
         "manifest": [number for f in [*host, *device] for number in (*f[:5], f.data.nbytes)],
         "frames": Serialized(*serialize([memoryview(frame) for frame in frames])) if frames else [],
         "on_device": Serialized(*serialize(raw, DEVICE_SERIALISERS, "raise", iterate_collection=True)) if raw else [],
-        "tokens": dumps(message[5:]),
+        "tokens": dumps(message[5:9]),
+        "bundle": Serialized(*serialize([memoryview(small.table), memoryview(small.data)])) if small else [],
     }
 
 
 def unpack(
-    run: str, step: int, sender: int, number: int, manifest: list, frames: list, on_device: list, tokens: bytes
+    run: str,
+    step: int,
+    sender: int,
+    number: int,
+    manifest: list,
+    frames: list,
+    on_device: list,
+    tokens: bytes,
+    bundle: Sequence[Any] = (),
 ) -> Packet:
     """The packet that `pack` was given. Frames are not copied."""
     try:
@@ -264,9 +265,13 @@ def unpack(
             if not (data.nbytes == size and 0 <= start <= total - size):
                 raise ValueError(f"a fragment of {data.nbytes} bytes at {start} of {total}")
             fragments.append(Fragment(source, receiver, buffer, total, start, data))
+        kinds = np.int64, np.uint8
+        parts = [np.frombuffer(one, kind) for one, kind in zip(bundle, kinds, strict=False)]
+        small = Bundle.received(*parts) if parts else None
     except (ValueError, TypeError, OverflowError, StopIteration) as cause:
         raise RunError(f"message {number} from worker {sender} is malformed ({cause!r}); run again") from cause
-    return Packet(run, step, sender, number, fragments, *loads(tokens))
+    token, row, more, accepted = loads(tokens)
+    return Packet(run, step, sender, number, fragments, token, row, more, accepted, small)
 
 
 # -- the worker --------------------------------------------------------------------------------------------------------
@@ -413,56 +418,3 @@ def taking_part(run: str, address: str) -> Iterator[DaskExchange]:
     end.check()
     with pin_to_cores(end.cores):
         yield end
-
-
-# -- the worker's memory -----------------------------------------------------------------------------------------------
-
-
-class SendWindow:
-    """Bounds the bytes in flight from this worker. A sender that waits for room calls `check` now and then, which may
-    raise, or free a thread for the step that makes room."""
-
-    def __init__(self, limit: int):
-        self.limit, self.used = limit, 0
-        self._changed = threading.Condition()
-
-    def acquire(self, size: int, check: Callable[[], None]) -> None:
-        with self._changed:
-            while self.used and self.used + size > self.limit:
-                check()
-                self._changed.wait(0.1)
-            self.used += size
-
-    def release(self, size: int) -> None:
-        with self._changed:
-            self.used -= size
-            self._changed.notify_all()
-
-
-class Heap:
-    """The heap of glibc, which keeps freed memory while runs are in progress.
-
-    With the setting of Dask's nannies, glibc takes every array of 128 KB or more from the system page by page, which is
-    ten times as slow as writing to it, and up to a hundred times on a virtual machine. Nothing is changed where a user
-    has chosen another setting, or where the C library is not glibc.
-    """
-
-    def __init__(self) -> None:
-        by_nanny = sys.platform == "linux" and os.environ.get(TRIM_SETTING) == NANNY_DEFAULT
-        library = ctypes.CDLL(None) if by_nanny else None
-        self._c = library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
-
-    def keep(self) -> None:
-        """Reuse freed memory, including in the heaps of threads."""
-        self._set({MMAP_THRESHOLD: LARGE_ARRAY, TRIM_THRESHOLD: KEPT_FREE, TOP_PAD: KEPT_FREE})
-
-    def give_back(self) -> None:
-        """Restore the setting, and return free memory to the system."""
-        self._set({MMAP_THRESHOLD: GLIBC_DEFAULT, TRIM_THRESHOLD: int(NANNY_DEFAULT), TOP_PAD: GLIBC_DEFAULT})
-        if self._c is not None:
-            self._c.malloc_trim(0)
-
-    def _set(self, values: dict[int, int]) -> None:
-        if self._c is not None:
-            for name, value in values.items():
-                self._c.mallopt(name, value)

@@ -18,6 +18,7 @@ import numpy as np
 
 from dgraph.checkpoint.piece import PieceLabel
 from dgraph.errors import RunError
+from dgraph.exchange.bundle import COLUMNS, Bundle, by_worker, lay_out
 from dgraph.exchange.free_mail import FreeMail
 from dgraph.exchange.grid import RIDING_BYTES, WorkerGrid
 from dgraph.exchange.mail import (
@@ -37,6 +38,8 @@ from dgraph.exchange.mail import (
 )
 
 PATIENCE = 30.0  # seconds without any mail after which a message that its sender has posted counts as lost
+NO_LIMIT = 1 << 62
+HERE = -1  # in place of a worker: this one
 SHORT_WAIT = 0.01  # seconds a step waits for mail before it gives up its thread
 
 
@@ -45,9 +48,22 @@ class Outbox:
     """What one step has sent but not yet posted, by receiving worker."""
 
     messages: list[int]  # how many packets were posted to each worker
-    buffers: Counter[tuple[int, int]] = field(default_factory=Counter)  # how many, by sending and receiving partition
+    partitions: int
+    ridden: np.ndarray  # bytes in bundles, by the worker for which they are
+    buffers: dict[int, np.ndarray] = field(default_factory=dict)  # how many, by sending and receiving partition
     waiting: defaultdict[int, list[Fragment]] = field(default_factory=lambda: defaultdict(list))
+    bundles: defaultdict[int, list[Bundle]] = field(default_factory=lambda: defaultdict(list))
     bytes: Counter[int] = field(default_factory=Counter)
+
+    def counts(self, sender: int) -> np.ndarray:
+        """How many buffers there were from a partition, by receiving partition."""
+        if sender not in self.buffers:
+            self.buffers[sender] = np.zeros(self.partitions, np.int64)
+        return self.buffers[sender]
+
+    def holds(self, peer: int) -> bool:
+        """Whether there is anything for a worker."""
+        return peer in self.waiting or peer in self.bundles
 
 
 class Exchange(ABC):
@@ -70,6 +86,11 @@ class Exchange(ABC):
         self.last_token = started[worker]  # from the last step whose mail was posted in full
         for token in started:
             self.mailbox.announce(token)
+        self._homes = np.array(route.homes)  # by partition, as are the workers to which small mail for it goes first
+        hops = [home if self.grid is None else self.grid.first_hop(home) for home in route.homes]
+        self._hops = np.where(self._homes == worker, HERE, hops)
+        self._heavy = NO_LIMIT if self.grid is None else RIDING_BYTES  # bytes that go straight to a worker
+        self.order = np.lexsort((self._homes, self._hops))  # in which a bundle has buffers for all partitions
         self._turn, self._lock = threading.Lock(), threading.Lock()
         self._outboxes: dict[int, Outbox] = {}  # by step
         self._free: FreeMail | None = None
@@ -134,17 +155,42 @@ class Exchange(ABC):
         full = []
         with self._lock:
             outbox = self._outbox(step)
-            fragments = cut(sender, receiver, outbox.buffers[sender, receiver], data)
-            outbox.buffers[sender, receiver] += 1
+            counts = outbox.counts(sender)
+            fragments = cut(sender, receiver, int(counts[receiver]), data)
+            counts[receiver] += 1
             if peer == self.worker:
                 self.mailbox.put(step, fragments)
                 return
             for fragment in fragments:
-                if outbox.bytes[peer] + fragment.data.nbytes > FRAGMENT_BYTES and outbox.waiting[peer]:
+                if outbox.bytes[peer] + fragment.data.nbytes > FRAGMENT_BYTES and outbox.holds(peer):
                     full.append(self._message(step, outbox, peer))
                 outbox.waiting[peer].append(fragment)
                 outbox.bytes[peer] += fragment.data.nbytes
         for message in full:
+            self.post(peer, message)
+
+    def send_bundle(self, step: int, sender: int, receivers: np.ndarray, sizes: np.ndarray, data: np.ndarray) -> None:
+        """Send small buffers from a partition here to several partitions, each to one, and best in `order`. They stand
+        one after the other in `data`, each padded to 8 bytes."""
+        self.check()
+        rows = len(receivers)
+        whole = Bundle(np.empty((rows, COLUMNS), np.int64), data)
+        cuts, bounds, full = np.empty((rows + 1, 2), np.int64), np.empty(rows + 1, np.int64), []
+        with self._lock:
+            outbox = self._outbox(step)
+            laws = self._homes, self._hops, outbox.counts(sender), outbox.ridden, self._heavy
+            found = lay_out(sender, receivers, sizes, *laws, whole.table, cuts, bounds)
+            peers = cuts[:found, 1].tolist()
+            for peer, bundle in zip(peers, whole.cut(cuts[: found + 1, 0], bounds[: found + 1]), strict=True):
+                if peer == HERE:
+                    self.mailbox.put(step, bundles=[bundle])
+                    continue
+                grows = outbox.bytes[peer] + bundle.data.nbytes
+                if grows > FRAGMENT_BYTES and outbox.holds(peer) and peer != self.worker:
+                    full.append((peer, self._message(step, outbox, peer)))
+                outbox.bundles[peer].append(bundle)
+                outbox.bytes[peer] += bundle.data.nbytes
+        for peer, message in full:
             self.post(peer, message)
 
     def flush(self, step: int, values: dict[str, Any], seconds: float = 0.0, share: bool = False) -> Token:
@@ -153,24 +199,19 @@ class Exchange(ABC):
         with self._lock:
             outbox = self._outbox(step)
             del self._outboxes[step]
-            everybody = range(len(outbox.messages))
-            told: Sequence[int] = everybody if share else ()  # who gets the token from here
+            told: Sequence[int] = range(len(outbox.messages)) if share else ()  # who gets the token from here
             if share and self.grid is not None:
                 told = self.grid.row
                 self._let_ride(outbox, self.grid)
-            peers = [p for p in everybody if p != self.worker and (p in told or outbox.waiting[p])]
+            peers = sorted({*told, *outbox.waiting, *outbox.bundles} - {self.worker})
             for peer in peers:
                 outbox.messages[peer] += 1
             token = Token(self.route.run, step, self.worker, tuple(outbox.messages), values, seconds)
-            numbers = {p: token.messages[p] - 1 for p in peers}
-            rest = [
-                Packet(token.run, step, self.worker, n, outbox.waiting[p], token if p in told else None)
-                for p, n in numbers.items()
-            ]
+            rest = [self._packet(step, outbox, p, token.messages[p] - 1, token if p in told else None) for p in peers]
         for peer, message in zip(peers, rest, strict=True):
             self.post(peer, message)
         if share:
-            self.mailbox.announce(token, outbox.waiting[self.worker])
+            self.mailbox.announce(token, outbox.waiting[self.worker], outbox.bundles[self.worker])
         self.last_token = token
         return token
 
@@ -188,10 +229,15 @@ class Exchange(ABC):
         """The worker's place in a grid, where mail takes two hops."""
         return None
 
-    def pass_on(self, step: int, row: tuple[Token, ...], riding: dict[int, list[Fragment]]) -> None:
+    def pass_on(
+        self, step: int, row: tuple[Token, ...], riding: dict[int, list[Fragment]], bundles: Sequence[Bundle]
+    ) -> None:
         """Send what this row has for workers of other rows. Any thread may call this, and it may not wait."""
+        sorted_out = by_worker(bundles, self._homes, len(self.route.workers), self.worker) if bundles else {}
         for peer in self.grid.served if self.grid is not None else ():
-            self.send_on(peer, Packet(self.route.run, step, self.worker, PASSED_ON, riding.get(peer, []), row=row))
+            fragments, bundle = riding.get(peer, []), sorted_out.get(peer)
+            head = self.route.run, step, self.worker, PASSED_ON
+            self.send_on(peer, Packet(*head, fragments, row=row, bundle=bundle))
 
     def send_on(self, peer: int, message: Packet) -> None:
         """Post a packet from any thread, without waiting, whatever else is in flight."""
@@ -203,7 +249,17 @@ class Exchange(ABC):
         """All buffers for a partition here as (sending partition, bytes), ordered by sender and number regardless of
         the order of arrival."""
         self._await(step, tokens_from=set())
-        return join(self.mailbox.collect(step, receiver))
+        fragments, bundles = self.mailbox.collect(step, receiver)
+        for bundle in bundles:
+            for sender, number, data in bundle.buffers(receiver):
+                fragments.append(Fragment(sender, receiver, number, data.nbytes, 0, data))
+        return join(fragments)
+
+    def collect_bundles(self, step: int, receiver: int) -> tuple[list[tuple[int, Buffer]], list[Bundle]]:
+        """The same, but small buffers stay in their bundles, which have some for others, too, and are in no order."""
+        self._await(step, tokens_from=set())
+        fragments, bundles = self.mailbox.collect(step, receiver)
+        return join(fragments), bundles
 
     def gather(self, step: int, secedes: bool = False) -> list[Token]:
         """The tokens that all workers shared at the end of a step, by worker. Drops mail of earlier steps. A task that
@@ -270,11 +326,16 @@ class Exchange(ABC):
 
     def _outbox(self, step: int) -> Outbox:
         if step not in self._outboxes:
-            self._outboxes[step] = Outbox([0] * len(self.route.workers))
+            workers = len(self.route.workers)
+            self._outboxes[step] = Outbox([0] * workers, len(self.route.homes), np.zeros(workers, np.int64))
         return self._outboxes[step]
 
     def _message(self, step: int, outbox: Outbox, peer: int) -> Packet:
         number = outbox.messages[peer]
         outbox.messages[peer] += 1
         outbox.bytes[peer] = 0
-        return Packet(self.route.run, step, self.worker, number, outbox.waiting.pop(peer))
+        return self._packet(step, outbox, peer, number)
+
+    def _packet(self, step: int, outbox: Outbox, peer: int, number: int, token: Token | None = None) -> Packet:
+        fragments, bundle = outbox.waiting.pop(peer, []), Bundle.of(outbox.bundles.pop(peer, ()))
+        return Packet(self.route.run, step, self.worker, number, fragments, token, bundle=bundle)

@@ -43,6 +43,10 @@ class WorkerGrid:
         first = peer - peer % self.columns
         return range(peer, peer + 1) if peer in self.row else range(first, min(first + self.columns, self.workers))
 
+    def first_hop(self, peer: int) -> int:
+        """The worker to which small mail for a peer goes first."""
+        return peer if peer in self.row else self.relay(peer)
+
     def relay(self, peer: int) -> int:
         """The worker of this row that passes on what goes to a worker of another row."""
         return self.first + peer % self.columns % len(self.row)

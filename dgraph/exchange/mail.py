@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dgraph.errors import RunError
+from dgraph.exchange.bundle import Bundle
 from dgraph.exchange.grid import WorkerGrid
 
 FRAGMENT_BYTES = 4 << 20  # bytes: enough for full bandwidth; Dask serialises 10 MiB or more in a pool of one thread
@@ -72,6 +73,13 @@ class Packet(NamedTuple):
     row: tuple[Token, ...] = ()  # in a packet that is `PASSED_ON`, the tokens of a row of the grid
     more: bool = False  # of free mail: whether the sender has work to do, so that more mail will come
     accepted: int = 0  # of free mail: how many packets from the receiver the sender has accepted, without a gap
+    bundle: Bundle | None = None  # small buffers, whole
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all data."""
+        size = 0 if self.bundle is None else self.bundle.data.nbytes
+        return size + sum(fragment.data.nbytes for fragment in self.fragments)
 
     @property
     def on_host(self) -> bool:
@@ -139,9 +147,12 @@ class Arrivals:
     numbers: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))  # the packets' numbers
     announced: dict[int, int] = field(default_factory=dict)  # how many packets to expect
     fragments: defaultdict[int, list[Fragment]] = field(default_factory=lambda: defaultdict(list))
+    bundles: list[Bundle] = field(default_factory=list)  # with buffers for partitions here and of workers of other rows
+    taken: set[int] = field(default_factory=set)  # the partitions that have taken theirs
     tokens: dict[int, Token] = field(default_factory=dict)
     passed_on: set[int] = field(default_factory=set)  # the workers of other rows that have passed on mail of theirs
     riding: defaultdict[int, list[Fragment]] = field(default_factory=lambda: defaultdict(list))  # to be passed on
+    of_row: list[Bundle] = field(default_factory=list)  # those of the bundles that may have something to be passed on
     served: bool = False  # whether it has been
 
     def missing(self) -> set[int]:
@@ -149,7 +160,7 @@ class Arrivals:
         return {worker for worker, count in self.announced.items() if len(self.numbers[worker]) < count}
 
 
-def nobody(step: int, row: tuple[Token, ...], riding: dict[int, list[Fragment]]) -> None:
+def nobody(step: int, row: tuple[Token, ...], riding: dict[int, list[Fragment]], bundles: Sequence[Bundle]) -> None:
     """There are no other rows."""
 
 
@@ -161,8 +172,8 @@ class Mailbox:
 
     def __init__(self, worker: int, homes: Sequence[int] = (), grid: WorkerGrid | None = None) -> None:
         self.failure: str | None = None
-        # called with a step, the tokens of the row, and the mail for each worker, when the row is complete
-        self.pass_on: Callable[[int, tuple[Token, ...], dict[int, list[Fragment]]], None] = nobody
+        # called when the row is complete, with a step, the row's tokens, its mail for each worker, and its bundles
+        self.pass_on: Callable[[int, tuple[Token, ...], dict[int, list[Fragment]], Sequence[Bundle]], None] = nobody
         self._worker, self._homes, self._grid = worker, homes, grid
         self._changed = threading.Condition()
         self._steps: defaultdict[int, Arrivals] = defaultdict(Arrivals)
@@ -182,6 +193,10 @@ class Mailbox:
                 return
             known.add(number)
             self._sort(arrivals, message.fragments)
+            if message.bundle is not None:
+                arrivals.bundles.append(message.bundle)
+                if message.number != PASSED_ON:
+                    arrivals.of_row.append(message.bundle)
             for token in message.row if message.token is None else (message.token,):
                 self._accept(token)
             self._deliveries += 1
@@ -189,19 +204,21 @@ class Mailbox:
                 self._changed.notify_all()
         self._serve(message.step)
 
-    def put(self, step: int, fragments: list[Fragment]) -> None:
-        """Accept fragments from this worker itself."""
+    def put(self, step: int, fragments: Sequence[Fragment] = (), bundles: Sequence[Bundle] = ()) -> None:
+        """Accept mail from this worker itself."""
         with self._changed:
+            self._steps[step].bundles += bundles
             for fragment in fragments:
                 self._steps[step].fragments[fragment.receiver].append(fragment)
 
-    def announce(self, token: Token, riding: Sequence[Fragment] = ()) -> None:
+    def announce(self, token: Token, riding: Sequence[Fragment] = (), bundles: Sequence[Bundle] = ()) -> None:
         """Accept a token, which says how many packets its worker sent here. With the worker's own token come the
-        fragments that it is to pass on itself."""
+        fragments and bundles that it is to pass on itself."""
         with self._changed:
             if token.step >= self._oldest:
                 self._accept(token)
                 self._sort(self._steps[token.step], riding)
+                self._steps[token.step].of_row += bundles
         self._serve(token.step)
 
     def _sort(self, arrivals: Arrivals, fragments: Sequence[Fragment]) -> None:
@@ -223,7 +240,8 @@ class Mailbox:
                 return
             arrivals.served = True
             tokens, riding = tuple(arrivals.tokens[worker] for worker in self._grid.row), dict(arrivals.riding)
-        self.pass_on(step, tokens, riding)
+            bundles, arrivals.of_row = arrivals.of_row, []
+        self.pass_on(step, tokens, riding, bundles)
 
     def wait(self, step: int, tokens_from: set[int], patience: float) -> set[int]:
         """Wait for announced packets and for the tokens of some workers; returns the workers whose mail is missing.
@@ -243,9 +261,13 @@ class Mailbox:
                 if not self._changed.wait(patience) and self._deliveries == before and self.failure is None:
                     return missing
 
-    def collect(self, step: int, receiver: int) -> list[Fragment]:
+    def collect(self, step: int, receiver: int) -> tuple[list[Fragment], list[Bundle]]:
+        """The mail for a partition here, only once; bundles have some for others, too."""
         with self._changed:
-            return self._steps[step].fragments.pop(receiver, [])
+            arrivals = self._steps[step]
+            bundles = arrivals.bundles if receiver not in arrivals.taken else []
+            arrivals.taken.add(receiver)
+            return arrivals.fragments.pop(receiver, []), list(bundles)
 
     def tokens(self, step: int) -> dict[int, Token]:
         with self._changed:

@@ -3,45 +3,36 @@
 A *side* says which proxies take part: those with in-edges ("in"), those with out-edges ("out"), or all ("any"). Both
 ends list them in the same order, so values travel without ids. Each buffer carries a tag that says what it is for.
 
-A buffer holds the changed values of a slice of proxies, in the smallest of three encodings. Both ends hold the slice in
-the same order, so a position in the slice is a sufficient address. Every encoding decodes to exactly the positions that
-changed.
-
-Layout, in blocks padded to 8 bytes:  header, one entry per field | positions (bits or integers) | values of each field
-The values may be on a device; even then, what precedes them is in main memory, because the host reads it at both ends.
+A buffer holds the changed values of one list (see `encoding.py`). Those in main memory are encoded for all receivers in
+one call, and small ones travel in bundles; what has arrived of these is decoded in one call.
 """
 
 from __future__ import annotations
 
-import re
-import struct
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum
-from functools import lru_cache
-from itertools import accumulate, pairwise
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dgraph.errors import RunError
+from dgraph.exchange.bundle_decoding import ArrivedBuffers
+from dgraph.exchange.bundle_encoding import AddressTable, FieldColumns, encode_lists, fit, measure
+from dgraph.exchange.encoding import HEADER, NEARLY_ALL, Positions, decode, encode, tag_bytes, tag_of
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.joint_mail import JointBuffer
-from dgraph.exchange.mail import Buffer, DeviceBuffer
+from dgraph.exchange.mail import FRAGMENT_BYTES, Buffer, DeviceBuffer
 from dgraph.exchange.worker_post import JOINT, WorkerPost, rows_for
 from dgraph.partition.partition import Partition
 from dgraph.tables.vertex_arrays import IN_PROCESS, VertexArrays, Where, length_of, listed
 
 REDUCE, BROADCAST, TARGET = 1, 2, 3  # tags: to masters, to proxies with out-edges, to proxies with in-edges
 BORDER_REPORT, BORDER_ANSWER = 4, 5  # to another partition, about vertices that need not have copies in both
-# encoding, bytes per position, a tag, number of fields, length of the slice, number of changed values
-HEADER = struct.Struct("<BBHIQQ")
-FIELD = struct.Struct("<4sI")  # NumPy's name of the type, length of the vector (0: scalar)
 
 JOINED_BYTES = 256 << 10  # the most that is worth a copy
-NEARLY_ALL = 0.9  # if at least this share of a slice changed, all of it may travel
-
-Positions = slice | np.ndarray
+SMALL_BUFFER = 64 << 10  # bytes up to which a buffer is opened together with others, which copies its values
+NEVER = 2.0  # in place of `NEARLY_ALL`: unchanged values do not travel
 
 
 class ReceivedValues(NamedTuple):
@@ -50,6 +41,14 @@ class ReceivedValues(NamedTuple):
     tag: int
     locals: np.ndarray  # the vertices' local ids here
     values: list[Any]
+
+
+class ReceiverLists(NamedTuple):
+    """Where the values of a side go."""
+
+    partitions: np.ndarray  # in the order of the exchange
+    mark: int  # of their tags
+    table: AddressTable
 
 
 class ProxyMail:
@@ -64,6 +63,8 @@ class ProxyMail:
         if shared is not None:
             shared.partitions[partition.index] = partition
         self._rows: dict[tuple[int, bool, str], Where] = {}
+        self._receiving: dict[tuple[str, bool], ReceiverLists] = {}  # by side, and whether masters send
+        self._heard: dict[tuple[str, bool], AddressTable] = {}  # by side, and whether masters hear
         self.arrays: VertexArrays = IN_PROCESS  # reads and copies values, wherever they are
         self.buffers = self.bytes = 0  # how much was sent so far
         self.waited = 0.0  # seconds spent waiting for mail
@@ -87,6 +88,9 @@ class ProxyMail:
     def reduce(self, side: str, arrays: Sequence[Any], changed: Any) -> None:
         """Send values of proxies to their masters. `changed` selects them: a mask of local ids; or a list with one
         value per array, so that rows that differ from it are sent, and possibly others; or None for all."""
+        if self._fit(arrays, changed):
+            self._send_all(REDUCE, side, arrays, changed, from_masters=False, exact=not isinstance(changed, list))
+            return
         for peer, mark, mine in self._receivers(side, from_masters=False):
             if length_of(mine):
                 exact, mask = True, None
@@ -99,6 +103,9 @@ class ProxyMail:
     def broadcast(self, tag: int, side: str, arrays: Sequence[Any], changed: Any, *, exact: bool = True) -> None:
         """Send values of masters to their proxies. `changed` is a mask, or None for all; unless `exact`, unchanged rows
         may be sent too."""
+        if self._fit(arrays, changed):
+            self._send_all(tag, side, arrays, changed, from_masters=True, exact=exact)
+            return
         for peer, mark, mine in self._receivers(side, from_masters=True):
             if length_of(mine):
                 mask = None if changed is None else self.arrays.select_flags(changed, mine)
@@ -107,6 +114,10 @@ class ProxyMail:
     def collect(self, sides: Mapping[int, str], *, joined: bool = False) -> Iterator[ReceivedValues]:
         """Yield the values that arrived under some tags; `sides` maps each tag to the side that takes part. A vertex
         occurs once, unless those of several senders may be `joined`; then they are in their order."""
+        if self.arrays is IN_PROCESS and self.shared is None and self.free_buffers is None:
+            found = self._opened(sides, joined)
+            yield from _joined(found) if joined else found
+            return
         arrived: Iterable[tuple[int, int, Positions, list[Any]]] = self.receive(sides)
         if self.free_buffers is None:  # in one order, whether each partition has a worker of its own or not
             arrived = sorted(arrived, key=lambda one: one[:2])
@@ -122,6 +133,37 @@ class ProxyMail:
             for begin, end in [(0, len(ids))] if joined else pairwise([0, *ends]):
                 if end > begin:
                     yield ReceivedValues(tag, ids[begin:end], [one[begin:end] for one in values])
+
+    def _opened(self, sides: Mapping[int, str], joined: bool) -> Iterator[ReceivedValues]:
+        """The mail of a step, by tag and sender. Small buffers are opened together, as far as no other one stands
+        between them."""
+        begun = time.perf_counter()
+        buffers, bundles = self.exchange.collect_bundles(self.step - 1, self.partition.index)
+        self.waited += time.perf_counter() - begun
+        single = [((tag_of(buffer), sender), buffer) for sender, buffer in buffers]
+        single.sort(key=itemgetter(0), reverse=True)
+        small, begin = ArrivedBuffers(bundles, self.partition.index), 0
+        while begin < len(small) or single:
+            before = single[-1][0] if single else None
+            if begin < len(small) and (before is None or small.key(begin) <= before):
+                end, tag = small.run(begin, before), small.key(begin)[0]
+                ids, values, ends = small.open(begin, end, self._lists_of(tag, sides[tag]).rows)
+                begin = end
+                for first, last in pairwise([0, len(ids)] if joined else [0, *ends.tolist()]):
+                    if last > first:
+                        yield ReceivedValues(tag, ids[first:last], [one[first:last] for one in values])
+            else:
+                (tag, sender), buffer = single.pop()
+                positions, values = decode(buffer)
+                yield ReceivedValues(tag, self._locals(tag, sides[tag], sender, positions), values)
+
+    def _lists_of(self, tag: int, side: str) -> AddressTable:
+        """The vertices of which each partition sends values under a tag."""
+        key = side, tag == REDUCE
+        if key not in self._heard:
+            of = self.masters if tag == REDUCE else self.proxies
+            self._heard[key] = AddressTable.of([of(side, sender) for sender in range(self.partition.parts)])
+        return self._heard[key]
 
     def _locals(self, tag: int, side: str, sender: int, positions: Positions) -> np.ndarray:
         """The local ids of the vertices at some positions of the list that a sender knows, too."""
@@ -164,6 +206,50 @@ class ProxyMail:
                 self._rows[key] = rows_for(self.partition, group, side, from_masters=from_masters)
             yield group[0], JOINT, self._rows[key]
 
+    def _fit(self, arrays: Sequence[Any], changed: Any) -> bool:
+        """Whether values can be encoded for all receivers at once."""
+        if self.arrays is not IN_PROCESS or self.free_buffers is not None:
+            return False
+        masks = [changed] if isinstance(changed, np.ndarray) else []
+        return fit(arrays) and all(mask.dtype == bool and mask.flags.c_contiguous for mask in masks)
+
+    def _send_all(
+        self, tag: int, side: str, arrays: Sequence[Any], changed: Any, *, from_masters: bool, exact: bool
+    ) -> None:
+        """Encode values for all receivers, and send them: small buffers together, large ones one by one."""
+        (partitions, mark, (lists, _)), first = self._all_receivers(side, from_masters), 0
+        if isinstance(changed, list):
+            first, last = self.partition.num_owned, self.partition.num_local
+            changed = self.arrays.differing_rows(arrays, slice(first, last), changed)
+        columns = FieldColumns.of(arrays)
+        measured = measure(lists, changed, first, NEVER if exact else NEARLY_ALL, columns)
+        small = np.flatnonzero((measured.sizes > 0) & (measured.sizes <= SMALL_BUFFER))
+        packs = np.cumsum(measured.sizes[small]) // FRAGMENT_BYTES
+        for some in np.split(small, np.flatnonzero(np.diff(packs)) + 1) if len(small) else ():
+            data = encode_lists(lists[some], changed, first, columns, measured.of(some), tag | mark)
+            sizes = measured.sizes[some]
+            self.exchange.send_bundle(self.step, self.partition.index, partitions[some], sizes, data)
+            self._count(len(some), data)
+        for one in np.flatnonzero(measured.sizes > SMALL_BUFFER).tolist():
+            it = slice(one, one + 1)
+            data = encode_lists(lists[it], changed, first, columns, measured.of(it), tag | mark)
+            self.exchange.send(self.step, self.partition.index, int(partitions[one]), data)
+            self._count(1, data)
+
+    def _count(self, buffers: int, data: Buffer) -> None:
+        self.buffers += buffers
+        self.bytes += data.nbytes
+
+    def _all_receivers(self, side: str, from_masters: bool) -> ReceiverLists:
+        key = side, from_masters
+        if key not in self._receiving:
+            found = {peer: (mark, mine) for peer, mark, mine in self._receivers(side, from_masters=from_masters)}
+            peers = [peer for peer in self.exchange.order.tolist() if peer in found and length_of(found[peer][1])]
+            mark = JOINT if self.shared is not None else 0
+            lists = AddressTable.of([found[peer][1] for peer in peers])
+            self._receiving[key] = ReceiverLists(np.array(peers, np.int64), mark, lists)
+        return self._receiving[key]
+
     def _encoded(self, peer: int, mask: Any, arrays: Sequence[Any], mine: Any, exact: bool) -> Buffer | None:
         allocate = self.arrays.mail_buffer if peer in self.direct else None
         return encode(mask, arrays, mine, exact=exact, take=self.arrays.take, allocate=allocate)
@@ -173,13 +259,12 @@ class ProxyMail:
             return
         if isinstance(buffer, DeviceBuffer):
             self.arrays.wait()  # the transport does not synchronise with the device
-        _tag(buffer)[0] = tag
+        tag_bytes(buffer)[0] = tag
         if self.free_buffers is None:
             self.exchange.send(self.step, self.partition.index, peer, buffer)
         else:
             self.exchange.free.send(self.partition.index, peer, buffer)
-        self.buffers += 1
-        self.bytes += buffer.nbytes
+        self._count(1, buffer)
 
 
 def _joined(mail: Iterable[ReceivedValues]) -> Iterator[ReceivedValues]:
@@ -196,159 +281,9 @@ def _joined(mail: Iterable[ReceivedValues]) -> Iterator[ReceivedValues]:
             yield ReceivedValues(tag, np.concatenate([one.locals for one in parts]), values)
 
 
-def tag_of(buffer: Buffer) -> int:
-    return int(_tag(buffer)[0])
-
-
-def _tag(buffer: Buffer) -> np.ndarray:
-    """The two bytes for a tag in the header of an encoded buffer."""
-    return (buffer.header if isinstance(buffer, DeviceBuffer) else buffer)[2:4].view(np.uint16)
-
-
 def opened(buffer: Buffer) -> JointBuffer | None:
     """What a buffer holds that is for all partitions of a worker; None for others."""
     tag = tag_of(buffer)
     if tag < JOINT or isinstance(buffer, DeviceBuffer):
         return None
     return JointBuffer(tag - JOINT, HEADER.unpack_from(buffer, 0)[4], *decode(buffer))
-
-
-# -- encoding ----------------------------------------------------------------------------------------------------------
-
-
-class Encoding(IntEnum):
-    """How a buffer stores the positions of its values."""
-
-    DENSE = 0  # every position changed: values only
-    BITMASK = 1  # one bit per position, then the changed values
-    INDEX = 2  # the changed positions as integers, then their values
-
-
-def choose_encoding(length: int, changed: int) -> tuple[Encoding, int]:
-    """The smallest encoding, and the number of bytes that its positions take."""
-    if changed == length:
-        return Encoding.DENSE, 0
-    bits, integers = (length + 7) // 8, changed * _position_width(length)
-    return (Encoding.INDEX, integers) if integers < bits else (Encoding.BITMASK, bits)
-
-
-def encode(
-    changed: np.ndarray | None,
-    values: Sequence[Any],
-    rows: Where | None = None,
-    *,
-    exact: bool = True,
-    take: Callable[[Any, Where | None, np.ndarray | None, Any], None] = IN_PROCESS.take,
-    allocate: Callable[[int], Any] | None = None,
-) -> Buffer | None:
-    """The changed rows of `values` (arrays of equal length, of scalars or vectors) as bytes; None if nothing changed.
-
-    `changed` is a boolean mask, or None if everything changed. With `rows` the slice is `values[rows]`. Unless `exact`,
-    the whole slice may travel when nearly all of it changed, which is faster at both ends. `take` copies values into
-    the buffer, wherever they are. If `allocate(bytes)` is given, it allocates memory on a device for the values.
-    """
-    length = rows.stop - rows.start if isinstance(rows, slice) else len(values[0] if rows is None else rows)
-    count = length if changed is None else int(np.count_nonzero(changed))
-    if not count and changed is not None:
-        return None
-    if not exact and count >= NEARLY_ALL * length:
-        changed, count = None, length
-    encoding, position_bytes = choose_encoding(length, count)
-    layout = [HEADER.size + FIELD.size * len(values), position_bytes]
-    sizes = [count * _row(column) for column in values]
-    head, rest = _length(layout), _length(sizes)
-    on_device = None if allocate is None else allocate(rest)
-    buffer = np.empty(head + (rest if on_device is None else 0), np.uint8)
-    HEADER.pack_into(buffer, 0, encoding, _position_width(length), 0, len(values), length, count)
-    for i, column in enumerate(values):
-        width = column.shape[1] if column.ndim == 2 else 0
-        FIELD.pack_into(buffer, HEADER.size + FIELD.size * i, column.dtype.str.encode(), width)
-
-    positions, picked = _blocks(buffer, layout)[1], None
-    if encoding is not Encoding.DENSE:
-        assert changed is not None
-        picked = np.flatnonzero(changed)
-        if encoding is Encoding.BITMASK:
-            positions[:] = np.packbits(changed, bitorder="little")
-        else:
-            positions.view(_position_type(length))[:] = picked
-    for block, column in zip(_blocks(buffer[head:] if on_device is None else on_device, sizes), values, strict=True):
-        take(column, rows, picked, block.view(column.dtype).reshape(count, *column.shape[1:]))
-    return buffer if on_device is None else DeviceBuffer(buffer, on_device)
-
-
-def decode(received: Buffer) -> tuple[Positions, list[Any]]:
-    """The positions of the slice that changed, ascending, and their values field by field, as views of the buffer.
-
-    The positions are a slice if all changed, and an array otherwise; both can index an array.
-    """
-    buffer, on_device = received if isinstance(received, DeviceBuffer) else (received, None)
-    try:
-        code, width, _, fields, length, count = HEADER.unpack_from(buffer, 0)
-        encoding = Encoding(code)
-        columns = [_column(*FIELD.unpack_from(buffer, HEADER.size + FIELD.size * i)) for i in range(fields)]
-    except (struct.error, ValueError, TypeError) as error:
-        raise RunError(
-            f"a message of {buffer.nbytes} bytes is not an encoded buffer; check that all workers have the same "
-            "version of dgraph"
-        ) from error
-    if width != _position_width(length) or count > length:
-        raise RunError(f"a message of {count} of {length} values has an inconsistent header; run again")
-    position_bytes = {Encoding.DENSE: 0, Encoding.BITMASK: (length + 7) // 8, Encoding.INDEX: count * width}[encoding]
-    sizes = [count * dtype.itemsize * (vector or 1) for dtype, vector in columns]
-    layout = [HEADER.size + FIELD.size * fields, position_bytes]
-    head, rest = _length(layout), _length(sizes)
-    if head + rest != received.nbytes or (on_device is not None and head != buffer.nbytes):
-        raise RunError(f"expected an encoded buffer of {head + rest} bytes but got {received.nbytes}; run again")
-
-    blocks = _blocks(buffer[head:] if on_device is None else on_device, sizes)
-    values = [
-        block.view(dtype).reshape(count, vector) if vector else block.view(dtype)
-        for block, (dtype, vector) in zip(blocks, columns, strict=True)
-    ]
-    positions: Positions = slice(0, count)
-    block = _blocks(buffer, layout)[1]
-    if encoding is Encoding.BITMASK:
-        positions = np.flatnonzero(np.unpackbits(block, count=length, bitorder="little"))
-    elif encoding is Encoding.INDEX:
-        positions = block.view(_position_type(length))
-    placed = len(positions) if isinstance(positions, np.ndarray) else length
-    if placed != count:  # kernels do not check bounds
-        raise RunError(f"a message has {count} values for {placed} positions; run again")
-    return positions, values
-
-
-def _length(layout: Sequence[int]) -> int:
-    """The number of bytes in blocks, including their padding."""
-    return sum(map(_padded, layout))
-
-
-def _blocks(buffer: Any, layout: Sequence[int]) -> list[Any]:
-    """The blocks of a buffer, without their padding."""
-    starts = accumulate(map(_padded, layout), initial=0)
-    return [buffer[start : start + size] for start, size in zip(starts, layout, strict=False)]
-
-
-@lru_cache(maxsize=256)
-def _column(name: bytes, vector: int) -> tuple[np.dtype, int]:
-    """The type of a field, and the length of its vectors (0: scalars)."""
-    name = name.rstrip(b"\0")
-    if re.fullmatch(rb"[<>|=][biuf][0-9]{1,2}", name) is None:
-        raise ValueError(f"{name!r} is not a numeric type")
-    return np.dtype(name.decode()), vector
-
-
-def _padded(size: int) -> int:
-    return (size + 7) & ~7
-
-
-def _row(column: np.ndarray) -> int:
-    return column.dtype.itemsize * (column.shape[1] if column.ndim == 2 else 1)
-
-
-def _position_width(length: int) -> int:
-    return 2 if length <= 1 << 16 else 4 if length <= 1 << 32 else 8
-
-
-def _position_type(length: int) -> str:
-    return f"<u{_position_width(length)}"

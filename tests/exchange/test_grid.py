@@ -17,6 +17,7 @@ from dgraph.errors import RunError
 from dgraph.exchange.dask import AT_HAND, ExchangeOnWorker
 from dgraph.exchange.grid import RIDING_BYTES, WorkerGrid
 from dgraph.exchange.local import LocalExchange
+from dgraph.exchange.mail import Route
 from dgraph.supersteps import run_steps as steps_module
 from dgraph.supersteps.run_steps import run_steps
 
@@ -90,6 +91,20 @@ def test_large_mail_goes_straight(threads):
     assert threads.packets[outcome.route.run, 0] == 9 * 4 + straight
 
 
+def test_bundles_for_a_worker_that_gets_much_go_straight():
+    """The others go to the peer of the row that passes them on."""
+    ends = GridOfThreads.ends(Route("run", tuple("abcdefghi"), tuple(range(9))))
+    sizes = np.array([RIDING_BYTES // 2, 8])
+    for _ in range(3):
+        ends[0].send_bundle(0, 0, np.array([4, 8]), sizes, np.zeros(sizes.sum(), np.uint8))
+    assert ends[0].flush(0, {}, share=True).messages == (0, 1, 1, 0, 1, 0, 0, 0, 0)
+    for end in ends[1:]:
+        end.flush(0, {}, share=True)
+    for receiver in (4, 8):
+        ends[receiver].gather(0)
+        assert [sender for sender, _ in ends[receiver].collect(0, receiver)] == [0, 0, 0]
+
+
 def test_what_is_lost_on_the_second_hop_is_an_error(threads, monkeypatch):
     monkeypatch.setattr(steps_module, "PATIENCE", 0.2)
     threads.fault = "lost"
@@ -110,8 +125,10 @@ def test_a_slow_worker_is_not_a_loss(threads, monkeypatch):
     check(run_steps(replace(steps, step=step), start(9), threads=9).results, 9, 3)
 
 
+@pytest.mark.parametrize("fault", ["", "repeated", "late"])
 @pytest.mark.parametrize("engine", ["gas", "bsp"])
-def test_answers_of_many_threads(threads, apart, monkeypatch, engine):
+def test_answers_of_many_threads(threads, apart, monkeypatch, engine, fault):
+    threads.fault = fault
     monkeypatch.setattr("dgraph.runs.run_in_rounds.threads.cores", lambda: 11)
     graph = dg.rmat(scale=7, edge_factor=4, seed=1, weights=(1, 9), parts=11)
     one = dg.rmat(scale=7, edge_factor=4, seed=1, weights=(1, 9))
