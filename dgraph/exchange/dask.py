@@ -98,6 +98,12 @@ class DaskExchange(Exchange):
     def grid_of(self, worker: int, workers: int) -> WorkerGrid | None:
         return WorkerGrid(worker, workers) if workers > FEW_WORKERS else None
 
+    @property
+    def mail_route(self) -> str:
+        hops = "direct" if self._free is not None else super().mail_route  # free mail goes straight to its receivers
+        near = len(self.route.workers) > 1 and AT_HAND.keys() >= set(self.route.workers)
+        return ("within the process" if hops == "direct" else f"within the process, {hops}") if near else hops
+
     def send_on(self, peer: int, message: Packet) -> None:
         if not self._by_lane(peer, message):
             self.plugin.worker.loop.add_callback(self._start, peer, message, 0)

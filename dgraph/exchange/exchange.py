@@ -146,6 +146,13 @@ class Exchange(ABC):
                 self._free = self._free or FreeMail(self)
         return self._free
 
+    @property
+    def mail_route(self) -> str:
+        """How mail of steps reaches other workers, for reports."""
+        if len(self.route.workers) == 1:
+            return "none"
+        return "direct" if self.grid is None else "two hops"
+
     # -- sending -------------------------------------------------------------------------------------------------------
 
     def send(self, step: int, sender: int, receiver: int, buffer: Any) -> None:

@@ -32,6 +32,10 @@ class LocalExchange(Exchange):
         else:
             self.peers[peer].mailbox.deliver(message)
 
+    @property
+    def mail_route(self) -> str:
+        return "within the process" if len(self.peers) > 1 else "none"
+
     def takes_gpu_arrays(self, partition: int, gpus: Container[str]) -> bool:
         return True
 

@@ -230,7 +230,7 @@ def _fitted(
     if workers.client is not None and graph.num_parts > 1:
         outcome, checkpoints = spread_fit(graph, plan, columns, option, shown)
         twice = {"repartitioned": "every rating at both of its ends"} if graph.directed else {}
-        chosen |= {"exchange": outcome.exchange, **twice}
+        chosen |= {"exchange": outcome.exchange, "mail route": outcome.mail_route, **twice}
         return FactorResult(graph, outcome.results, [], chosen, summaries=outcome.summaries), checkpoints
     partitions = graph.partitioned(("out",), columns).held
     pieces = workers.bring(workers.each(ratings_of, [(one, columns, graph.directed) for one in partitions]))

@@ -136,7 +136,8 @@ def _result(
     summaries, plan = outcome.summaries, job.plan
     summaries[0].rows = moves.rows + summaries[0].rows
     devices = sorted({row["device"] for one in summaries for row in one.rows}) or [plan.device]
-    facts = {**plan.options(), "device": " and ".join(devices), "exchange": outcome.exchange}
+    facts = {**plan.options(), "device": " and ".join(devices)}
+    facts |= {"exchange": outcome.exchange, "mail route": outcome.mail_route}
     if plan.rebalance:
         facts |= {"rebalanced": "; ".join(moves.told) or "no"} | ({"repartitioned": "by speed"} if moves.told else {})
     if silent:

@@ -52,6 +52,10 @@ class MailExchange(Exchange):
     def __reduce__(self) -> Any:
         raise RunError(f"the state of run {self.route.run} cannot leave {self.route.workers[self.worker]}")
 
+    @property
+    def mail_route(self) -> str:
+        return "task graph"
+
     def turn(self, step: int) -> None:
         """Check that this step comes next."""
         if step != self.next:

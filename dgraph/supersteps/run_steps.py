@@ -16,6 +16,7 @@ from dgraph.exchange.mail import Route, Token
 from dgraph.supersteps.steps import (
     CHUNK,
     LIGHT_SECONDS,
+    MAIL_ROUTE,
     MOST_FUSED_STEPS,
     SUMMARY,
     Outcome,
@@ -151,7 +152,8 @@ def run_steps(
             tokens = chain.advance(taken, most if fused and not exact else chunk, fused)
         results, values = chain.finish(), [token.values for token in tokens]
         summaries = [one.pop(SUMMARY, None) for one in values]
-        return Outcome(taken, values, results, summaries, chain.route, chain.exchange)
+        mail_routes = sorted({one.pop(MAIL_ROUTE) for one in values})
+        return Outcome(taken, values, results, summaries, chain.route, chain.exchange, " and ".join(mail_routes))
 
 
 def _chain(steps: Steps, partitions: Sequence[Any], client: Any, homes: Any, threads: Any, exchange: str) -> Chain:

@@ -23,7 +23,7 @@ CHUNK = 10  # steps per submission: the end of a chunk cuts the lineage, and a r
 LIGHT_SECONDS = 0.05  # seconds: shorter steps are fused into one task per worker
 MOST_FUSED_STEPS, MOST_FUSED_SECONDS = 100, 0.2  # in one task; ending it takes 0.01 seconds
 QUEUED = "/proc/thread-self/schedstat"  # nanoseconds that a thread has run, and has waited for a core
-SUMMARY = "summary"  # a key of the values of the last token
+SUMMARY, MAIL_ROUTE = "summary", "mail route"  # keys of the values of the last token
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Outcome:
     summaries: list[Any]
     route: Route
     exchange: str  # how mail travelled: "threads", "workers" or "graph"
+    mail_route: str  # and how it got from worker to worker: see `Exchange.mail_route`
 
     def place_of(self, part: int) -> tuple[Any, int]:
         """The result of the worker that has a partition, and the partition's place among those of that worker."""
@@ -105,6 +106,7 @@ def take_step(end: Exchange, number: int, tokens: list[Token]) -> None:
         end.result = steps.finish(state)
         if steps.summary is not None:
             values = {**values, SUMMARY: steps.summary(end.result)}
+        values = {**values, MAIL_ROUTE: end.mail_route}
     # after the last step, all workers know that the run is over, so none waits for this token
     took = time.perf_counter() - begun - (seconds_queued() - queued)
     end.flush(number, values, took, share=not done)
