@@ -21,9 +21,11 @@ import records
 from distributed import Client
 from hosts import CLUSTERS
 from strikes import WITH_NANNIES, Strike
+from two_hops import TwoHops, few_workers
 from works import OF_FRAMES, WORKS, check, found, frame_of
 
 from dgraph.errors import RunError
+from dgraph.exchange.grid import FEW_WORKERS, WorkerGrid
 from dgraph.exchange.run_registry import PLUGIN_NAME
 
 HANG = 120  # seconds
@@ -37,7 +39,8 @@ def main() -> None:
     )
     options.add_argument("--seconds", type=float, default=float("inf"), help="begin no other run after so long")
     options.add_argument("--cluster", choices=CLUSTERS, default="nannies")
-    options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--workers", type=int, help="2 by default, or 5 for --two-hops")
+    options.add_argument("--two-hops", action="store_true", help="mail takes two hops, as among many workers")
     options.add_argument("--only", choices=WORKS, action="append", help="runs of this kind; by default of all")
     options.add_argument("--seed", type=int, default=None)
     options.add_argument("--record", help="file to which a line of JSON is added")
@@ -51,8 +54,11 @@ def main() -> None:
             found(name, frame_of(given.seed), client)
             print("has ended", flush=True)
         return
+    given.workers = given.workers or (5 if given.two_hops else 2)
+    if given.two_hops and len(WorkerGrid(0, given.workers).row) == given.workers:
+        options.error(f"--two-hops needs three workers or more, not {given.workers}: fewer are in one row of the grid")
     seed = given.seed if given.seed is not None else int.from_bytes(os.urandom(4), "big")
-    print(f"seed {seed}, {given.cluster}", flush=True)
+    print(f"seed {seed}, {given.cluster}{', two hops' * given.two_hops}", flush=True)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if given.rest:
         given.kills -= sum(sum(row["struck"].values()) for row in records.rows(given.record) if "failed" not in row)
@@ -61,6 +67,8 @@ def main() -> None:
     search = Search(seed, given)
     try:
         with CLUSTERS[given.cluster](given.workers) as (client, hosts):
+            if given.two_hops:
+                client.register_plugin(TwoHops())
             while search.struck < given.kills and search.goes_on:
                 search.once(client, hosts)
     except Exception as error:
@@ -104,6 +112,7 @@ class Search:
             beside = Beside(client, self.source.choice(self.works_asked), self.frame)
             self.told = told = f"{told}, beside {beside.name}"
         await_all(client, self.given.workers, hosts)
+        assert set(client.run(few_workers, on_error="ignore").values()) == {0 if self.given.two_hops else FEW_WORKERS}
         client.run(mistreat_mail if self.source.random() < 0.3 else treat_mail, on_error="ignore")
         watch = threading.Timer(HANG, self._hangs, [client])
         watch.daemon = True
@@ -166,6 +175,7 @@ class Search:
 
     def record(self, **failed: str) -> None:
         row = {"seed": self.seed, "cluster": self.given.cluster, "workers": self.given.workers}
+        row |= {"two hops": True} if self.given.two_hops else {}
         row |= {"struck": dict(self.counts), "in": dict(sorted(self.works.items())), "too late": self.missed}
         row |= {"nobody left": self.nobody_left, "longest": self.longest, **failed}
         print(records.add(self.given.record, row), flush=True)
