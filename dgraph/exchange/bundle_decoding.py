@@ -22,7 +22,7 @@ from dgraph.exchange.bundle_encoding import (
     copy,
     position_width,
 )
-from dgraph.exchange.encoding import columns_of, not_encoded
+from dgraph.exchange.mail import columns_of, not_encoded
 from dgraph.native.addresses import bytes_at, longs_at, numbers_at, shorts_at, words_at
 from dgraph.native.team import kernel, part
 

@@ -1,5 +1,5 @@
 """Encodes values for all partitions at once, in a few compiled calls, however many there are. Each buffer is what
-`encoding.encode` makes of the same values, byte by byte; see there for its layout.
+`mail.encode` makes of the same values, byte by byte; see there for its layout.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dgraph.exchange.bundle import copy_longs, padded, up
-from dgraph.exchange.encoding import fields_of
+from dgraph.exchange.mail import fields_of
 from dgraph.native.addresses import address_of, bytes_at, longs_at, shorts_at, words_at
 from dgraph.native.team import kernel, part
 from dgraph.tables.vertex_arrays import Where
 
 ADDRESS, FIRST, LENGTH = range(3)  # columns of an address table; without an address, ids follow the first
-DENSE, BITMASK, INDEX = range(3)  # as in `encoding.Encoding`
+DENSE, BITMASK, INDEX = range(3)  # as in `mail.Encoding`
 HEAD = 24  # bytes before the fields
 NO_MASK = np.empty(0, np.uint8)
 
@@ -98,7 +98,7 @@ def encode_lists(
 
 @part
 def position_width(length):
-    """Bytes of a position, as in `encoding.py`."""
+    """Bytes of a position, as in `mail.py`."""
     if length <= 1 << 16:
         return 2
     return 4 if length <= 1 << 32 else 8

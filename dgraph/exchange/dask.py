@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -32,8 +32,7 @@ from dgraph.exchange.lane_frames import frame_of, packet_of, pickled
 from dgraph.exchange.lanes import Lanes, Way
 from dgraph.exchange.mail import Fragment, Packet, Route, Token
 from dgraph.exchange.run_registry import PLUGIN_NAME
-from dgraph.exchange.worker_memory import Heap, SendWindow
-from dgraph.native.hosts import all_cores, own_cores, pin_to_cores
+from dgraph.native.hosts import Heap, all_cores, own_cores, pin_to_cores
 
 PACKETS_IN_FLIGHT = 3  # packets in flight to one peer
 WINDOW_BYTES = 64 << 20  # bytes in flight from one worker; a sender that would exceed it waits
@@ -424,3 +423,24 @@ def taking_part(run: str, address: str) -> Iterator[DaskExchange]:
     end.check()
     with pin_to_cores(end.cores):
         yield end
+
+
+class SendWindow:
+    """Bounds the bytes in flight from this worker. A sender that waits for room calls `check` now and then, which may
+    raise, or free a thread for the step that makes room."""
+
+    def __init__(self, limit: int):
+        self.limit, self.used = limit, 0
+        self._changed = threading.Condition()
+
+    def acquire(self, size: int, check: Callable[[], None]) -> None:
+        with self._changed:
+            while self.used and self.used + size > self.limit:
+                check()
+                self._changed.wait(0.1)
+            self.used += size
+
+    def release(self, size: int) -> None:
+        with self._changed:
+            self.used -= size
+            self._changed.notify_all()

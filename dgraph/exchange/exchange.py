@@ -65,6 +65,10 @@ class Outbox:
         """Whether there is anything for a worker."""
         return peer in self.waiting or peer in self.bundles
 
+    def bundle_for(self, peer: int) -> Bundle | None:
+        """The small buffers for a worker, which are then no longer here."""
+        return Bundle.of(self.bundles.pop(peer)) if peer in self.bundles else None
+
 
 class Exchange(ABC):
     """One worker's end of the exchange, which is thread-safe. A buffer that was sent belongs to the exchange, so do not
@@ -344,5 +348,5 @@ class Exchange(ABC):
         return self._packet(step, outbox, peer, number)
 
     def _packet(self, step: int, outbox: Outbox, peer: int, number: int, token: Token | None = None) -> Packet:
-        fragments, bundle = outbox.waiting.pop(peer, []), Bundle.of(outbox.bundles.pop(peer, ()))
+        fragments, bundle = outbox.waiting.pop(peer, []), outbox.bundle_for(peer)
         return Packet(self.route.run, step, self.worker, number, fragments, token, bundle=bundle)

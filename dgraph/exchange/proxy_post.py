@@ -3,7 +3,7 @@
 A *side* says which proxies take part: those with in-edges ("in"), those with out-edges ("out"), or all ("any"). Both
 ends list them in the same order, so values travel without ids. Each buffer carries a tag that says what it is for.
 
-A buffer holds the changed values of one list (see `encoding.py`). Those in main memory are encoded for all receivers in
+A buffer holds the changed values of one list (see `mail.py`). Those in main memory are encoded for all receivers in
 one call, and small ones travel in bundles; what has arrived of these is decoded in one call.
 """
 
@@ -19,10 +19,20 @@ import numpy as np
 
 from dgraph.exchange.bundle_decoding import ArrivedBuffers
 from dgraph.exchange.bundle_encoding import AddressTable, FieldColumns, encode_lists, fit, measure
-from dgraph.exchange.encoding import HEADER, NEARLY_ALL, Positions, decode, encode, tag_bytes, tag_of
 from dgraph.exchange.exchange import Exchange
 from dgraph.exchange.joint_mail import JointBuffer
-from dgraph.exchange.mail import FRAGMENT_BYTES, Buffer, DeviceBuffer
+from dgraph.exchange.mail import (
+    FRAGMENT_BYTES,
+    HEADER,
+    NEARLY_ALL,
+    Buffer,
+    DeviceBuffer,
+    Positions,
+    decode,
+    encode,
+    tag_bytes,
+    tag_of,
+)
 from dgraph.exchange.worker_post import JOINT, WorkerPost, rows_for
 from dgraph.partition.partition import Partition
 from dgraph.tables.vertex_arrays import IN_PROCESS, VertexArrays, Where, length_of, listed
@@ -32,6 +42,7 @@ BORDER_REPORT, BORDER_ANSWER = 4, 5  # to another partition, about vertices that
 
 JOINED_BYTES = 256 << 10  # the most that is worth a copy
 SMALL_BUFFER = 64 << 10  # bytes up to which a buffer is opened together with others, which copies its values
+FEW_PEERS = 3  # partitions to which values are encoded one by one, which is as fast
 NEVER = 2.0  # in place of `NEARLY_ALL`: unchanged values do not travel
 
 
@@ -114,7 +125,7 @@ class ProxyMail:
     def collect(self, sides: Mapping[int, str], *, joined: bool = False) -> Iterator[ReceivedValues]:
         """Yield the values that arrived under some tags; `sides` maps each tag to the side that takes part. A vertex
         occurs once, unless those of several senders may be `joined`; then they are in their order."""
-        if self.arrays is IN_PROCESS and self.shared is None and self.free_buffers is None:
+        if self._has_bundles and self.shared is None:
             found = self._opened(sides, joined)
             yield from _joined(found) if joined else found
             return
@@ -206,9 +217,13 @@ class ProxyMail:
                 self._rows[key] = rows_for(self.partition, group, side, from_masters=from_masters)
             yield group[0], JOINT, self._rows[key]
 
+    @property
+    def _has_bundles(self) -> bool:
+        return self.arrays is IN_PROCESS and self.free_buffers is None and len(self.peers) > FEW_PEERS
+
     def _fit(self, arrays: Sequence[Any], changed: Any) -> bool:
         """Whether values can be encoded for all receivers at once."""
-        if self.arrays is not IN_PROCESS or self.free_buffers is not None:
+        if not self._has_bundles:
             return False
         masks = [changed] if isinstance(changed, np.ndarray) else []
         return fit(arrays) and all(mask.dtype == bool and mask.flags.c_contiguous for mask in masks)

@@ -12,10 +12,9 @@ from dgraph.exchange.bundle import Bundle, by_worker
 from dgraph.exchange.bundle_decoding import ArrivedBuffers
 from dgraph.exchange.bundle_encoding import AddressTable, FieldColumns, encode_lists, fit, measure
 from dgraph.exchange.dask import pack, unpack
-from dgraph.exchange.encoding import NEARLY_ALL, Encoding, decode, encode
 from dgraph.exchange.lane_frames import SIZE, frame_of, packet_of
 from dgraph.exchange.local import LocalExchange
-from dgraph.exchange.mail import FRAGMENT_BYTES, Packet, Route
+from dgraph.exchange.mail import FRAGMENT_BYTES, NEARLY_ALL, Encoding, Packet, Route, decode, encode
 from dgraph.exchange.proxy_post import BROADCAST, NEVER, REDUCE, ProxyMail
 
 VERTICES = 70_000

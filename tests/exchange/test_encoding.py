@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dgraph.errors import RunError
-from dgraph.exchange.encoding import HEADER, Encoding, choose_encoding, decode, encode
+from dgraph.exchange.mail import HEADER, Encoding, choose_encoding, decode, encode
 from dgraph.tables.vertex_arrays import rows_that_differ
 
 FIELDS = [("<f8", 0), ("<i4", 0), ("|b1", 0), ("<u2", 3), ("<f4", 2), ("|u1", 0)]

@@ -5,9 +5,8 @@ import pytest
 from distributed.protocol import dumps, loads
 
 from dgraph.errors import RunError
-from dgraph.exchange.dask import SMALL_FRAGMENT, pack, unpack
+from dgraph.exchange.dask import SMALL_FRAGMENT, SendWindow, pack, unpack
 from dgraph.exchange.mail import Fragment, Packet, Token
-from dgraph.exchange.worker_memory import SendWindow
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dgraph.exchange.worker_memory import NANNY_DEFAULT, TRIM_SETTING
+from dgraph.native.hosts import NANNY_DEFAULT, TRIM_SETTING
 
 LINUX = sys.platform == "linux"
 PAGES = 100 * 256  # of the arrays below, 4 KB each
@@ -15,7 +15,7 @@ FAULTS = """
 import resource, sys
 from threading import Thread
 import numpy as np
-from dgraph.exchange.worker_memory import Heap
+from dgraph.native.hosts import Heap
 
 def faults():
     for _ in range(5):

@@ -12,7 +12,7 @@ from targets import TARGETS, read_block, try_one
 
 from dgraph.building.saved_graph import MANIFEST, SavedGraph
 from dgraph.errors import RunError, StorageError
-from dgraph.exchange.encoding import HEADER, Encoding, decode
+from dgraph.exchange.mail import HEADER, Encoding, decode
 
 FEW = 25
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 import dgraph as dg
 from dgraph.checkpoint import piece
-from dgraph.exchange.encoding import encode
-from dgraph.exchange.mail import Packet, cut
+from dgraph.exchange.mail import Packet, cut, encode
 from dgraph.io.edge_list import EdgeList
 from dgraph.io.formats import write_edge_list
 

@@ -27,8 +27,7 @@ from dgraph.building.saved_graph import KIND, MANIFEST, VERSION, SavedGraph
 from dgraph.checkpoint.piece import from_bytes, rows_for
 from dgraph.errors import DgraphError
 from dgraph.exchange.dask import unpack
-from dgraph.exchange.encoding import decode
-from dgraph.exchange.mail import join
+from dgraph.exchange.mail import decode, join
 from dgraph.io.lazy_edges import lazy_edge_list
 from dgraph.partition import policies, store
 from dgraph.partition.manifest import manifest_text
