@@ -67,7 +67,7 @@ def eccentricity(
         Use the graph's weights: as the lengths of edges, which must be finite and >= 0. Each vertex then takes a search
         of its own.
     max_searches : int, optional
-        Stop after searches from this many vertices, and list bounds, too. Not available with ``weighted=True``.
+        Stop after searches from this many vertices, and list bounds, too; not by weight.
     engine : {"auto", "local"}, default "auto"
         Both run in one place.
     device : {"auto", "cpu"}, default "auto"
