@@ -6,7 +6,8 @@ CODE := dgraph tests examples benchmarks docs
 # Tests that kill workers or depend on timing need the machine to themselves. The others run in parallel processes, each
 # with a small cluster.
 FRAIL := tests/chaos/test_kills.py tests/chaos/test_small_workers.py tests/cluster/test_lost_worker.py \
-	tests/exchange/test_leaving_workers.py tests/agents/test_process_daemon.py tests/agents/test_stand_in.py
+	tests/exchange/test_leaving_workers.py tests/exchange/test_lost_relay.py tests/agents/test_process_daemon.py \
+	tests/agents/test_stand_in.py
 # One more process than cores, because tests of clusters spend a third of their time waiting.
 SIDE_BY_SIDE := --numprocesses $$(($$(nproc) + 1)) --maxprocesses 4 --dist worksteal $(FRAIL:%=--ignore %)
 # The tests that find the most in three minutes. `make faults` shows how many of twenty faults they find.
