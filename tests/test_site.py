@@ -65,7 +65,7 @@ def site(tmp_path_factory):
     if not INSTALLED:
         pytest.skip("the packages of the extra 'site' are not installed; `make test-site` installs them")
     out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--quiet", "--builder", "html"]
+    command = [sys.executable, "-m", "sphinx", "--jobs", "auto", "--fail-on-warning", "--quiet", "--builder", "html"]
     done = subprocess.run(
         [*command, "--define", "nb_execution_mode=off", "--doctree-dir", out / "doctrees", DOCS, out / "html"],
         capture_output=True,
