@@ -18,6 +18,7 @@ from dgraph.networkx_backend.node_graphs import EXACT, ConvertedGraph, Weights
 
 # How the neighbours of nodes are found. A subclass that overrides one may have other edges than its dictionaries say.
 ADJACENCY = ("__iter__", "__getitem__", "neighbors", "adjacency", "adj")
+ROWS = 256  # rows of a multigraph that are read at a time
 BYTES_OF_AN_EDGE = 300  # what an edge takes in the dictionaries of a NetworkX graph, about
 
 
@@ -36,17 +37,18 @@ def convert_from_nx(
     nodes = list(graph)
     rows = _rows(graph, nodes)
     wanted = {} if preserve_edge_attrs else dict(edge_attrs or {})
-    data = _data(graph, rows) if wanted else None
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     source, target = np.repeat(np.arange(len(nodes)), lengths), _numbers(nodes, rows, lengths.sum())
-    if graph.is_multigraph() and (data is None or len(data) > len(source)):
-        times = np.fromiter(map(len, chain.from_iterable(map(methodcaller("values"), rows))), np.int64, len(source))
+    data: list[Mapping] = []
+    if graph.is_multigraph():
+        data, times = _repeated(graph, rows, with_data=bool(wanted))
         source, target = np.repeat(source, times), np.repeat(target, times)
+    elif wanted:
+        data = _data(rows)
     once = slice(None) if graph.is_directed() else source <= target  # both ends list an undirected edge
     weights = LazyWeights(ref(graph), once) if preserve_edge_attrs else {}
-    if data is not None:
-        listed = _chosen(data, once)
-        weights |= {name: _weights(listed, name, default) for name, default in wanted.items()}
+    listed = _chosen(data, once) if wanted else []
+    weights |= {name: _weights(listed, name, default) for name, default in wanted.items()}
     return ConvertedGraph(
         nodes,
         (source[once], target[once]),
@@ -70,7 +72,9 @@ class LazyWeights(dict[str, Weights]):
             graph = self.graph()
             if graph is None:
                 raise NotImplementedError(f"the graph is gone whose edge attribute {name!r} would be read")
-            self[name] = _weights(_chosen(_data(graph, _rows(graph, graph)), self.once), name, 1)
+            rows = _rows(graph, graph)
+            data = _repeated(graph, rows, with_data=True)[0] if graph.is_multigraph() else _data(rows)
+            self[name] = _weights(_chosen(data, self.once), name, 1)
         return self[name]
 
 
@@ -113,14 +117,24 @@ def _numbers(nodes: list[Any], rows: Iterable[Mapping], count: int) -> np.ndarra
     return np.fromiter(neighbours, np.int64, count)
 
 
-def _data(graph: Any, rows: list[Mapping]) -> list[Mapping]:
-    """The attributes of each edge in the rows."""
-    found: Iterator[Any] = chain.from_iterable(map(methodcaller("values"), rows))
-    if graph.is_multigraph():
-        # the method of dictionaries itself takes half the time
-        values = dict.values if graph.edge_key_dict_factory is dict else methodcaller("values")
-        found = chain.from_iterable(map(values, found))
-    return list(found)
+def _data(rows: list[Mapping]) -> list[Mapping]:
+    """What the rows hold: the attributes of each edge, or in a multigraph, the edges of two nodes by their keys."""
+    return list(chain.from_iterable(map(methodcaller("values"), rows)))
+
+
+def _repeated(graph: Any, rows: list[Mapping], *, with_data: bool) -> tuple[list[Mapping], np.ndarray]:
+    """The attributes of each edge of a multigraph, if they are wanted, and how many edges two nodes have. Dictionaries
+    of a few rows are read twice, while they are in cache."""
+    # the method of dictionaries itself takes half the time
+    values: Any = dict.values if graph.edge_key_dict_factory is dict else methodcaller("values")
+    data: list[Mapping] = []
+    times: list[int] = []
+    for begin in range(0, len(rows), ROWS):
+        pairs = _data(rows[begin : begin + ROWS])
+        times.extend(map(len, pairs))
+        if with_data:
+            data.extend(chain.from_iterable(map(values, pairs)))
+    return data, np.array(times, np.int64)
 
 
 def _chosen(data: list[Mapping], once: Any) -> list[Mapping]:
