@@ -12,7 +12,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.native.machine_code import inlined
-from dgraph.native.team import ONE, barrier, kernel, share, team, worthwhile_threads
+from dgraph.native.team import barrier, kernel, share, team, worthwhile_threads
 from dgraph.solvers.union_find import flatten, link
 
 READS = 8  # how often the edges of a level are read, about
@@ -122,7 +122,7 @@ NO_TIES = Ties.of(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0))
 
 def tables(threads: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The tables of all threads, for `count` communities: an array of sums, and one of the communities touched."""
-    return np.zeros((threads, count)), np.empty((threads, count), np.uint32)
+    return np.zeros((threads, count)), np.empty((threads, count + 1), np.uint32)
 
 
 @inlined
@@ -136,9 +136,8 @@ def add(table, label, weight, count):
     """Add a weight to the sum of a community; a weight of 0 is no tie. Returns how many communities were touched."""
     if weight > 0.0:
         before = table.sums[label]
-        if before == 0.0:
-            table.touched[count] = label
-            count += ONE
+        table.touched[count] = label
+        count += uint64(before == 0.0)  # no branch, which could not be foreseen
         table.sums[label] = before + weight
     return count
 
