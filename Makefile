@@ -2,7 +2,7 @@
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
-CODE := dgraph tests examples benchmarks docs
+CODE := dgraph tests examples benchmarks docs packaging
 # Tests that kill workers or depend on timing need the machine to themselves. The others run in parallel processes, each
 # with a small cluster.
 FRAIL := tests/chaos/test_kills.py tests/chaos/test_small_workers.py tests/cluster/test_lost_worker.py \
@@ -22,6 +22,7 @@ WITH_lowest := $(DASK) 'click==8.2.1' 'cloudpickle==3.1' 'fsspec==2024.6' 'numba
 WITH_networkx := 'networkx==3.5'  # choices.OLDEST
 WITH_cuda := 'numba-cuda[cu13]==0.30.*' 'numpy<2.5'
 WITH_site := --editable '.[site]'
+WITH_release := hatchling py-rattler-build
 APART := harness readme billions large_answers  # no suites, or one that asks for 60 GB of disk
 SUITES = $(filter-out $(APART:%=benchmarks/%.py), $(sort $(wildcard benchmarks/*.py)))
 
@@ -29,7 +30,7 @@ SUITES = $(filter-out $(APART:%=benchmarks/%.py), $(sort $(wildcard benchmarks/*
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-lowest test-networkx test-cuda test-site site registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs chaos flat bench billions termination clean
+.PHONY: help install demo test test-oldest test-lowest test-networkx test-cuda test-site site release registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs chaos flat bench billions termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +80,9 @@ test-site: .venv-site/.installed ## build the site without running the code of i
 site: .venv-site/.installed ## build the documentation site into build/site, and run the code of its pages
 	@rm -rf docs/reference/generated
 	.venv-site/bin/python -m sphinx --jobs auto --fail-on-warning --builder html docs build/site
+
+release: .venv-release/.installed ## make dist/, and try it with each Python that is here; VERSION=1.2.3 makes a new version first
+	.venv-release/bin/python packaging/release.py $(if $(VERSION),--version $(VERSION)) --lowest $(WITH_lowest)
 
 registers: .venv-cuda/.installed ## print registers, stack bytes and spill bytes of every kernel on a GPU of capability 9.0
 	.venv-cuda/bin/python tests/support/compiled.py 9.0 | sed 's/], /]\n/g'
@@ -146,6 +150,6 @@ termination: $(INSTALLED) ## test termination detection of asynchronous runs on 
 	$(BIN)/python benchmarks/termination.py
 
 clean: ## remove .venv and the caches of the tools
-	rm -rf .venv .venv-oldest .venv-lowest .venv-networkx .venv-cuda .venv-site .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -rf build/site docs/reference/generated
+	rm -rf .venv .venv-oldest .venv-lowest .venv-networkx .venv-cuda .venv-site .venv-release .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build/site dist docs/reference/generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
