@@ -36,6 +36,7 @@ from dgraph.frames.any_frame import DeviceFrame, LazyPieces, is_cudf, is_lazy, s
 from dgraph.native import threads
 
 REDUCE_FAN_IN = 8  # results that one task of a reduction combines
+PATIENCE = 1.0  # seconds in which a value that is sent waits for a worker
 
 
 class Workers(NotPicklable):
@@ -254,8 +255,9 @@ class Workers(NotPicklable):
 
 async def _scatter(client: Any, values: Sequence[Any]) -> list[Any]:
     """Send each value in a separate request. If a single request failed, values that had reached other workers would
-    stay there forever, unknown to the scheduler. Requests are shielded from Ctrl-C for the same reason."""
-    requests = (client.scatter({key_for("data"): value}, asynchronous=True) for value in values)
+    stay there forever, unknown to the scheduler. Requests are shielded from Ctrl-C for the same reason. Where nobody is
+    left, `retry` waits for a worker."""
+    requests = (client.scatter({key_for("data"): one}, asynchronous=True, timeout=PATIENCE) for one in values)
     answers = await asyncio.shield(asyncio.gather(*requests, return_exceptions=True))
     futures: list[Any] = []
     for answer in answers:

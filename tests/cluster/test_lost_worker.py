@@ -18,6 +18,7 @@ import dgraph as dg
 from dgraph.cluster import retry
 from dgraph.cluster.scheduler import gather_results, workers_of
 from dgraph.cluster.workers import Workers
+from dgraph.errors import LostError
 
 FRAME = pd.DataFrame(np.random.default_rng(9).integers(0, 50, (400, 2)), columns=["src", "dst"])
 
@@ -154,3 +155,14 @@ def computed_again(graph, client, tries=10):
         except CancelledError:
             time.sleep(0.1)
     pytest.fail(f"the edges were lost {tries} times")
+
+
+@pytest.mark.timeout(25)  # Dask alone would wait for a worker for 30 s
+def test_nobody_to_send_to_is_told_at_once(fragile):
+    client, _ = fragile
+    workers = Workers.find(client)
+    client.cluster.scale(0)
+    while workers_of(client):
+        time.sleep(0.05)
+    with pytest.raises(LostError, match="left the cluster while data was being sent"):
+        workers.send([FRAME])
