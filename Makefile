@@ -23,6 +23,7 @@ WITH_networkx := 'networkx==3.5'  # choices.OLDEST
 WITH_cuda := 'numba-cuda[cu13]==0.30.*' 'numpy<2.5'
 WITH_site := --editable '.[site]'
 WITH_release := hatchling py-rattler-build
+WITH_dashboard := 'bokeh>=3.1' 'jinja2>=3.1'
 APART := harness readme billions large_answers  # no suites, or one that asks for 60 GB of disk
 SUITES = $(filter-out $(APART:%=benchmarks/%.py), $(sort $(wildcard benchmarks/*.py)))
 
@@ -30,7 +31,7 @@ SUITES = $(filter-out $(APART:%=benchmarks/%.py), $(sort $(wildcard benchmarks/*
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-lowest test-networkx test-cuda test-site site release registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs chaos flat bench billions termination clean
+.PHONY: help install demo test test-oldest test-lowest test-networkx test-cuda test-site test-dashboard site release registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs chaos flat bench billions termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +84,9 @@ site: .venv-site/.installed ## build the documentation site into build/site, and
 
 release: .venv-release/.installed ## make dist/, and try it with each Python that is here; VERSION=1.2.3 makes a new version first
 	.venv-release/bin/python packaging/release.py $(if $(VERSION),--version $(VERSION)) --lowest $(WITH_lowest)
+
+test-dashboard: .venv-dashboard/.installed ## run the tests of the live page, which need Bokeh
+	.venv-dashboard/bin/python -m pytest tests/dashboard
 
 registers: .venv-cuda/.installed ## print registers, stack bytes and spill bytes of every kernel on a GPU of capability 9.0
 	.venv-cuda/bin/python tests/support/compiled.py 9.0 | sed 's/], /]\n/g'
@@ -150,6 +154,6 @@ termination: $(INSTALLED) ## test termination detection of asynchronous runs on 
 	$(BIN)/python benchmarks/termination.py
 
 clean: ## remove .venv and the caches of the tools
-	rm -rf .venv .venv-oldest .venv-lowest .venv-networkx .venv-cuda .venv-site .venv-release .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-lowest .venv-networkx .venv-cuda .venv-site .venv-release .venv-dashboard .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf build/site dist docs/reference/generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

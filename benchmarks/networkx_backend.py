@@ -39,7 +39,8 @@ OPTIONS = {
     "resource_allocation_index": PAIRS,
     "preferential_attachment": PAIRS,
 }
-ON_TREES = ("is_tree", "is_forest")
+ON_TREES = ("is_tree", "is_forest", "is_bipartite", "color", "sets")
+WITHOUT_CYCLES = ("topological_generations", "topological_sort", "is_directed_acyclic_graph")
 Call = Callable[[nx.Graph, str], Any]
 Agree = Callable[[nx.Graph, Any, Any], bool]
 
@@ -121,7 +122,7 @@ def _shares_of_sizes(name: str, trials: int) -> Iterator[list[tuple[int, float]]
     before = 0.0
     call(nx.path_graph(20, nx.DiGraph if directed else nx.Graph), "dgraph")  # compiles
     for edges in EDGES:
-        graph = nx.random_labeled_tree(edges, seed=1) if name in ON_TREES else _connected_graph(edges, directed)
+        graph = _graph_for(name, edges, directed)
         theirs = min(timed(partial(call, graph, "networkx"))[0] for _ in range(trials))
         seconds = [min(_seconds(graph, call, cached=cached) for _ in range(trials)) for cached in (False, True)]
         size = len(graph) + graph.number_of_edges()
@@ -130,6 +131,13 @@ def _shares_of_sizes(name: str, trials: int) -> Iterator[list[tuple[int, float]]
         if longest * max(10, longest / before if before else 10) > LONGEST:
             return
         before = longest
+
+
+def _graph_for(name: str, edges: int, directed: bool) -> nx.Graph:
+    if name in ON_TREES:
+        return nx.random_labeled_tree(edges, seed=1)
+    graph = _connected_graph(edges, directed)
+    return nx.DiGraph((min(ends), max(ends)) for ends in graph.edges) if name in WITHOUT_CYCLES else graph
 
 
 @cache

@@ -35,6 +35,7 @@ ROOMS = (
     "dgraph.agents",
     # what is kept of a run, and messages between partitions
     "dgraph.checkpoint",
+    "dgraph.dashboard",
     "dgraph.exchange",
     # a partition while a program runs, and the order in which vertices fire; these know neither device nor transport
     "dgraph.vertex_state",
@@ -77,6 +78,7 @@ MAY_IMPORT_DASK = {
     "dgraph.testing",  # clusters for tests
     "dgraph.exchange.dask",
     "dgraph.exchange.run_registry",  # the half of that transport on the scheduler
+    "dgraph.dashboard.live_page",  # a page of its dashboard
     "dgraph.cluster",
     "dgraph.estimates",
     "dgraph.building",
@@ -96,6 +98,9 @@ DEFERRED = {
     ("dgraph.supersteps.run_steps", "dgraph.supersteps.mail_graph"),
     ("dgraph.supersteps.run_steps", "dgraph.supersteps.step_graph"),
     ("dgraph.testing", "dgraph.testing.clusters"),
+    # Bokeh: a second on the scheduler, once somebody looks
+    ("dgraph.cluster.scheduler", "dgraph.dashboard.live_page"),
+    ("dgraph.dashboard.live_page", "dgraph.dashboard.live_charts"),
     # what edges beyond memory need
     ("dgraph.building.input_edges", "dgraph.building.spread_stream"),
     # programs, kernels and daemons, which measure how fast workers are, if that is asked for

@@ -103,6 +103,16 @@ def install(client: Client) -> None:
     known.installed = True
 
 
+def live_page(client: Client) -> str | None:
+    """The address of the page that shows runs while they go on; None if the scheduler's dashboard is off, or lacks
+    Bokeh."""
+    from dgraph.dashboard.live_page import PATH
+
+    install(client)
+    shown = run_coroutine(client, _request(client, "dgraph_page"))
+    return client.dashboard_link.rpartition("/")[0] + PATH if shown else None
+
+
 def begin_run(client: Client, route: Route, patience: float, lend: bool = False) -> None:
     """Have all workers join a run; `lend` waits until the run has exclusive use of them."""
     place = {"run": route.run, "workers": list(route.workers), "homes": list(route.homes)}

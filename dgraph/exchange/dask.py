@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
@@ -122,7 +122,7 @@ class DaskExchange(Exchange):
     def send_token(self, token: Token) -> None:
         """Send the client the token of a chunk's last step. It arrives before Dask reports the end of the task."""
         notice = {"op": "dgraph-told", "run": self.route.run, "token": dumps(token)}
-        self._notify({**notice, "last": bool(token.values.get("done"))})
+        self._notify({**notice, "last": bool(token.values.get("done")), "standing": self.standing()})
 
     def leave_thread(self) -> None:
         """Give this task's place in the pool to another task. The thread that Dask starts for it inherits this
@@ -301,6 +301,7 @@ class ExchangeOnWorker(WorkerPlugin):
         worker.handlers["dgraph_way"] = self.way
         worker.stream_handlers.update({"dgraph-fail": self.fail, "dgraph-close": self.close})
         worker.stream_handlers["dgraph-forget"] = memory_store.forget_client
+        worker.extensions[PLUGIN_NAME] = Heartbeats(self.ends)  # the scheduler's half is there before
 
     def teardown(self, worker: Any) -> None:
         AT_HAND.pop(worker.address, None)
@@ -406,6 +407,17 @@ class ExchangeOnWorker(WorkerPlugin):
     def _release_idle_memory(self) -> None:
         if not self.ends:
             self.heap.give_back()
+
+
+class Heartbeats:
+    """What Dask's heartbeats tell the live page of this worker."""
+
+    def __init__(self, ends: Mapping[str, DaskExchange]):
+        self.ends = ends
+
+    def heartbeat(self) -> dict[str, dict[str, Any]]:
+        """What each live run has done here. Dask calls it."""
+        return {run: end.standing() for run, end in list(self.ends.items())}
 
 
 @contextmanager

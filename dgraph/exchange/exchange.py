@@ -10,7 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +86,7 @@ class Exchange(ABC):
         self.cause: BaseException | None = None  # the error that stopped the run, if it was raised here
         self.steps_and_state: Any = None  # set by the first step, for the following ones
         self.result: Any = None  # what the last step returned
+        self.busy = 0.0  # seconds that all steps took
         started = [Token(route.run, START_STEP, peer, (0,) * len(route.workers)) for peer in range(len(route.workers))]
         self.last_token = started[worker]  # from the last step whose mail was posted in full
         for token in started:
@@ -223,8 +224,18 @@ class Exchange(ABC):
             self.post(peer, message)
         if share:
             self.mailbox.announce(token, outbox.waiting[self.worker], outbox.bundles[self.worker])
-        self.last_token = token
+        self.last_token, self.busy = token, self.busy + seconds
         return token
+
+    def standing(self) -> dict[str, Any]:
+        """What this worker has done so far, for the live page. Called on any thread, while a step may change what is
+        read; whatever goes wrong, a page that nobody may be looking at must not end the run."""
+        told = {"busy": self.busy}
+        if self.steps_and_state is not None:
+            steps, state = self.steps_and_state
+            with suppress(Exception):
+                told |= steps.standing(state, self.last_token.values)
+        return told
 
     def _let_ride(self, outbox: Outbox, grid: WorkerGrid) -> None:
         """Give small mail for workers of other rows to the peers of this row, or to this worker, that pass it on."""

@@ -15,6 +15,8 @@ from typing import Any
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from distributed.protocol.pickle import dumps
 
+from dgraph.dashboard.live_history import LiveHistory
+from dgraph.dashboard.live_page import show_live_page
 from dgraph.errors import LostError
 
 PLUGIN_NAME = "dgraph-exchange"  # the name of both plugins
@@ -68,7 +70,10 @@ class ExchangeOnScheduler(SchedulerPlugin):
         self.scheduler, self.ready = scheduler, asyncio.Event()
         self.runs: dict[str, RunRecord] = {}
         self.ended_results: set[Any] = set()  # keys of results of runs that have ended
+        self.history = scheduler.extensions[PLUGIN_NAME] = LiveHistory()  # whose `heartbeat` Dask calls
+        self.has_page = show_live_page(scheduler, self.history)
         handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum, "tokens": self.tokens}
+        handlers["page"] = self.page
         scheduler.handlers.update({f"dgraph_{name}": handler for name, handler in handlers.items()})
         scheduler.stream_handlers |= {"dgraph-failed": self.failed, "dgraph-told": self.receive_token}
         try:
@@ -85,6 +90,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         # Calls to workers that have left would take half a minute.
         self._require_all(workers, dict.fromkeys(self.scheduler.workers, True))
         self.runs[run] = RunRecord(list(workers), client)
+        self.history.begin(run, workers)
         message = {"op": "dgraph_open", "run": run, "workers": workers, "homes": homes, "patience": patience}
         answers = await self.scheduler.broadcast(msg=message, workers=list(workers), on_error="return")
         try:
@@ -97,6 +103,10 @@ class ExchangeOnScheduler(SchedulerPlugin):
         if lend:
             await self.lend(run)
         return True
+
+    async def page(self) -> bool:
+        """Whether there is a live page."""
+        return self.has_page
 
     @staticmethod
     def _require_all(workers: list[str], answers: dict[str, Any]) -> None:
@@ -114,6 +124,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         if (ended := self.runs.pop(run, None)) is None:
             return f"run {run} had already ended on the scheduler", None
         ended.stop()
+        self.history.end(run, ended.reason)
         self._remember_results(ended)
         self._release_locks(run)
         self._tell(ended.workers, op="dgraph-close", run=run)
@@ -182,9 +193,10 @@ class ExchangeOnScheduler(SchedulerPlugin):
 
     # -- called by the scheduler ---------------------------------------------------------------------------------------
 
-    def receive_token(self, worker: str, run: str, token: bytes, last: bool) -> None:
+    def receive_token(self, worker: str, run: str, token: bytes, last: bool, standing: dict[str, Any]) -> None:
         """Called when a worker has reached the end of a chunk, or of the run."""
         if run in self.runs:
+            self.history.hear(run, worker, standing)
             record = self.runs[run]
             record.tokens[worker] = token
             record.over |= last

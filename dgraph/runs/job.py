@@ -30,7 +30,7 @@ from dgraph.runs.plan import Plan
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex
 from dgraph.supersteps.steps import Steps
 from dgraph.tables.edge_tables import EdgeTables
-from dgraph.vertex_state.partition_state import PartitionState
+from dgraph.vertex_state.partition_state import COUNTERS, PartitionState
 from dgraph.vertex_state.synchronous_state import KERNEL, RecountState, SynchronousState
 
 
@@ -50,11 +50,18 @@ class WorkerJob:
     cost: float | None = None  # seconds to move edges; None if they must not move
     round: int = 0  # the round to continue from, if edges have moved
     gpus: frozenset[str] = frozenset()  # the workers that run kernels on a GPU
+    title: str = ""  # of the program
 
     @property
     def steps(self) -> Steps:
         return Steps(
-            self.setup, self.step, self.finish, methodcaller("without_values"), waits_within_steps=self.plan.free
+            self.setup,
+            self.step,
+            self.finish,
+            methodcaller("without_values"),
+            waits_within_steps=self.plan.free,
+            title=self.title,
+            counts=WorkerRun.counts,
         )
 
     def setup(self, end: Exchange, partitions: Mapping[int, Any]) -> WorkerRun:
@@ -158,6 +165,13 @@ class WorkerRun:
 
     rounds: Rounds
     engine: Superstep
+
+    def counts(self) -> dict[str, Any]:
+        """What the partitions have done so far, for the live page."""
+        rounds = self.rounds
+        sums = {what: sum(int(state.total[what]) for state in rounds.states) for what in COUNTERS}
+        residuals = [row["residual"] for row in rounds.log.rows[-len(rounds.states) :] if "residual" in row]
+        return {"round": rounds.round, **sums, **({"residual": float(sum(residuals))} if residuals else {})}
 
 
 def unpack(share: Any) -> tuple[Partition, dict[str, np.ndarray]]:

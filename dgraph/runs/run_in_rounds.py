@@ -126,6 +126,7 @@ def _job(
         else checkpoints_for(graph, recipes[CPU], plan, plan.checkpoints, shares),
         cost=move_cost(graph) if plan.rebalance else None,
         gpus=frozenset(graph.workers.with_cuda() if plan.device != CPU else ()),
+        title=program.title,
     )
     return job, shares, homes
 

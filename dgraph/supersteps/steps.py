@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +23,7 @@ CHUNK = 10  # steps per submission: the end of a chunk cuts the lineage, and a r
 LIGHT_SECONDS = 0.05  # seconds: shorter steps are fused into one task per worker
 MOST_FUSED_STEPS, MOST_FUSED_SECONDS = 100, 0.2  # in one task; ending it takes 0.01 seconds
 QUEUED = "/proc/thread-self/schedstat"  # nanoseconds that a thread has run, and has waited for a core
+COUNTED = ("round", "fired", "edges", "bytes", "residual")  # what the live page shows of a worker
 SUMMARY, MAIL_ROUTE = "summary", "mail route"  # keys of the values of the last token
 
 
@@ -41,6 +42,14 @@ class Steps:
     summary: Callable[[Any], Any] | None = None
     # whether a step may wait for other workers in the same step; if so, its task on a cluster secedes while it waits
     waits_within_steps: bool = False
+    title: str = ""  # what the live page calls the run
+    # state -> counts so far, for the live page, on any thread; by default those of the last report
+    counts: Callable[[Any], Mapping[str, Any]] | None = None
+
+    def standing(self, state: Any, last: StepReport) -> dict[str, Any]:
+        """What a worker has done so far, for the live page."""
+        counts = last if self.counts is None else self.counts(state)
+        return {"title": self.title, **{name: counts[name] for name in COUNTED if name in counts}}
 
 
 @dataclass(frozen=True)

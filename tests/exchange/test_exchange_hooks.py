@@ -11,6 +11,9 @@ def test_the_scheduler_has_what_the_registry_uses(cluster, client):
     assert isinstance(s.handlers, dict)
     assert isinstance(s.stream_handlers, dict)
     assert isinstance(s.plugins, dict)
+    assert isinstance(s.extensions, dict)
+    assert {"address", "extensions"} <= set(inspect.signature(s.heartbeat_worker).parameters)
+    assert isinstance(s.http_application.applications, list)
     assert {"comm", "plugin", "name", "idempotent"} <= set(inspect.signature(s.register_worker_plugin).parameters)
     assert {"keys", "client", "force", "reason", "msg"} <= set(inspect.signature(s.stimulus_cancel).parameters)
     assert {"keys", "client"} <= set(inspect.signature(s.client_releases_keys).parameters)
@@ -28,9 +31,8 @@ def test_the_scheduler_has_what_the_registry_uses(cluster, client):
 def test_workers_have_what_the_exchange_uses(client):
     def look(dask_worker):
         w = dask_worker
-        return (
-            isinstance(w.handlers, dict) and isinstance(w.stream_handlers, dict) and hasattr(w.batched_stream, "send")
-        )
+        dicts = w.handlers, w.stream_handlers, w.extensions
+        return all(isinstance(one, dict) for one in dicts) and hasattr(w.batched_stream, "send")
 
     assert all(client.run(look).values())
 

@@ -6,10 +6,6 @@ EXPECTED: dict[str, str] = {
     "test_dag.py::TestDAG::test_topological_sort6": "the graph changes while its order is read, which is known by then",
     "test_mis.py::test_random_seed": "a set is compared, and dgraph's is another for a seed",
     **{
-        f"test_non_randomness.py::test_non_randomness[{case}]": "labels spread by a coloring, and dgraph's is another"
-        for case in ("None-None-7.21", "None-weight-25.45")
-    },
-    **{
         f"test_cycles.py::TestMinimumCycleBasis::{name}": OTHER_PATHS
         for name in (
             "test_unweighted_diamond",

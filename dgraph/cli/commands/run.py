@@ -18,6 +18,7 @@ from dgraph.cli.options import OutputPath, as_json, choice_option, output_option
 from dgraph.cli.place import add_options
 from dgraph.cli.results import read_values, write_frames, write_result, writer_of
 from dgraph.cli.status_line import show_status
+from dgraph.cluster.scheduler import live_page
 from dgraph.errors import OptionError
 from dgraph.phrases.phrases import format_count
 
@@ -28,6 +29,9 @@ CHECKPOINT = click.option(
     type=click.Path(file_okay=False),
     metavar="FOLDER",
     help="Folder or URL in which to save the run every 10 rounds (communities: each level), and to resume it from.",
+)
+DASHBOARD = click.option(
+    "--dashboard", is_flag=True, help="Print the address of a page that shows the run; with --workers or --cluster."
 )
 SAMPLE = click.option("--sample", type=int, metavar="N", help="Draw N vertices as sources, instead of --sources.")
 OUTPUTS = (
@@ -85,7 +89,9 @@ class Operations(Group):
 def _command_for(name: str, operation: Callable) -> click.Command:
     """The command that calls an operation, with an option for each of its parameters, and those in OUTPUTS."""
 
-    def run(edges: GraphArguments, output: str | None, report: str | None, as_json: bool, **given: Any) -> None:
+    def run(
+        edges: GraphArguments, output: str | None, report: str | None, dashboard: bool, as_json: bool, **given: Any
+    ) -> None:
         options = {option: given.pop(option) for option in HOW if option in given}
         sample = given.pop("sample", None)
         if sample is not None and given[f"{signatures.PARAMETER_PREFIX}sources"]:
@@ -101,6 +107,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
             raise OptionError(f"-o and --report cannot both be {where}; choose another file for one")
         begun = time.perf_counter()
         with edges.graph() as graph:
+            if dashboard:
+                click.echo(_where_runs_are_shown(graph.client), err=True)
             with show_status("numbering vertices"):  # this reads files that are read in blocks
                 kind = graph.numbering.id_type.kind
             loaded = time.perf_counter()
@@ -144,10 +152,18 @@ def _command_for(name: str, operation: Callable) -> click.Command:
     edges_of = EXAMPLE_GRAPHS.get(name, "rmat --scale 10 --weights 1 9")
     example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"
     run.__doc__ = f"{signatures.split_docstring(operation)[0]}\n\n\b\nExample:\n{example}"
-    options = (*_how(operation), *OUTPUTS)
+    options = (*_how(operation), *OUTPUTS, DASHBOARD)
     command = click.command(name.replace("_", "-"), cls=Command)(add_options(as_json(graph_options(run)), options))
     command.params[:0] = signatures.options_of(operation, RENAMED, HELP)
     return command
+
+
+def _where_runs_are_shown(client: Any) -> str:
+    if client is None:
+        raise OptionError("--dashboard shows a run on a cluster: add --workers or --cluster, or leave it out")
+    if (address := live_page(client)) is None:
+        return "there is no live page: it needs Bokeh where the scheduler runs (pip install 'dask-dgraph[dashboard]')"
+    return f"the run is shown at {address}"
 
 
 def _how(operation: Callable) -> Iterator[Any]:

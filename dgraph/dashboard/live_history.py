@@ -1,0 +1,112 @@
+"""What the runs of a cluster do and have done, as their workers tell: with each token, and with Dask's heartbeats.
+
+It lives on the scheduler, and what it keeps is bounded. Independent of Dask and Bokeh.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+MOST_SAMPLES = 240  # of a run; beyond that, every second one is dropped
+MOST_RUNS = 20  # that are over and still shown
+SAMPLE_SECONDS = 0.2  # between two samples
+SUMS = ("fired", "edges", "bytes", "residual")  # over workers
+
+
+class LiveSample(NamedTuple):
+    """Counts of a run at a moment, over all workers."""
+
+    seconds: float  # since it began
+    superstep: int
+    fired: int
+    edges: int
+    bytes: int
+    residual: float | None
+
+
+@dataclass
+class LiveRun:
+    """A run, as far as its workers have told."""
+
+    number: int  # how many runs of this cluster had begun by then
+    workers: Sequence[str]
+    begun: float
+    title: str = ""
+    standings: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # the last of each worker
+    samples: list[LiveSample] = field(default_factory=list)
+    ended: float | None = None
+    reason: str | None = None  # why it failed
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far, or took."""
+        return (time.monotonic() if self.ended is None else self.ended) - self.begun
+
+    @property
+    def state(self) -> str:
+        if self.ended is None:
+            return "running"
+        return "done" if self.reason is None else self.reason
+
+    def sample(self) -> LiveSample:
+        """The counts as they stand."""
+        told = [one for one in self.standings.values() if one]
+        sums = {what: sum(one.get(what, 0) for one in told) for what in SUMS}
+        superstep = max((one.get("round", 0) for one in told), default=0)
+        residual = float(sums["residual"]) if any("residual" in one for one in told) else None
+        return LiveSample(
+            self.seconds, int(superstep), int(sums["fired"]), int(sums["edges"]), int(sums["bytes"]), residual
+        )
+
+    def keep_sample(self) -> None:
+        self.samples.append(self.sample())
+        if len(self.samples) > MOST_SAMPLES:
+            del self.samples[1::2]
+
+    def busy(self) -> dict[str, float]:
+        """The share of the run's time in which each worker had a step to do."""
+        seconds = self.seconds or 1.0
+        return {one: min(1.0, self.standings.get(one, {}).get("busy", 0.0) / seconds) for one in self.workers}
+
+
+class LiveHistory:
+    """The runs that go on, and the last ones that have ended."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, LiveRun] = {}  # in the order in which they began
+        self.begun = 0
+
+    def begin(self, run: str, workers: Sequence[str]) -> None:
+        self.begun += 1
+        self.runs[run] = LiveRun(self.begun, list(workers), time.monotonic())
+        over = [name for name, one in self.runs.items() if one.ended is not None]
+        for name in over[: max(0, len(over) - MOST_RUNS)]:
+            del self.runs[name]
+
+    def hear(self, run: str, worker: str, standing: Mapping[str, Any]) -> None:
+        """Note what a worker has done so far."""
+        if (one := self.runs.get(run)) is None or one.ended is not None:
+            return
+        one.standings[worker] = standing
+        one.title = standing.get("title") or one.title
+        if not one.samples or one.seconds - one.samples[-1].seconds >= SAMPLE_SECONDS:
+            one.keep_sample()
+
+    def heartbeat(self, worker: Any, standings: Mapping[str, Mapping[str, Any]]) -> None:
+        """Called by the scheduler with each heartbeat of a worker."""
+        for run, standing in standings.items():
+            self.hear(run, worker.address, standing)
+
+    def end(self, run: str, reason: str | None) -> None:
+        if (one := self.runs.get(run)) is not None:
+            if one.samples and one.seconds - one.samples[-1].seconds < SAMPLE_SECONDS:
+                one.samples.pop()  # so close to the end, rates would say little
+            one.keep_sample()
+            one.ended, one.reason = time.monotonic(), reason
+
+    def newest(self) -> Iterable[LiveRun]:
+        """All runs; those that go on come first, and of each kind the newest."""
+        return sorted(self.runs.values(), key=lambda one: (one.ended is not None, -one.number))
