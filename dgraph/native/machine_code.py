@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, UserWideCacheLocator
+from numba.core import caching
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 
 from dgraph.errors import OptionError
 from dgraph.native.garbage import defer_collection
@@ -26,6 +27,8 @@ REMEDY = (
     "own, on a disk with free space"
 )
 
+# Numba 0.61 calls it by the second name.
+UserWideCacheLocator: Any = getattr(caching, "UserWideCacheLocator", None) or caching._UserWideCacheLocator
 problems: list[str] = []  # holds the first problem, the only one that causes a warning
 _compiler: Any = njit  # its type annotations lack half of its options
 
