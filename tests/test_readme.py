@@ -20,7 +20,8 @@ README = (ROOT / "README.md").read_text()
 
 
 def code_blocks(page: Path) -> list[str]:
-    return re.findall(r"^```(?:python|\{code-cell\})\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    """The code of a page, without the options of cells: lines such as `:tags: [remove-cell]`."""
+    return re.findall(r"^```(?:python|\{code-cell\})\n(?::.*\n)*(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
 def run(block: str, names: dict[str, object]) -> int:

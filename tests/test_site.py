@@ -18,7 +18,19 @@ DOCS = ROOT / "docs"
 REFERENCE = sorted((DOCS / "reference").glob("*.md"))
 MODULES = ("errors", "laws", "reference")  # which have a section, and a page for each of their names
 LARGEST = 500_000  # bytes of a page
+MOST_WORDS = 1_500  # of a page of the guide
 INSTALLED = all(importlib.util.find_spec(one) for one in ("myst_nb", "numpydoc", "pydata_sphinx_theme", "sphinx"))
+
+
+def guide() -> list[Path]:
+    """The pages of the guide."""
+    sections = [DOCS / "guide.md"]
+    found = []
+    for section in sections:
+        (toctree,) = re.findall(r"^```\{toctree\}\n(.*?)^```", section.read_text(), re.DOTALL | re.MULTILINE)
+        pages = [line for line in toctree.splitlines() if line and not line.startswith(":")]
+        found += [section, *(section.parent / f"{page}.md" for page in pages)]
+    return found
 
 
 def listed() -> list[str]:
@@ -58,6 +70,19 @@ def test_the_reference_lists_all_that_docstrings_are_tested_for():
 def test_a_constant_has_an_example(name):
     examples = re.findall(r"^```python\n(.*?)^```", constants()[name].read_text(), re.DOTALL | re.MULTILINE)
     assert name.replace("dgraph.", "dg.") in "".join(examples)
+
+
+def words(page: Path) -> int:
+    """The words of a page as a reader counts them: of code and tables too, but not of its header and its toctree."""
+    text = re.sub(r"\A---\n.*?^---\n|^```\{toctree\}.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for included in re.findall(r"^```\{include\} (\S+)", text, re.MULTILINE):
+        text += (page.parent / included).read_text()
+    return len(text.split())
+
+
+@pytest.mark.parametrize("page", guide(), ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_no_page_of_the_guide_is_long(page):
+    assert words(page) <= MOST_WORDS, "split it, or shorten it"
 
 
 @pytest.fixture(scope="module")

@@ -21,13 +21,13 @@ SUFFIX = {name: ".e" if name == "graphalytics" else module.SUFFIXES[0] for name,
 def missing(name: str, module: object) -> list[str]:
     """What the project lacks for a format, one file per line."""
     suffixes = getattr(module, "SUFFIXES", (".?",))
-    page = (ROOT / "docs/graphs.md").read_text().split("## Formats")[1].split("\n### ")[0]
+    page = (ROOT / "docs/files.md").read_text().split("## Formats")[1].split("\n### ")[0]
     rows = [set(re.findall(r"`(\.\w+)`", row)) for row in page.splitlines() if row.startswith("|")]
     seeds = (ROOT / "tests/support/seeds.py").read_text()
     code = inspect.getsourcefile(module) if inspect.ismodule(module) else f"dgraph/io/text/{name}.py"
     found = {
         f"{code}: SUFFIXES, read and write": all(hasattr(module, part) for part in ("SUFFIXES", "read", "write")),
-        f"docs/graphs.md: a row with {' '.join(suffixes)} in the table of formats": {*suffixes} in rows,
+        f"docs/files.md: a row with {' '.join(suffixes)} in the table of formats": {*suffixes} in rows,
         "tests/support/seeds.py: small valid files, in BY_HAND": any(f'"{suffix}"' in seeds for suffix in suffixes),
     }
     return [what for what, there in found.items() if not there]
@@ -42,7 +42,7 @@ def test_a_format_is_registered_everywhere(name):
 def test_every_missing_file_is_named():
     assert [line.split(":")[0] for line in missing("nothing", SimpleNamespace(read=None))] == [
         "dgraph/io/text/nothing.py",
-        "docs/graphs.md",
+        "docs/files.md",
         "tests/support/seeds.py",
     ]
 

@@ -34,7 +34,7 @@ def missing(name: str) -> list[str]:
     reference = (ROOT / "docs/reference/operations.md").read_text()
     oracle, cases = TESTS.get(name, f"tests/ops/test_{name}.py"), (ROOT / "tests/testing/test_verifiers.py").read_text()
     found = {
-        f"dgraph/ops/{name}.py: the options by name in place of **{''.join(rest)}, as docs/programs.md shows": not rest,
+        f"dgraph/ops/{name}.py: the options by name, not as **{''.join(rest)}: see docs/add_operation.md": not rest,
         f"dgraph/ops/{name}.py: a docstring that describes every parameter, also {', '.join(silent)}": not silent,
         "dgraph/estimates/footprints.py: a row in FOOTPRINTS": name in FOOTPRINTS,
         "dgraph/building/validation.py: a row in REMARKS": name in REMARKS,
@@ -76,8 +76,9 @@ def test_every_missing_file_is_named(monkeypatch):
 
 
 def test_the_operation_of_the_docs_runs_and_has_help(tmp_path, monkeypatch):
-    """As a newcomer copies it from docs/programs.md, before its docstring has all sections."""
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/programs.md").read_text(), re.DOTALL | re.MULTILINE)
+    """As a newcomer copies it from docs/add_operation.md, before its docstring has all sections."""
+    page = (ROOT / "docs/add_operation.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     (block,) = [one for one in blocks if "@operation" in one]
     path = tmp_path / "widest_path.py"
     path.write_text(block)

@@ -90,11 +90,11 @@ def test_invalid_policies_are_refused(policy, said):
 
 def test_a_policy_is_registered_everywhere():
     root = Path(__file__).parents[2]
-    table = (root / "docs/graphs.md").read_text().split("## Policies")[1].split("\n## ")[0]
+    table = (root / "docs/clusters.md").read_text().split("## Policies")[1].split("\n## ")[0]
     found = {
         "dgraph/cli/graph_argument.py: POLICIES": cli.POLICIES,
         "dgraph/graph.py: the docstring of from_edges": re.findall(r"``\"(\w+)\"``", dg.Graph.from_edges.__doc__),
-        "docs/graphs.md: a row in the table of policies": re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE),
+        "docs/clusters.md: a row in the table of policies": re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE),
     }
     for name in (*policies.POLICY_NAMES, "auto"):
         lacking = [where for where, names in found.items() if name not in names]
