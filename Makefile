@@ -78,9 +78,11 @@ test-site: .venv-site/.installed ## build the site without running the code of i
 	@rm -rf docs/reference/generated  # it may have pages of names that are gone
 	.venv-site/bin/python -m pytest tests/test_site.py
 
-site: .venv-site/.installed ## build the documentation site into build/site, and run the code of its pages
+site: .venv-site/.installed ## build the documentation site into build/site, run the code of its pages, and notebooks in build/notebooks
 	@rm -rf docs/reference/generated
 	.venv-site/bin/python -m sphinx --jobs auto --fail-on-warning --builder html docs build/site
+	@mkdir -p build/notebooks && cp examples/*.ipynb build/notebooks
+	.venv-site/bin/jupyter-execute --inplace build/notebooks/*.ipynb
 
 release: .venv-release/.installed ## make dist/, and try it with each Python that is here; VERSION=1.2.3 makes a new version first
 	.venv-release/bin/python packaging/release.py $(if $(VERSION),--version $(VERSION)) --lowest $(WITH_lowest)

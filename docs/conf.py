@@ -87,6 +87,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options: dict[str, Any] = {
     "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 6,
     "show_prev_next": False,
     "collapse_navigation": True,
     "secondary_sidebar_items": ["page-toc"],
@@ -118,26 +119,30 @@ def link_pages(app: Sphinx, what: str, name: str, value: object, options: object
     lines[:] = [re.sub(r"`*docs/(\w+)\.md`*", r":doc:`/\1`", line) for line in lines]
 
 
-def site_links(text: str, folder: Path) -> str:
-    """The Markdown of a file in `folder`, with links as they are from docs/: to pages, or to files to download."""
+def site_links(text: str, folder: Path, page: str) -> str:
+    """The Markdown of a file in `folder`, with links as from a page: to other pages, or to files to download."""
+    start = (DOCS / page).parent
 
     def site_link(link: re.Match) -> str:
         if "://" in link[1] or not link[1]:
             return link[0]
         path = (folder / link[1]).resolve().relative_to(ROOT).as_posix()
-        scheme = "" if path.startswith("docs/") or not path.endswith(".md") else "path:"  # no page, but a download
-        return f"]({SHOWN.get(path) or scheme + os.path.relpath(ROOT / path, DOCS)}"
+        if path in SHOWN:
+            return f"]({os.path.relpath(DOCS / SHOWN[path], start)}"
+        download = path.endswith((".md", ".ipynb")) and not path.startswith("docs/")  # else MyST looks for a page
+        scheme = "path:" if download else ""
+        return f"]({scheme}{os.path.relpath(ROOT / path, start)}"
 
     return re.sub(r"\]\(([^)#\s]*)", site_link, text)
 
 
 def link_from_page(app: Sphinx, page: str, source: list[str]) -> None:
-    if "/" not in page:
-        source[0] = site_links(source[0], DOCS)
+    if (DOCS / f"{page}.md").exists():  # and not a page of the reference, made from a docstring
+        source[0] = site_links(source[0], (DOCS / page).parent, page)
 
 
 def link_from_file(app: Sphinx, file: Path, page: str, content: list[str]) -> None:
-    content[0] = site_links(content[0], (DOCS / file).parent)
+    content[0] = site_links(content[0], (DOCS / file).parent, page)
 
 
 def setup(app: Sphinx) -> None:

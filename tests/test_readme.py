@@ -21,7 +21,8 @@ README = (ROOT / "README.md").read_text()
 
 def code_blocks(page: Path) -> list[str]:
     """The code of a page, without the options of cells: lines such as `:tags: [remove-cell]`."""
-    return re.findall(r"^```(?:python|\{code-cell\})\n(?::.*\n)*(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    block = r"^```(?:python|\{code-cell\})\n(?::[^\n]*\n)*(.*?)^```"
+    return re.findall(block, page.read_text(), re.DOTALL | re.MULTILINE)
 
 
 def run(block: str, names: dict[str, object]) -> int:
@@ -59,6 +60,12 @@ def test_a_wrong_answer_in_the_code_is_found():
     for wrong in ("1 + 1  # -> 3", "1 + 1\n# -> 3", "1 + 1\n# -> 2\n# -> 2"):
         with pytest.raises(AssertionError):
             run(wrong, {})
+
+
+def test_cells_with_options_are_run_too(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```{code-cell}\n:tags: [remove-cell]\nx = 1\n```\n\nText: x.\n\n```{code-cell}\nx[1:\n2]\n```\n")
+    assert code_blocks(page) == ["x = 1\n", "x[1:\n2]\n"]
 
 
 @pytest.mark.parametrize("page", sorted({*PAGES, *PLAIN}), ids=lambda page: str(page.relative_to(ROOT)))

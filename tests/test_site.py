@@ -23,8 +23,8 @@ INSTALLED = all(importlib.util.find_spec(one) for one in ("myst_nb", "numpydoc",
 
 
 def guide() -> list[Path]:
-    """The pages of the guide."""
-    sections = [DOCS / "guide.md"]
+    """The pages of the guide, of the recipes, and for those who come from another library."""
+    sections = [DOCS / "guide.md", DOCS / "recipes" / "index.md", DOCS / "coming_from" / "index.md"]
     found = []
     for section in sections:
         (toctree,) = re.findall(r"^```\{toctree\}\n(.*?)^```", section.read_text(), re.DOTALL | re.MULTILINE)
@@ -101,13 +101,24 @@ def site(tmp_path_factory):
 
 
 def test_every_page_of_docs_is_on_the_site(site):
-    pages = [path.relative_to(DOCS).with_suffix(".html") for path in [*DOCS.glob("*.md"), *REFERENCE]]
+    pages = [path.relative_to(DOCS).with_suffix(".html") for path in DOCS.rglob("*.md")]
     assert [page for page in pages if not (site / page).is_file()] == []
 
 
 def test_every_name_has_a_page(site):
     made = set(listed()) - constants().keys() - {f"dgraph.{name}" for name in MODULES}
     assert [name for name in made if not (site / f"reference/generated/{name}.html").is_file()] == []
+
+
+@pytest.mark.skipif(not INSTALLED, reason="the packages of the extra 'site' are not installed")
+def test_a_notebook_runs(tmp_path):
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(ROOT / "examples" / "entities.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
+    printed = [out["text"] for cell in notebook.cells for out in cell.get("outputs", ()) if out.get("name") == "stdout"]
+    assert "".join(printed).startswith("precision 100%")
 
 
 def test_pages_are_small_and_load_nothing_from_elsewhere(site):
