@@ -78,7 +78,6 @@ MAY_IMPORT_DASK = {
     "dgraph.testing",  # clusters for tests
     "dgraph.exchange.dask",
     "dgraph.exchange.run_registry",  # the half of that transport on the scheduler
-    "dgraph.dashboard.live_page",  # a page of its dashboard
     "dgraph.cluster",
     "dgraph.estimates",
     "dgraph.building",
@@ -99,8 +98,7 @@ DEFERRED = {
     ("dgraph.supersteps.run_steps", "dgraph.supersteps.step_graph"),
     ("dgraph.testing", "dgraph.testing.clusters"),
     # Bokeh: a second on the scheduler, once somebody looks
-    ("dgraph.cluster.scheduler", "dgraph.dashboard.live_page"),
-    ("dgraph.dashboard.live_page", "dgraph.dashboard.live_charts"),
+    ("dgraph.exchange.run_registry", "dgraph.dashboard.live_charts"),
     # what edges beyond memory need
     ("dgraph.building.input_edges", "dgraph.building.spread_stream"),
     # programs, kernels and daemons, which measure how fast workers are, if that is asked for

@@ -33,6 +33,8 @@ class Way:
     def note(self, frame, event, argument):
         if event != "call" or (module := module_of(frame)) is None:
             return
+        if module.startswith("dashboard/"):  # what the live page is told beside the run, which nobody waits for
+            return
         if module not in self.modules:
             self.modules.append(module)
         thread = threading.current_thread()

@@ -106,11 +106,11 @@ def install(client: Client) -> None:
 def live_page(client: Client) -> str | None:
     """The address of the page that shows runs while they go on; None if the scheduler's dashboard is off, or lacks
     Bokeh."""
-    from dgraph.dashboard.live_page import PATH
+    from dgraph.exchange.run_registry import PAGE
 
     install(client)
     shown = run_coroutine(client, _request(client, "dgraph_page"))
-    return client.dashboard_link.rpartition("/")[0] + PATH if shown else None
+    return client.dashboard_link.rpartition("/")[0] + PAGE if shown else None
 
 
 def begin_run(client: Client, route: Route, patience: float, lend: bool = False) -> None:

@@ -6,7 +6,7 @@ It lives on the scheduler, and what it keeps is bounded. Independent of Dask and
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -31,14 +31,18 @@ class LiveSample(NamedTuple):
 class LiveRun:
     """A run, as far as its workers have told."""
 
-    number: int  # how many runs of this cluster had begun by then
-    workers: Sequence[str]
+    number: int  # how many runs of this cluster had told something by then
     begun: float
     title: str = ""
     standings: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # the last of each worker
     samples: list[LiveSample] = field(default_factory=list)
     ended: float | None = None
     reason: str | None = None  # why it failed
+
+    @property
+    def workers(self) -> Sequence[str]:
+        """Those that have told something."""
+        return sorted(self.standings)
 
     @property
     def seconds(self) -> float:
@@ -73,23 +77,19 @@ class LiveRun:
 
 
 class LiveHistory:
-    """The runs that go on, and the last ones that have ended."""
+    """The runs that go on, and the last ones that have ended. Those in `live` go on; what is heard of others comes too
+    late."""
 
-    def __init__(self) -> None:
-        self.runs: dict[str, LiveRun] = {}  # in the order in which they began
+    def __init__(self, live: Container[str]) -> None:
+        self.live = live
+        self.runs: dict[str, LiveRun] = {}  # in the order in which they told something first
         self.begun = 0
-
-    def begin(self, run: str, workers: Sequence[str]) -> None:
-        self.begun += 1
-        self.runs[run] = LiveRun(self.begun, list(workers), time.monotonic())
-        over = [name for name, one in self.runs.items() if one.ended is not None]
-        for name in over[: max(0, len(over) - MOST_RUNS)]:
-            del self.runs[name]
 
     def hear(self, run: str, worker: str, standing: Mapping[str, Any]) -> None:
         """Note what a worker has done so far."""
-        if (one := self.runs.get(run)) is None or one.ended is not None:
+        if run not in self.live:
             return
+        one = self.runs.get(run) or self._begin(run, standing.get("seconds", 0.0))
         one.standings[worker] = standing
         one.title = standing.get("title") or one.title
         if not one.samples or one.seconds - one.samples[-1].seconds >= SAMPLE_SECONDS:
@@ -100,8 +100,20 @@ class LiveHistory:
         for run, standing in standings.items():
             self.hear(run, worker.address, standing)
 
+    def _begin(self, run: str, before: float) -> LiveRun:
+        """A run that began so many seconds ago."""
+        self.begun += 1
+        self.runs[run] = begun = LiveRun(self.begun, time.monotonic() - before)
+        over = [name for name, one in self.runs.items() if one.ended is not None]
+        for name in over[: max(0, len(over) - MOST_RUNS)]:
+            del self.runs[name]
+        return begun
+
     def end(self, run: str, reason: str | None) -> None:
-        if (one := self.runs.get(run)) is not None:
+        one = self.runs.get(run)
+        if one is None and reason is not None:  # it failed before anything was told
+            one = self._begin(run, 0.0)
+        if one is not None:
             if one.samples and one.seconds - one.samples[-1].seconds < SAMPLE_SECONDS:
                 one.samples.pop()  # so close to the end, rates would say little
             one.keep_sample()

@@ -7,6 +7,7 @@ failure, and `sum` numbers over all workers. There are three: in `local.py`, `da
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
@@ -86,7 +87,7 @@ class Exchange(ABC):
         self.cause: BaseException | None = None  # the error that stopped the run, if it was raised here
         self.steps_and_state: Any = None  # set by the first step, for the following ones
         self.result: Any = None  # what the last step returned
-        self.busy = 0.0  # seconds that all steps took
+        self.begun, self.busy = time.monotonic(), 0.0  # seconds that all steps took
         started = [Token(route.run, START_STEP, peer, (0,) * len(route.workers)) for peer in range(len(route.workers))]
         self.last_token = started[worker]  # from the last step whose mail was posted in full
         for token in started:
@@ -230,7 +231,7 @@ class Exchange(ABC):
     def standing(self) -> dict[str, Any]:
         """What this worker has done so far, for the live page. Called on any thread, while a step may change what is
         read; whatever goes wrong, a page that nobody may be looking at must not end the run."""
-        told = {"busy": self.busy}
+        told: dict[str, Any] = {"busy": self.busy, "seconds": time.monotonic() - self.begun}
         if self.steps_and_state is not None:
             steps, state = self.steps_and_state
             with suppress(Exception):

@@ -8,18 +8,20 @@ adaptive downscaling, gives fused steps exclusive use of all workers at once, an
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from distributed.protocol.pickle import dumps
 
 from dgraph.dashboard.live_history import LiveHistory
-from dgraph.dashboard.live_page import show_live_page
 from dgraph.errors import LostError
 
 PLUGIN_NAME = "dgraph-exchange"  # the name of both plugins
+PAGE = "/dgraph"  # on the dashboard
 REMEDY = "Part of a result was lost with its worker. Take `result.frame` again, which recovers it first."
 
 
@@ -70,7 +72,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         self.scheduler, self.ready = scheduler, asyncio.Event()
         self.runs: dict[str, RunRecord] = {}
         self.ended_results: set[Any] = set()  # keys of results of runs that have ended
-        self.history = scheduler.extensions[PLUGIN_NAME] = LiveHistory()  # whose `heartbeat` Dask calls
+        self.history = scheduler.extensions[PLUGIN_NAME] = LiveHistory(self.runs)  # whose `heartbeat` Dask calls
         self.has_page = show_live_page(scheduler, self.history)
         handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum, "tokens": self.tokens}
         handlers["page"] = self.page
@@ -90,7 +92,6 @@ class ExchangeOnScheduler(SchedulerPlugin):
         # Calls to workers that have left would take half a minute.
         self._require_all(workers, dict.fromkeys(self.scheduler.workers, True))
         self.runs[run] = RunRecord(list(workers), client)
-        self.history.begin(run, workers)
         message = {"op": "dgraph_open", "run": run, "workers": workers, "homes": homes, "patience": patience}
         answers = await self.scheduler.broadcast(msg=message, workers=list(workers), on_error="return")
         try:
@@ -277,3 +278,31 @@ class ExchangeOnScheduler(SchedulerPlugin):
 
     def _tell(self, workers: list[str], **message: Any) -> None:
         self.scheduler.send_all({}, {worker: [message] for worker in workers})
+
+
+# -- the live page -----------------------------------------------------------------------------------------------------
+
+
+def show_live_page(scheduler: Any, history: LiveHistory) -> bool:
+    """Add the page to the scheduler's dashboard; returns whether there is one. Without Bokeh, Dask shows none."""
+    application: Any = getattr(scheduler, "http_application", None)
+    if not getattr(application, "applications", None):
+        return False
+    try:
+        from distributed.dashboard.core import BokehApplication
+
+        pages = BokehApplication({PAGE: partial(_fill, history)}, scheduler)
+        pages.initialize(scheduler.loop)
+        pages.start()
+    except Exception:  # no run needs the page
+        logging.getLogger("distributed.scheduler").exception("dgraph's live page cannot be shown")
+        return False
+    application.add_application(pages)
+    return True
+
+
+def _fill(history: LiveHistory, scheduler: Any, extra: Any, doc: Any) -> None:
+    """Called by Bokeh when somebody opens the page."""
+    from dgraph.dashboard.live_charts import fill
+
+    fill(doc, history, scheduler)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import dgraph as dg
-from dgraph.cluster.scheduler import live_page
+from dgraph.cluster.scheduler import live_page, workers_of
 from dgraph.exchange.run_registry import PLUGIN_NAME
 
 FRAME = pd.DataFrame(np.random.default_rng(3).integers(0, 300, (3000, 2)), columns=["src", "dst"])
@@ -47,26 +47,31 @@ def test_heartbeats_tell_what_a_worker_does_meanwhile(client):
         heartbeats.ends["made up"] = End()
         return dask_worker.address
 
-    def begins(dask_scheduler, workers):
-        dask_scheduler.extensions[PLUGIN_NAME].begin("made up", workers)
+    def begins(dask_scheduler):
+        history = dask_scheduler.extensions[PLUGIN_NAME]
+        history.live = {**history.live, "made up": None}
 
     def heard(dask_scheduler):
-        return {
-            one: dict(told) for one, told in dask_scheduler.extensions[PLUGIN_NAME].runs["made up"].standings.items()
-        }
+        run = dask_scheduler.extensions[PLUGIN_NAME].runs.get("made up")
+        return {} if run is None else {one: dict(told) for one, told in run.standings.items()}
+
+    def ends(dask_scheduler):
+        history = dask_scheduler.extensions[PLUGIN_NAME]
+        history.end("made up", None)
+        history.live = dask_scheduler.plugins[PLUGIN_NAME].runs
 
     def forgets(dask_worker):
         del dask_worker.extensions[PLUGIN_NAME].ends["made up"]
 
-    workers = list(client.scheduler_info(n_workers=-1)["workers"])
-    client.run_on_scheduler(begins, workers=workers)
+    workers = list(workers_of(client))
+    client.run_on_scheduler(begins)
     client.run(told)
     try:
         while len(found := client.run_on_scheduler(heard)) < len(workers):
             time.sleep(0.05)
     finally:
         client.run(forgets)
-        client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.extensions[PLUGIN_NAME].end("made up", None))
+        client.run_on_scheduler(ends)
     assert {one["round"] for one in found.values()} == {5}
 
 

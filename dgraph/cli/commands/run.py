@@ -17,8 +17,8 @@ from dgraph.cli.graph_argument import GraphArguments, graph_options
 from dgraph.cli.options import OutputPath, as_json, choice_option, output_option
 from dgraph.cli.place import add_options
 from dgraph.cli.results import read_values, write_frames, write_result, writer_of
+from dgraph.cli.say import say
 from dgraph.cli.status_line import show_status
-from dgraph.cluster.scheduler import live_page
 from dgraph.errors import OptionError
 from dgraph.phrases.phrases import format_count
 
@@ -108,7 +108,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         begun = time.perf_counter()
         with edges.graph() as graph:
             if dashboard:
-                click.echo(_where_runs_are_shown(graph.client), err=True)
+                say(_where_runs_are_shown(graph.client), err=True)
             with show_status("numbering vertices"):  # this reads files that are read in blocks
                 kind = graph.numbering.id_type.kind
             loaded = time.perf_counter()
@@ -161,6 +161,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
 def _where_runs_are_shown(client: Any) -> str:
     if client is None:
         raise OptionError("--dashboard shows a run on a cluster: add --workers or --cluster, or leave it out")
+    from dgraph.cluster.scheduler import live_page
+
     if (address := live_page(client)) is None:
         return "there is no live page: it needs Bokeh where the scheduler runs (pip install 'dask-dgraph[dashboard]')"
     return f"the run is shown at {address}"
