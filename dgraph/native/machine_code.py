@@ -28,7 +28,7 @@ REMEDY = (
 )
 
 # Numba 0.61 calls it by the second name.
-UserWideCacheLocator: Any = getattr(caching, "UserWideCacheLocator", None) or caching._UserWideCacheLocator
+UserWideCacheLocator: Any = vars(caching).get("UserWideCacheLocator") or vars(caching)["_UserWideCacheLocator"]
 problems: list[str] = []  # holds the first problem, the only one that causes a warning
 _compiler: Any = njit  # its type annotations lack half of its options
 
