@@ -72,10 +72,10 @@ def test_rules_for_loops_and_repeats_hold_with_cugraph(cugraph):
     pd.testing.assert_frame_equal(found, dg.degrees(graph, device="cpu").compute())
 
 
-@pytest.mark.parametrize("engine", ["cugraph", "auto"])
-def test_unconverged_ranks_give_a_warning(engine, cugraph):
+@pytest.mark.parametrize("where", [{"engine": "cugraph"}, {"device": "cpu"}], ids=str)
+def test_unconverged_ranks_give_a_warning(where, cugraph):
     with pytest.warns(UnsettledWarning, match=r"max_iter=3 iterations: .*tol=1e-06") as told:
-        dg.pagerank(graph_of(True), max_iter=3, engine=engine)
+        dg.pagerank(graph_of(True), max_iter=3, **where)
     assert [one.filename for one in told] == [__file__]
 
 

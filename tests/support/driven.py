@@ -81,9 +81,8 @@ def array_at(words, dtype, dims):
 
 
 def wrong_with(operation, graph, **options) -> str:
-    found, expected = (
-        operation(graph, device=device, **how).compute() for device, how in (("cuda", options), ("cpu", {}))
-    )
+    both = {"device": "cuda", **options}, {"device": "cpu"}
+    found, expected = (operation(graph, **how).compute() for how in both)
     try:
         pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
     except AssertionError as error:
