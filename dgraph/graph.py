@@ -307,6 +307,11 @@ class Graph(PartitionedGraph):
         weight = f", weight={self.weight!r}" if self.weight is not None else ""
         return f"<Graph: {self.input_edges}{parts}{weight}>"
 
+    def _repr_html_(self) -> str:
+        from dgraph.display.cards import graph_card
+
+        return graph_card(self)
+
     @known_options()
     def validate(self) -> Validation:
         """Count unusual edges, vertices and weights, and say how each operation treats them.

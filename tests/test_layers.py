@@ -25,6 +25,8 @@ ROOMS = (
     "dgraph.programs",
     "dgraph.frames",
     "dgraph.partition",
+    # what notebooks show
+    "dgraph.display",
     # kernels, generated from a program or written by hand, and the arrays that they read
     "dgraph.codegen",
     "dgraph.tables",
@@ -110,6 +112,12 @@ DEFERRED = {
     ("dgraph.runs.law_checks", "dgraph.programs.fixed_point"),
     ("dgraph.runs.law_checks", "dgraph.programs.law_trials"),
     ("dgraph.runs.law_checks", "dgraph.programs.laws"),
+    # what notebooks and plots show
+    ("dgraph.building.validation", "dgraph.display.cards"),
+    ("dgraph.estimates.estimate", "dgraph.display.cards"),
+    ("dgraph.graph", "dgraph.display.cards"),
+    ("dgraph.runs.result_display", "dgraph.display.cards"),
+    ("dgraph.runs.run_report", "dgraph.display.cards"),
     # readers, writers and reports that most runs do not use
     ("dgraph.graph", "dgraph.building.graph_writer"),
     ("dgraph.graph", "dgraph.building.validation"),

@@ -171,6 +171,17 @@ class InputEdges:
         others = self.num_input_edges - loops
         return (2 * others if self.rules.symmetrize else others) + (0 if self.rules.skip_loops else loops)
 
+    @property
+    def edges_if_counted(self) -> int | None:
+        """The number of edges if it is known, or follows from counts that are; else None."""
+        counted, rules = vars(self), self.rules
+        if "num_edges" in counted:
+            return self.num_edges
+        if self._numbering is None or rules.repeats != "keep":
+            return None
+        needs_loops = rules.symmetrize or rules.skip_loops
+        return None if needs_loops and "num_loops" not in counted else self.num_edges
+
     # -- the edges by number -------------------------------------------------------------------------------------------
 
     @property

@@ -75,6 +75,11 @@ class Validation:
         notes = [*self.rules, *(f"{operation}: {line}" for operation, line in self.operations.items())]
         return "\n".join([*rows, "", *notes]) if notes else "\n".join(rows)
 
+    def _repr_html_(self) -> str:
+        from dgraph.display.cards import validation_card
+
+        return validation_card(self)
+
 
 @retry_on_loss
 def validate(graph: PartitionedGraph, weight: Any = None) -> Validation:

@@ -70,6 +70,11 @@ class Estimate:
             graph += f" (from {self.pieces[0]} of {self.pieces[1]} pieces; the number of vertices may be far off)"
         return f"{self.op} on {format_count(self.workers, 'worker')}{limit}: {graph}\n{sizes.to_string()}\n{advice}"
 
+    def _repr_html_(self) -> str:
+        from dgraph.display.cards import estimate_card
+
+        return estimate_card(self)
+
 
 @explain_lack_of_memory("an estimate", "make it")
 def estimate(

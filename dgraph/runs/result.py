@@ -15,7 +15,6 @@ import pandas as pd
 
 from dgraph.building.graph_frames import result_frame
 from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.cluster.pickling_refusal import NotPicklable
 from dgraph.cluster.retry import replicate, retry
 from dgraph.cluster.tasks import copy_here
 from dgraph.cluster.workers import any_lost
@@ -23,6 +22,7 @@ from dgraph.errors import ColumnError, InputError, LostChainError
 from dgraph.phrases.phrases import format_count
 from dgraph.phrases.printable import printable
 from dgraph.runs.result_column import ResultColumn
+from dgraph.runs.result_display import ResultDisplay
 from dgraph.runs.result_paths import Trails
 from dgraph.runs.run_report import RunReport
 from dgraph.runs.worker_results import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 NO_FRAME = "a RunResult is not a frame; result.compute() is a pandas frame, and result.frame a lazy Dask frame"
 
 
-class RunResult(NotPicklable):
+class RunResult(ResultDisplay):
     """The values of all vertices after a run. They stay on the workers that computed them until something reads them.
 
     Attributes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -57,7 +56,9 @@ class RunReport(pd.DataFrame):
         return f"{pd.DataFrame(self)}\n\n{self._options()}"
 
     def _repr_html_(self) -> str:
-        return f"{pd.DataFrame(self)._repr_html_()}<pre>{escape(self._options())}</pre>"
+        from dgraph.display.cards import report_card
+
+        return report_card(self)
 
     def _options(self) -> str:
         return "\n".join(f"{name:>22}  {printable(value)}" for name, value in getattr(self, "options", {}).items())

@@ -319,7 +319,7 @@ def test_an_unknown_attribute_of_a_graph_suggests_the_right_one(name, said):
     with pytest.raises(AttributeError) as caught:
         getattr(graph, name)
     assert str(caught.value) == f"a Graph has no {name!r}; {said}"
-    for other in ("xyzzy", "build", "_repr_html_", "__array__"):
+    for other in ("xyzzy", "build", "_repr_latex_", "__array__"):
         with pytest.raises(AttributeError, match=f"a Graph has no '{other}'$"):
             getattr(graph, other)
 

@@ -1,0 +1,1 @@
+"""What notebooks show of graphs, results and reports, and their plots. Imported when used; independent of Dask."""
