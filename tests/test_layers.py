@@ -116,8 +116,13 @@ DEFERRED = {
     ("dgraph.building.validation", "dgraph.display.cards"),
     ("dgraph.estimates.estimate", "dgraph.display.cards"),
     ("dgraph.graph", "dgraph.display.cards"),
+    ("dgraph.graph", "dgraph.display.graph_plot"),
+    ("dgraph.runs.progress", "dgraph.display.notebook_output"),
     ("dgraph.runs.result_display", "dgraph.display.cards"),
+    ("dgraph.runs.result_display", "dgraph.display.column_counts"),
+    ("dgraph.runs.result_display", "dgraph.display.result_plot"),
     ("dgraph.runs.run_report", "dgraph.display.cards"),
+    ("dgraph.runs.run_report", "dgraph.display.report_plot"),
     # readers, writers and reports that most runs do not use
     ("dgraph.graph", "dgraph.building.graph_writer"),
     ("dgraph.graph", "dgraph.building.validation"),

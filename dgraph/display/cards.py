@@ -68,12 +68,15 @@ def result_card(result: ResultDisplay, first: pd.DataFrame | None) -> str:
         pieces.append(table(list(first), list(first.itertuples(index=False)), more=result._numbering.size - len(first)))
     then = ["result.compute()  # a pandas frame, sorted by vertex"]
     if result._workers.client is not None:
-        then.append("result.frame  # a lazy Dask frame, whose values stay on the workers")
+        then = ["result.frame  # a lazy Dask frame, whose values stay on the workers"]
     if "predecessor" in kinds:
         then.append("result.path(vertex)  # the way from the source to a vertex")
     elif "community" in kinds:
         then.append("dg.coarsen(G, result)  # the graph of communities")
-    then.append("result.report  # what happened in each superstep")
+    elif next(iter(result._empty.columns.values())).ndim == 1:
+        then.append("result.plot()  # with Matplotlib")
+    else:
+        then.append("result.report  # what happened in each superstep")
     return card(type(result).__name__, format_count(result._numbering.size, "vertex"), pieces, then)
 
 
@@ -89,7 +92,7 @@ def report_card(report: RunReport) -> str:
             pieces.append(table([by, *names], lines, more=max(0, len(sums) - FEW)))
     if options:
         pieces.append(f"<details><summary>options of the run</summary>{facts(options)}</details>")
-    then = ["pd.DataFrame(report)  # a row for each superstep and partition"]
+    then = ['report.plot()  # with Matplotlib; by="partition" shows who waits']
     if options.get("engine") == "local":
         then.append('# with engine="gas", a run has supersteps, and its report a row for each')
     else:

@@ -67,7 +67,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], best: int | None 
         texts = [
             _value("" if not kind and pd.isna(value) is True else value) for value, kind in zip(row, kinds, strict=True)
         ]
-        cells = "".join(f"<td{kind}>{shown(text)}</td>" for text, kind in zip(texts, kinds, strict=True))
+        cells = "".join(f"<td{kind}>{shown(_short(text))}</td>" for text, kind in zip(texts, kinds, strict=True))
         lines.append(f"<tr{emphasis if at == best else ''}>{cells}</tr>")
     if more:
         lines.append(f'<tr><td class="faint" colspan="{len(heads)}">and {more:,} more</td></tr>')
@@ -85,6 +85,10 @@ def _value(value: Any) -> str:
         text = f"{value:,.0f}" if 1e4 <= abs(float(value)) < np.inf else f"{value:.4g}"
     else:
         text = str(value)
+    return text
+
+
+def _short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 

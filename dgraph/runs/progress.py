@@ -1,4 +1,4 @@
-"""Shows the progress of a run: one line on a terminal or in a notebook, and nothing in a pipe."""
+"""Shows the progress of a run: one line on a terminal, a card in a notebook, and nothing in a pipe."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from threading import Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dgraph.phrases.phrases import format_count
 from dgraph.phrases.printable import printable
+
+if TYPE_CHECKING:
+    from dgraph.display.notebook_output import NotebookOutput
 
 EVERY = 0.2  # seconds between updates
 CLEAR = "\r\033[K"  # erases the current line of a terminal
@@ -89,8 +92,21 @@ class Progress:
             self.line.close()
 
 
+def in_notebook() -> bool:
+    """Whether the code runs in a notebook, which has loaded IPython and given it a kernel."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
+def _notebook_output() -> NotebookOutput:
+    from dgraph.display.notebook_output import NotebookOutput
+
+    return NotebookOutput()
+
+
 class ProgressLine:
-    """A line that is continually overwritten. At the end it is erased from a terminal, unless it `stays`."""
+    """A line that is continually overwritten; in a notebook, a card. At the end it is erased from a terminal or a
+    notebook, unless it `stays`."""
 
     written = float("-inf")  # when any line was last written
 
@@ -99,7 +115,8 @@ class ProgressLine:
         self.length = 0
         self.timer: Timer | None = None
         self.on_terminal = bool(getattr(sys.stderr, "isatty", lambda: False)())
-        self.is_seen = self.on_terminal or "ipykernel" in sys.modules  # ipykernel means a notebook
+        self.notebook = _notebook_output() if not self.on_terminal and in_notebook() else None
+        self.is_seen = self.on_terminal or self.notebook is not None
 
     def prepare(self, what: str) -> None:
         """Show what happens before the first superstep, if it takes a moment."""
@@ -112,7 +129,7 @@ class ProgressLine:
         self._stop_timer()
         if "building" in done:
             share = f", {done['done']:.0%} ({done['edges'] / 1e6:,.0f} M edges)" if done["done"] else ""
-            self._overwrite(f"{self.title}: {done['building']}{share}")
+            self._overwrite(f"{self.title}: {done['building']}{share}", done)
             return
         rate = done["edges"] / max(done["seconds"], 1e-9) / 1e6
         text = (
@@ -121,15 +138,18 @@ class ProgressLine:
         )
         if "silent" in done:
             text += f"; {done['silent']} does not answer"
-        self._overwrite(text)
+        self._overwrite(text, done)
 
     def end(self, supersteps: int, seconds: float) -> None:
         self._stop_timer()
         if self.stays:
             self._overwrite(f"{self.title}: {format_count(supersteps, 'superstep')} in {seconds:.3g} s")
 
-    def _overwrite(self, text: str) -> None:
+    def _overwrite(self, text: str, done: Mapping[str, Any] = {}) -> None:
         text = printable(text)
+        if self.notebook is not None:
+            self.notebook.show(text, done)
+            return
         sys.stderr.write(f"\r{text:<{self.length}}")
         sys.stderr.flush()
         self.length, ProgressLine.written = len(text), time.perf_counter()
@@ -142,6 +162,8 @@ class ProgressLine:
 
     def close(self) -> None:
         self._stop_timer()
+        if self.notebook is not None and not self.stays:
+            self.notebook.clear()
         if self.length:
             sys.stderr.write(CLEAR if self.on_terminal and not self.stays else "\n")
             sys.stderr.flush()

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from dgraph.arguments import known_options
 from dgraph.phrases.printable import printable
 
 SUMS = ("steps", "fired", "senders", "edges", "messages", "bytes", "exchanges", "skipped")
@@ -62,6 +63,37 @@ class RunReport(pd.DataFrame):
 
     def _options(self) -> str:
         return "\n".join(f"{name:>22}  {printable(value)}" for name, value in getattr(self, "options", {}).items())
+
+    @known_options()
+    def plot(self, *, by: str = "superstep", ax: Any = None) -> Any:
+        """Plot the run with Matplotlib, which comes with the extra ``plots``.
+
+        Parameters
+        ----------
+        by : {"superstep", "partition"}, default "superstep"
+            ``"superstep"`` shows vertices fired, edges read, bytes sent and seconds of each superstep. ``"partition"``
+            shows when each partition worked and waited.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        OptionError
+            If Matplotlib is not installed, an option has a value that is not allowed, or the report has no rows.
+
+        Examples
+        --------
+        >>> G = dg.rmat(scale=8, edge_factor=8, seed=1)
+        >>> dg.pagerank(G, tol=0, max_iter=3, engine="bsp").report.plot().get_title(loc="left")
+        'bsp: 3 supersteps'
+        """
+        from dgraph.display.report_plot import plot_report
+
+        return plot_report(self, by, ax)
 
     @property
     def partitions(self) -> pd.DataFrame:

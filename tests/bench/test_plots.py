@@ -7,7 +7,8 @@ import pytest
 from matplotlib.container import BarContainer
 
 from dgraph.bench.plots import plot
-from dgraph.bench.plots.style import COLOURS, Drawing, line_of
+from dgraph.bench.plots.style import Drawing, line_of
+from dgraph.display.plot_style import COLOURS
 from dgraph.errors import OptionError
 
 TRIALS = [

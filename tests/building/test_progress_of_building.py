@@ -63,7 +63,7 @@ def test_edges_on_their_way_to_workers_are_told(frame, client):
 
 def test_solvers_and_searches_tell_it_on_a_terminal(frame, monkeypatch):
     told = []
-    monkeypatch.setattr(ProgressLine, "_overwrite", lambda self, text: told.append(text))
+    monkeypatch.setattr(ProgressLine, "_overwrite", lambda self, text, done={}: told.append(text))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     for run in dg.pagerank, dg.louvain:
         told.clear()

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dgraph.bench.plots.style import COLOURS, Drawing
+from dgraph.bench.plots.style import Drawing
+from dgraph.display.plot_style import COLOURS
 from dgraph.pipeline.block_size import Cost, best_blocks
 
 READS = "blocks"

@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 
 from dgraph.bench.cases import names_of
-from dgraph.bench.plots.style import BUSY, COLOURS, IDLE, Drawing
+from dgraph.bench.plots.style import Drawing
+from dgraph.display.plot_style import BUSY, IDLE, WAIT
 
 READS = "report"
-PARTS = {"busy": BUSY, "wait": COLOURS[1], "idle": IDLE}  # working; waiting with work to do; nothing to do
+PARTS = {"busy": BUSY, "wait": WAIT, "idle": IDLE}
 HEIGHT = 0.26  # the height of a bar in inches
 
 

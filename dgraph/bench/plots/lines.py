@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from dgraph.bench.cases import names_of
-from dgraph.bench.plots.style import FAINT, INK, Drawing, line_of
+from dgraph.bench.plots.style import Drawing, line_of
+from dgraph.display.plot_style import FAINT, INK
 
 READS = "trials"
 

@@ -1,4 +1,4 @@
-"""The common style of all plots: colours for colour-blind readers, thin axes, a light grid, and a descriptive title."""
+"""A figure of plots in the common style, with a descriptive title."""
 
 from __future__ import annotations
 
@@ -7,37 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dgraph.errors import OptionError
+from dgraph.display.plot_style import COLOURS, STYLE, import_matplotlib
 
-# Okabe and Ito (2008), ordered so that neighbours also differ in lightness
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#5b5b5b", "#b8a800")
 DASHES = ("-", "--", "-.", ":")
-BUSY, IDLE = COLOURS[0], "#c9d3da"  # working and waiting
-INK, FAINT = "#222222", "#d9d9d9"
-
-STYLE: Any = {
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "axes.labelcolor": INK,
-    "axes.edgecolor": "#888888",
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": FAINT,
-    "grid.linewidth": 0.6,
-    "text.color": INK,
-    "xtick.color": "#555555",
-    "ytick.color": "#555555",
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5,
-    "svg.fonttype": "none",  # keep text as text, which is smaller, and searchable in a browser
-    "svg.hashsalt": "dgraph",  # makes the output reproducible
-}
 
 
 class Drawing:
@@ -48,11 +20,7 @@ class Drawing:
         self.title, self.across, self.size = title, across, (width, height)
 
     def __enter__(self) -> Drawing:
-        try:
-            import matplotlib
-        except ImportError as missing:
-            problem = "plots need matplotlib, which is not installed"
-            raise OptionError(f"{problem}: pip install 'dask-dgraph[bench]'") from missing
+        matplotlib = import_matplotlib("bench")
         self._style = matplotlib.rc_context(STYLE)
         self._style.__enter__()
         from matplotlib.figure import Figure  # not pyplot, which would choose a GUI backend
