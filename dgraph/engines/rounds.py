@@ -147,6 +147,9 @@ class Rounds:
         """Fold and exchange the global values that only results read."""
         if self.shares:
             return
+        looks_back = self.analysis.before or self.analysis.globals
+        if not self.alone and self.agreed < self.round and self.ahead.counts and looks_back:
+            yield from self.share()  # a limit ended the run, perhaps after the round that was the last
         last = self.analysis.phases[(self.round - 1) % len(self.analysis.phases)]
         self._each(lambda state: state.prepare_round(last, self.round))
         names = [name for name in self.analysis.globals if name not in self.analysis.globals_each_round]
@@ -236,7 +239,10 @@ class Rounds:
     def learn(self, reports: list[StepReport]) -> None:
         """Take in the reports of all workers, in the same order on every worker."""
         self.proxies = {side: any(one["proxies"][side] for one in reports) for side in self.proxies}
-        self.globals.learn([one["folded"] for one in reports])
+        if self.ahead.is_over(self.round, [one["ahead"] for one in reports]):
+            self.globals.discard()
+        else:
+            self.globals.learn([one["folded"] for one in reports])
         if self.agreed < self.round and self.turn_ends:
             unchanged = self.analysis.synchronous and not sum(one["changed"] for one in reports)
             self.done |= self.globals.stop(self.round) if self.analysis.stop is not None else unchanged
@@ -341,6 +347,10 @@ class LookAhead:
     def learn(self, reports: Sequence[tuple[int, int]]) -> None:
         self.agreed, self.last = min(seen for seen, _ in reports), max(last for _, last in reports)
 
+    def is_over(self, round: int, reports: Sequence[tuple[int, int]]) -> bool:
+        """Whether the run ended before this round, in which no vertex fired."""
+        return self.counts and 0 < max(last for _, last in reports) < round
+
     def start(self) -> None:
         """Begin the quiet rounds on which all workers have agreed."""
         self.quiet = self.agreed
@@ -355,8 +365,11 @@ class LookAhead:
             self.fired, self.last = fired, round
 
     def end(self, rounds: Rounds) -> None:
-        """When the run is over, drop the rows of the last rounds if no vertex fired in them."""
+        """When the run is over, drop the rows of the last rounds if no vertex fired in them, and go back to the states
+        before the round that was the last."""
         if self.counts and 0 < self.last < rounds.round:
+            for state in self.states:
+                state.look_back(self.last)
             rounds.round = rounds.agreed = self.last
             rounds.log.rows = [row for row in rounds.log.rows if row["superstep"] <= self.last]
 
@@ -422,6 +435,10 @@ class GlobalValues:
         for name, value in (pair for folded in told for pair in folded):
             merged[name] = self.fields[name].merge.merge(merged[name], value) if name in merged else value
         self.put({name: float(value) if isinstance(value, ExactSum) else value for name, value in merged.items()})
+
+    def discard(self) -> None:
+        """Forget what was folded after the end of the run."""
+        self.folded, self.unshared = [], False
 
     def put(self, values: Mapping[str, Any]) -> None:
         """Set values that all workers know, so that none is left to share. Integers wrap around in their type."""

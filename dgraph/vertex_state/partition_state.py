@@ -107,6 +107,7 @@ class PartitionState:
         self.degrees: dict[str, Any] = {}  # direction of edges -> each vertex's degree
         self.frontier = Frontier(self.size)
         self.pulled = False  # whether messages last crossed edges by a pull
+        self.fired_in, self.copies = 0, dict[str, Any]()  # the last round in which vertices fired, and states before it
         self.changed: list[Any] = []  # how many vertices changed since workers last agreed, by range of rows
         self.total, self.reported = (dict.fromkeys(COUNTERS, 0) for _ in range(2))
 
@@ -255,11 +256,22 @@ class PartitionState:
 
     def fire(self, phase: PhaseAnalysis) -> None:
         """Apply the inboxes of all owned vertices with a message to their states."""
-        for name in self.analysis.before:
-            self.arrays.copy(self.values[before_name(name)], self.values[field_name(name)])
-        self.fire_vertices(phase, self.ready())
+        vertices = self.ready()
+        self.copies = self.copies or {name: self.values[before_name(name)] for name in self.analysis.before}
+        if len(vertices):
+            self.fired_in = self.values["round"]
+            for name, copy in self.copies.items():
+                self.arrays.copy(copy, self.values[field_name(name)])
+        self.look_back(self.values["round"])
+        self.fire_vertices(phase, vertices)
         self.frontier.edges = self._work(self.analysis.phases[self.values["round"] % len(self.analysis.phases)])
         self.frontier.clear()
+
+    def look_back(self, number: int) -> None:
+        """Set what states were before this round. If nothing here fired in it, they are what they were: their copies
+        stay as they are, in case that it turns out that the run had ended before."""
+        for name, copy in self.copies.items():
+            self.values[before_name(name)] = copy if self.fired_in == number else self.values[field_name(name)]
 
     def fire_vertices(self, phase: PhaseAnalysis, vertices: Any) -> None:
         """Apply the inboxes of these owned vertices; those with something to send become the senders."""

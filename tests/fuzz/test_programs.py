@@ -5,8 +5,10 @@ import random
 from collections import Counter
 
 import pytest
-from program_trials import SmallGraph, tried
-from random_programs import NEEDED, Writer
+from program_trials import SmallGraph, admitted, tried
+from random_programs import NEEDED, Writer, made
+
+from dgraph.errors import ProgramError
 
 GRAPHS = [SmallGraph(random.Random(number)) for number in range(6)]
 
@@ -26,3 +28,16 @@ def test_random_programs_are_refused_or_have_one_answer(how, seeds):
 def test_a_fifth_of_the_programs_have_each_feature():
     features = Counter(one for seed in range(1000) for one in Writer(seed).features)
     assert min(features[one] for one in NEEDED) > 200, features
+
+
+def test_a_fifth_of_the_accepted_programs_have_each_feature():
+    accepted, features = 0, Counter()
+    for seed in range(200):
+        writer = Writer(seed)
+        try:
+            admitted(made(writer.text, str(seed)))
+        except ProgramError:
+            continue
+        accepted += 1
+        features.update(writer.features)
+    assert min(features[one] for one in NEEDED) > accepted / 5, (accepted, features)

@@ -34,7 +34,11 @@ APART = dg.Monoid("APART", apart, lambda dtype: 0)
 class P(dg.VertexProgram):
 """
 FAMILY = {"int": "int", "float": "float", "bool": "bool", "'int32'": "int", "'uint8'": "int", "'float32'": "float"}
-MERGES = {"int": ("MIN", "MAX", "SUM", "SUM", "SUM", "PRODUCT"), "float": ("MIN", "MAX", "SUM"), "bool": ("AND", "OR")}
+MERGES = {
+    "int": ("MIN", "MAX", "SUM", "SUM", "SUM", "PRODUCT"),
+    "float": ("MIN", "MAX", "SUM", "SUM"),
+    "bool": ("AND", "OR"),
+}
 WHOLE = ("MOST_FREQUENT", "CHOOSE", "H_INDEX", "HEAVIEST")
 FITTING = {"MIN": "min", "MAX": "max", "SUM": "+", "PRODUCT": "*", "AND": "and", "OR": "or", "UNION": "|", "APART": "-"}
 COUNTING = ("SUM", "PRODUCT", "APART")
@@ -91,7 +95,7 @@ class Writer:
         phased = self.synchronous and self.chance(0.6)
         self.phases = [self.messages() for _ in range(self.rng.choice((2, 2, 3)) if phased else 1)]
         self.states, self.deltas = self.fields_held(), list[Declared]()
-        if self.chance(0.2 if self.synchronous else 1.0):
+        if self.chance(0.4 if self.synchronous else 1.0):
             self.deltas = self.new_parts()
         self.globals = (
             [self.global_value(f"g{i}") for i in range(self.rng.choice((1, 1, 2)))] if self.chance(0.4) else []
