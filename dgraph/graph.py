@@ -349,7 +349,7 @@ class Graph(PartitionedGraph):
         'degree'
         >>> H = dg.grid(rows=4, cols=4)
         >>> H.plot(color=dg.bfs(H, 0)).get_title(loc="left")
-        '16 vertices and 24 edges'
+        '16 vertices and 21 edges'
         """
         from dgraph.display.graph_plot import plot_graph
 
