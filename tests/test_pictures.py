@@ -1,6 +1,7 @@
 """The pictures of the pages are what their code draws, for light and dark pages. `python docs/pictures/draw.py` draws
 them anew."""
 
+import json
 import sys
 from importlib import import_module
 from itertools import pairwise
@@ -66,3 +67,16 @@ def test_a_pipeline_with_three_buffers_overlaps_its_stages_in_order():
     each = sum(pipeline.STAGES.values())
     assert pipeline.schedule(1)[-1][-1][1] == pipeline.BLOCKS * each
     assert pipeline.schedule(3)[-1][-1][1] < pipeline.schedule(1)[-1][-1][1]
+
+
+def test_the_timelines_are_those_of_real_reports():
+    """Every partition has its spans, in the order of the columns of a report."""
+    engines = import_module("engines")
+    runs = json.loads(engines.RECORD.read_text())
+    assert [run["engine"] for run in runs] == list(engines.ENGINES)
+    for run in runs:
+        assert len(run["partitions"]) == engines.PARTS
+        for part in run["partitions"]:
+            spans = engines.joined(run, part)
+            assert sum(length for _, length, _ in spans) == pytest.approx(sum(map(sum, part)))
+            assert all(one[2] != other[2] for one, other in pairwise(spans))
