@@ -19,7 +19,7 @@ DgraphError
     └── RoomError              there is not enough memory, on the workers or in this process
 
 Each message names the value at fault and the remedy. Warnings accompany a result that is returned all the same:
-UnsettledWarning, UnsentWarning, UnweightedWarning, EndlessWarning, SilentWorkerWarning.
+UnsettledWarning, UnsentWarning, UnweightedWarning, MissingEdgesWarning, EndlessWarning, SilentWorkerWarning.
 """
 
 from __future__ import annotations
@@ -371,6 +371,21 @@ class UnweightedWarning(UserWarning):
     ...     hops = dg.sssp(G, 0)
     >>> [one.category.__name__ for one in caught]
     ['UnweightedWarning']
+    """
+
+
+class MissingEdgesWarning(UserWarning):
+    """Some edges that `Graph.updated` should remove are not in the graph.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     H = G.updated(removed={"src": [0, 2], "dst": [1, 0]})
+    >>> print(caught[0].message)
+    1 edge to remove is not in the graph; the first is in row 1, from 2 to 0
     """
 
 

@@ -18,12 +18,13 @@ from dgraph.frames.any_frame import is_lazy, numeric_column
 from dgraph.frames.sources import edge_source, vertex_source
 from dgraph.partition import rules
 from dgraph.partition.ids.chunk import chunk_of_edges
-from dgraph.partition.policies import PartitionOptions
+from dgraph.partition.policies import PartitionOptions, is_saved_function
 from dgraph.phrases.phrases import format_count
 from dgraph.phrases.suggestions import CLOSE_MATCH, CUTS, suggestion
 
 if TYPE_CHECKING:
     from dgraph.building.validation import Validation
+    from dgraph.changes.update_report import UpdateReport
     from dgraph.estimates.estimate import Estimate
     from dgraph.runs.result import RunResult
     from dgraph.runs.result_column import ResultColumn
@@ -189,6 +190,81 @@ class Graph(PartitionedGraph):
             if not is_lazy(input_edges.vertices.frame):
                 input_edges.number()  # check ids now rather than later
         return graph
+
+    @known_options()
+    def updated(self, added: Any = None, removed: Any = None, *, vertices: Any = None) -> Graph:
+        """The graph after some edges are removed and others are then added. This graph stays as it is.
+
+        The rules of the graph for loops, repeated edges and reverses hold for all edges together: all operations give
+        the answers of a graph that is made anew from the changed list of edges. The cost follows the changes: the
+        partitions of this graph are shared until an operation needs its own; then the changes are merged into them.
+
+        Parameters
+        ----------
+        added : frame or dict of arrays, optional
+            Edges to add, in a frame with the columns of the graph's edges. Ids that are not in the graph become
+            vertices.
+        removed : frame or dict of arrays, optional
+            Edges to remove, as a frame with the two columns of ids; other columns are ignored. If the graph keeps
+            repeated edges, each row removes one edge: of several with the same ends, the one that was listed last. If
+            it merges them, the merged edge is removed. Vertices stay.
+        vertices : frame, int or range, optional
+            Vertices to add, as in `from_edges`.
+
+        Returns
+        -------
+        Graph
+            The policy, the number of partitions and the memory are those of this graph.
+
+        Raises
+        ------
+        InputError
+            If the graph is on a cluster or made from cuDF frames, or a frame is of an unsupported type.
+        ColumnError
+            If a column of `added` or `vertices` is missing, unknown, or of another type than in the graph.
+        IdError
+            If ids are of another kind than in the graph, or beyond the type of its ids.
+        WeightError
+            If a weight is missing or not a number.
+        OptionError
+            If nothing is given.
+
+        Warns
+        -----
+        MissingEdgesWarning
+            If edges to remove are not in the graph. `changes` of the new graph tells how many.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": ["ann", "bob"], "dst": ["bob", "cat"], "km": [3, 5]}, weight="km")
+        >>> H = G.updated(added={"src": ["cat"], "dst": ["dan"], "km": [2]}, removed={"src": ["ann"], "dst": ["bob"]})
+        >>> H.edges.compute()
+           src  dst  km
+        0  bob  cat   5
+        1  cat  dan   2
+        >>> H.changes
+        <1 edge added, 1 removed, 1 new vertex; not merged yet>
+        """
+        from dgraph.changes.update import updated
+
+        edges, due = updated(self, added, removed, vertices)
+        asked = self.asked._replace(parts=self.num_parts)
+        made = Graph.of(edges, asked._replace(policy="auto") if is_saved_function(asked.policy) else asked)
+        if due:
+            made.partitioned(due)  # the changes are so many that they would slow down later ones
+        return made
+
+    @property
+    def changes(self) -> UpdateReport | None:
+        """What the update that made this graph changed; None if it was not made by `updated`.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+        >>> G.updated(removed={"src": [0], "dst": [1]}).changes.removed
+        1
+        """
+        return self.input_edges.changes
 
     @known_options()
     def save(

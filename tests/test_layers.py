@@ -47,6 +47,7 @@ ROOMS = (
     "dgraph.supersteps",
     "dgraph.estimates",
     "dgraph.building",
+    "dgraph.changes",
     # a run
     "dgraph.cugraph",
     "dgraph.runs",
@@ -83,6 +84,7 @@ MAY_IMPORT_DASK = {
     "dgraph.cluster",
     "dgraph.estimates",
     "dgraph.building",
+    "dgraph.changes",
     "dgraph.supersteps",
     "dgraph.cugraph",
     "dgraph.runs",
@@ -125,6 +127,7 @@ DEFERRED = {
     ("dgraph.runs.run_report", "dgraph.display.report_plot"),
     # readers, writers and reports that most runs do not use
     ("dgraph.graph", "dgraph.building.graph_writer"),
+    ("dgraph.graph", "dgraph.changes.update"),
     ("dgraph.graph", "dgraph.building.validation"),
     ("dgraph.graph", "dgraph.estimates.estimate"),
     ("dgraph.graph", "dgraph.runs.saved_results"),

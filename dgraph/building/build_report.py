@@ -20,6 +20,7 @@ STEPS = {
     "partition": "sorting edges",
     "transpose": "sorting edges by their other end",
     "open": "opening the graph",
+    "merge": "merging changes",
 }
 
 

@@ -44,6 +44,7 @@ from dgraph.partition.proxies import MOST_LOCAL_IDS, check_local_ids
 from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
+    from dgraph.building.partition_set import Partitions
     from dgraph.building.saved_graph import SavedGraph
 
 BYTES_TO_SORT = 32  # bytes per edge while a partition is assembled: its ends by number, by local id, and sorted
@@ -75,6 +76,8 @@ class EdgeRules:
 
 class InputEdges:
     """Edges and vertices as the user listed them. They are read and numbered at first use."""
+
+    changes: Any = None  # the report of the update that made them, if one did
 
     def __init__(
         self,
@@ -297,6 +300,10 @@ class InputEdges:
         from dgraph.building.spread_stream import SpreadStream
 
         return SpreadStream(self.workers, self._piece_readers, self.stopwatch)
+
+    def spliced(self, policy: str) -> Partitions | None:
+        """The only partition of the graph, made of that of the graph that was changed; None if there is none."""
+        return None
 
     @property
     def _merges(self) -> bool:

@@ -361,7 +361,7 @@ class PartitionedGraph(NotPicklable):
 
     def _partitioned(self, orders: Sequence[str], columns: Sequence[str]) -> Partitions:
         if self.built is None or any_lost(self.built.held):
-            self.built = self._opened() if self._as_saved else None
+            self.built = self._opened() if self._as_saved else self._spliced()
         now = self._described([], {}) if self.built is None else self.built
         symmetric = not self.directed and self.num_parts == 1  # then both orders are the same
         missing = _lacking(now.kept, [*orders, *(now.kept if symmetric else ())], columns)
@@ -387,6 +387,10 @@ class PartitionedGraph(NotPicklable):
         """The partitions without some orders, so that an order is not in memory twice while it is built again."""
         self.built = (now := now.without(orders)) or None
         return now
+
+    def _spliced(self) -> Partitions | None:
+        """The only partition of a graph that was made by changing another one, if that one's can be spliced."""
+        return self.input_edges.spliced(self.cut.name) if self._is_whole else None
 
     def _opened(self) -> Partitions:
         """The saved partitions, memory-mapped by the workers."""

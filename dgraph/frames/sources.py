@@ -17,6 +17,7 @@ from dgraph.errors import ColumnError, IdError, InputError, OptionError, Unweigh
 from dgraph.frames.any_frame import DeviceFrame, LazyPieces, column_names, is_cudf, is_lazy, is_numeric, is_on_gpu
 from dgraph.phrases.phrases import warn
 
+NAME_THEM = "Name the columns with source=, destination= and weight="
 WEIGHT = "weight"  # the column that weight="auto" takes
 
 
@@ -97,8 +98,10 @@ class VertexSource:
         return [name for name in column_names(self.frame) if name != self.id] if self.frame is not None else []
 
 
-def edge_source(frame: Any, source: str, destination: str, weight: str | NoWeight | None) -> EdgeSource:
-    """A frame of edges, once its columns are checked."""
+def edge_source(
+    frame: Any, source: str, destination: str, weight: str | NoWeight | None, remedy: str = NAME_THEM
+) -> EdgeSource:
+    """A frame of edges, once its columns are checked; `remedy` is for those that are missing."""
     of_cudf, frame = is_cudf(frame), _convert_frame(frame, "edges")
     columns, unweighted = column_names(frame), UNWEIGHTED_BY_CHOICE
     if isinstance(weight, NoWeight):
@@ -110,7 +113,6 @@ def edge_source(frame: Any, source: str, destination: str, weight: str | NoWeigh
         weight, unweighted = auto_weight(columns, (source, destination), partial(is_numeric, frame)), NoWeight(None)
     for name in (source, destination, *([weight] if weight is not None else [])):
         if name not in columns:
-            remedy = "Name the columns with source=, destination= and weight="
             if name in _index_names(frame):
                 remedy = f"{name!r} is their index; turn it into a column with frame.reset_index()"
             present = ", ".join(map(repr, columns)) or "none"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,13 +13,18 @@ from dgraph.native import threads
 from dgraph.partition import build_kernels
 from dgraph.partition.adjacency import EdgeSlice, build, common_type
 from dgraph.partition.ids.chunk import NumberedChunk
-from dgraph.partition.ids.numbering import Numbering
 from dgraph.partition.sum_limits import first_excess
 
 REPEATS = ("keep", "first", "sum", "min", "max")
 LOOPS = ("keep", "drop")
 ROW, FLIPPED = "\0row", "\0flipped"  # columns: the row of the listed edge, and whether this is its reverse
 _REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+
+
+class Names(Protocol):
+    """Tells the user's ids of vertices by number, for errors."""
+
+    def restored(self, numbers: np.ndarray) -> Any: ...
 
 
 def check_rules(loops: str, repeats: str) -> None:
@@ -58,7 +64,7 @@ def piece_of(
 def merge_repeats(
     pieces: Sequence[NumberedChunk],
     size: int,
-    ids: Numbering | None = None,
+    ids: Names | None = None,
     *,
     repeats: str,
     directed: bool,
@@ -82,7 +88,8 @@ def merge_repeats(
     is_first = np.empty(len(order), bool)
     build_kernels.starts_group(low, high, order, is_first)
     del low, high
-    firsts, columns = order[is_first], {}
+    firsts, columns = order[is_first], dict[str, np.ndarray]()
+    merged = NumberedChunk(sources[firsts], destinations[firsts], columns)
     for name in pieces[0].columns:
         values = [p.columns[name] for p in pieces]
         common_type(name, values)  # refuses numbers that would change
@@ -90,15 +97,26 @@ def merge_repeats(
         if repeats == "first" or name in (ROW, FLIPPED) or column.dtype.kind not in "iuf" or not len(firsts):
             columns[name] = column[firsts]
         else:
-            column, starts = column[order], np.flatnonzero(is_first)
-            if repeats == "sum" and (group := first_excess(column, starts)) is not None:
-                raise _sum_error(name, sources[firsts[group]], destinations[firsts[group]], ids)
-            columns[name] = _REDUCE[repeats].reduceat(column, starts)
-    del order, is_first
-    return NumberedChunk(sources[firsts], destinations[firsts], columns)
+            columns[name] = _reduced(name, column[order], np.flatnonzero(is_first), merged, repeats, ids)
+    return merged
 
 
-def _sum_error(name: str, source: int, destination: int, ids: Numbering | None) -> WeightError:
+def merge_values(name: str, values: np.ndarray, edges: NumberedChunk, repeats: str, ids: Names) -> np.ndarray:
+    """The merged value of each edge, given a row of values for each."""
+    starts = np.arange(len(values)) * values.shape[1]
+    return _reduced(name, values.ravel(), starts, edges, repeats, ids)
+
+
+def _reduced(
+    name: str, values: np.ndarray, starts: np.ndarray, edges: NumberedChunk, repeats: str, ids: Names | None
+) -> np.ndarray:
+    """The merged value of each edge, whose values extend from its start to the next one."""
+    if repeats == "sum" and (group := first_excess(values, starts)) is not None:
+        raise _sum_error(name, int(edges.sources[group]), int(edges.destinations[group]), ids)
+    return _REDUCE[repeats].reduceat(values, starts)
+
+
+def _sum_error(name: str, source: int, destination: int, ids: Names | None) -> WeightError:
     """The error for a column whose sum over the repeats of an edge is too large."""
     ends = np.array([source, destination])
     u, v = (ends if ids is None else np.asarray(ids.restored(ends))).tolist()

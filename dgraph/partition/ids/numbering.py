@@ -84,7 +84,7 @@ class Numbering:
             numbers[known] = self.ranks.find(np.asarray(ids))
         elif len(known):
             encoded = encode(replace(vertices, sources=ids), self.id_type)
-            numbers[known] = self._found(encoded.distinct)[encoded.codes[0]]
+            numbers[known] = self.found(encoded.distinct)[encoded.codes[0]]
         return numbers
 
     def _fitted(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -125,13 +125,15 @@ class Numbering:
 
     def number(self, ids: pa.Array) -> np.ndarray:
         """The numbers of ids in ascending order, if ids have tables."""
-        numbers = self._found(ids)
+        numbers = self.found(ids)
         if (numbers < 0).any():
             self._refuse(ids[int(np.argmin(numbers))].as_py())
         return numbers.astype(np.uint32)
 
-    def _found(self, ids: pa.Array) -> np.ndarray:
-        """The numbers of ids in ascending order by the tables; -1 for ids in none of them."""
+    def found(self, ids: pa.Array) -> np.ndarray:
+        """The numbers of ids in ascending order; -1 for ids that the graph lacks."""
+        if self.ranks is not None:
+            return self.ranks.find(np.asarray(ids))
         numbers, base = np.full(len(ids), -1), 0
         for table in self.tables:
             places = places_of(table.cast(ids.type), ids)

@@ -1,0 +1,158 @@
+"""The edges of a graph after batches of changes. What was built of the graph before is spliced; only what was not is
+built from the listed edges, of which those that were removed are left out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dgraph.building.graph_frames import empty
+from dgraph.building.input_edges import EdgeRules, InputEdges
+from dgraph.building.partition_set import Partitions
+from dgraph.changes.batch import net_of
+from dgraph.changes.history import Base, History
+from dgraph.changes.listed_pairs import pairs_in
+from dgraph.changes.merging import merged_partition
+from dgraph.changes.update_report import UpdateReport
+from dgraph.frames.any_frame import LazyPieces, count_rows, select_rows, to_main_memory
+from dgraph.frames.sources import VertexSource
+from dgraph.native.free_memory import explain_lack_of_memory
+from dgraph.partition.ids.numbering import Numbering
+
+AMBIGUOUS = "built from the listed edges, because rows do not tell which of several edges was listed last"
+
+
+class ChangedEdges(InputEdges):
+    """The edges of a graph after batches of changes."""
+
+    def __init__(self, history: History, vertices: VertexSource, report: UpdateReport, more_edges: int | None):
+        """`more_edges` is by how many edges the graph is larger than the listed one; None if nobody counted them."""
+        listed = history.listed
+        self._history, self._report, self._more = history, report, more_edges
+        self._finding, self._rows = Lock(), list[int]()
+        self._gone: list[np.ndarray] | None = None  # the removed rows of each piece of the listed edges
+        self._added: Any = None  # the edges that were added
+        frame = LazyPieces(lambda: empty(listed.edges.frame), self._frames)
+        super().__init__(replace(listed.edges, frame=frame), vertices, listed.rules, listed.workers)
+
+    @property
+    def history(self) -> History:
+        return self._history
+
+    @property
+    def changes(self) -> UpdateReport:
+        return self._report
+
+    # -- sizes ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_read(self) -> bool:
+        return True
+
+    @property
+    def num_vertices(self) -> int:
+        return self._history.size
+
+    @property
+    def num_edges(self) -> int:
+        if self._more is None:
+            self._more = super().num_edges - self._history.listed.num_edges
+        return self._history.listed.num_edges + self._more
+
+    @property
+    def more_edges(self) -> int | None:
+        return self._more
+
+    def _number(self) -> Numbering:
+        if self._numbering is None:
+            self._numbering = self._history.numbering
+        return self._numbering
+
+    # -- partitions ----------------------------------------------------------------------------------------------------
+
+    def spliced(self, policy: str) -> Partitions | None:
+        """The only partition of the graph, made of that of the base; None if there is none, or if it does not tell
+        which of several edges to remove. Afterwards, the base is not needed any more."""
+        history = self._history
+        if history.base.partition is None:
+            return None
+        start = time.perf_counter()
+        with self.stopwatch("merge"):
+            partition = merged_partition(history, self.edges, self.rules)
+        self._history = history.on(Base(self.numbering))
+        if partition is None:
+            self._report = replace(self._report, merging=AMBIGUOUS)
+            return None
+        self._report = replace(self._report, merging=f"merged in {time.perf_counter() - start:.2g} s")
+        return Partitions([partition], self.workers, history.base.kept, policy, self.num_vertices, {})
+
+    # -- the changed frame ---------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> list[int]:
+        """The rows of each piece of the changed frame: those of the listed edges, and those that were added."""
+        self._find_removed()
+        return self._rows
+
+    @rows.setter
+    def rows(self, rows: list[int]) -> None:
+        self._rows = rows
+
+    def _find_removed(self) -> list[np.ndarray]:
+        """The rows of each piece of the listed edges that were removed; and count those that stay."""
+        with self._finding:
+            if self._gone is None:
+                history = self._history
+                net = net_of(history.batches, history.rule)
+                known, keys = history.of_listed(net.removed)
+                found = pairs_in(history.listed, keys, history.rule)
+                counts = None if history.rule.merges else net.counts[known].astype(np.int64)
+                gone = _last_listed(found, counts)
+                self._rows = [rows - len(one) for rows, one in zip(history.listed.rows, gone, strict=True)]
+                self._rows.append(len(net.frame))
+                self._added, self._gone = net.frame, gone
+            return self._gone
+
+    def _frames(self) -> list[Any]:
+        """Tasks that make the pieces of the changed frame."""
+        gone, call = self._find_removed(), self.workers.call
+        pieces = zip(self._history.listed.edge_pieces, gone, strict=True)
+        return [*(call(_without_rows, piece, rows) for piece, rows in pieces), call(_same, self._added)]
+
+    def anew(self, rules: EdgeRules | None = None) -> InputEdges:
+        self.number()  # has vertices without edges, too
+        return super().anew(rules)
+
+
+def _last_listed(found: Sequence[tuple[np.ndarray, np.ndarray]], counts: np.ndarray | None) -> list[np.ndarray]:
+    """Of the rows of each piece that have one of some pairs of ends, those of the last `counts[k]` edges of pair k over
+    all pieces; without `counts`, all of them."""
+    if counts is None:
+        return [rows for rows, _ in found]
+    pairs = np.concatenate([pair for _, pair in found])
+    order = np.argsort(pairs, kind="stable")
+    ends = np.cumsum(np.bincount(pairs, minlength=len(counts)))
+    chosen = np.zeros(len(pairs), bool)
+    chosen[order] = ends[pairs[order]] - np.arange(len(pairs)) <= counts[pairs[order]]
+    cuts = np.split(chosen, np.cumsum([len(rows) for rows, _ in found])[:-1])
+    return [rows[cut] for (rows, _), cut in zip(found, cuts, strict=True)]
+
+
+@explain_lack_of_memory("the edges of a graph", "list them")
+def _without_rows(frame: Any, rows: np.ndarray) -> Any:
+    frame = to_main_memory(frame)
+    if not len(rows):
+        return frame
+    kept = np.ones(count_rows(frame), bool)
+    kept[rows] = False
+    return select_rows(frame, kept)
+
+
+def _same(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame

@@ -1,0 +1,193 @@
+"""What became of the edges of a graph since they were listed, and since its partition was built: batches of changes,
+and the vertices that they brought."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dgraph.building.input_edges import InputEdges
+from dgraph.changes.batch import Batch, PairRule, ends_of, net_of, with_batch
+from dgraph.changes.listed_pairs import pairs_in
+from dgraph.partition.adjacency import Adjacency
+from dgraph.partition.ids.joined_ids import moved_up, with_ids
+from dgraph.partition.ids.numbering import Numbering
+from dgraph.partition.partition import Partition
+from dgraph.partition.spliced_rows import count_edges
+
+SHARE = 8  # batches of more than 1 / SHARE of the base's edges or vertices are merged at once
+FEW = 1 << 14  # edges or vertices that are not
+
+
+@dataclass(frozen=True, eq=False)
+class Base:
+    """The numbering that batches refer to, and, if it is in this process and whole, the partition that they change."""
+
+    numbering: Numbering
+    partition: Partition | None = None
+    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # the columns of each order of edges
+
+    def counts(self, keys: np.ndarray, directed: bool) -> np.ndarray:
+        """How many edges its partition has with each key. If it has rows for both ends, the shorter one is read."""
+        assert self.partition is not None
+        first, second = ends_of(keys)
+        out, into = self.partition.out, self.partition.incoming
+        into = (out or into) if not directed else into  # one table that has both directions of every edge
+        if out is None or into is None:
+            return _counted(out or into, *((first, second) if out else (second, first)))
+        out_length, in_length = _lengths(out, first), _lengths(into, second)
+        found, by_source = np.zeros(len(keys), np.int64), out_length <= in_length
+        found[by_source] = _counted(out, first[by_source], second[by_source])
+        found[~by_source] = _counted(into, second[~by_source], first[~by_source])
+        return found
+
+
+def _lengths(table: Adjacency, rows: np.ndarray) -> np.ndarray:
+    """The number of edges in each row; none in rows beyond the table."""
+    there = np.minimum(rows.astype(np.int64), len(table.indptr) - 2)
+    return np.where(there == rows, table.indptr[there + 1] - table.indptr[there], 0)
+
+
+def _counted(table: Adjacency | None, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    assert table is not None
+    order = np.lexsort((others, rows))
+    found = np.empty(len(rows), np.int64)
+    found[order] = count_edges(table, rows[order], others[order])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The edges as they were first listed; the batch of changes that the base has; and the batches since.
+
+    Batches know vertices by the numbers of the base, and new vertices by numbers after these. `numbers` has the number
+    in the base of each vertex of the listed edges, which ascend; None if it is the same."""
+
+    listed: InputEdges
+    base: Base
+    rule: PairRule
+    numbers: np.ndarray | None = None
+    before: Batch | None = None
+    since: tuple[Batch, ...] = ()
+
+    @property
+    def batches(self) -> Sequence[Batch]:
+        """All batches since the edges were listed."""
+        return self.since if self.before is None else (self.before, *self.since)
+
+    @property
+    def size(self) -> int:
+        """The number of vertices."""
+        return self.base.numbering.size + sum(one.num_ids for one in self.since)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the batches have so many edges or vertices that they should be merged into the base."""
+        edges, partition = sum(map(len, self.since)), self.base.partition
+        if partition is None:
+            return False
+        vertices = self.size - partition.num_local
+        return edges > max(FEW, partition.num_edges // SHARE) or vertices > max(FEW, partition.num_local // SHARE)
+
+    def find(self, ids: pa.Array) -> np.ndarray:
+        """The number of each of some ids, which ascend; -1 for those that the graph lacks."""
+        found = self.base.numbering.found(ids)
+        for batch in self.since:
+            found = np.maximum(found, batch.find(ids))
+        return found
+
+    def present(self, keys: np.ndarray) -> np.ndarray:
+        """How many edges there are with each key."""
+        if self.base.partition is not None:
+            counts, batches = self.base.counts(keys, self.rule.directed), self.since
+        else:
+            known, of_listed = self.of_listed(keys)
+            counts = np.zeros(len(keys), np.int64)
+            found = pairs_in(self.listed, of_listed, self.rule)
+            counts[known] = sum((np.bincount(pair, minlength=len(of_listed)) for _, pair in found), 0)
+            batches = tuple(self.batches)
+        if self.rule.merges:
+            counts = np.minimum(counts, 1)
+        for batch in batches:
+            counts = batch.present(keys, counts, self.rule)
+        return counts
+
+    def of_listed(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which of these pairs the listed edges may have, and their keys by the numbers of these."""
+        ends = [end.astype(np.int64) for end in ends_of(keys)]
+        size = self.listed.num_vertices if self.numbers is None else len(self.numbers)
+        if self.numbers is None:
+            known = np.logical_and.reduce([end < size for end in ends])
+        else:
+            places = [np.searchsorted(self.numbers, end) for end in ends]
+            known = np.logical_and.reduce(
+                [
+                    (place < size) & (self.numbers[np.minimum(place, max(size - 1, 0))] == end)
+                    for place, end in zip(places, ends, strict=True)
+                ]
+            )
+            ends = places
+        return known, self.rule.keys(*(end[known] for end in ends))
+
+    def with_batch(self, batch: Batch) -> History:
+        return replace(self, since=with_batch(self.since, batch, self.rule))
+
+    # -- merging -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def net(self) -> Batch:
+        """The batches since the base as one."""
+        return net_of(self.since, self.rule)
+
+    @cached_property
+    def _joined(self) -> tuple[Numbering, np.ndarray]:
+        new = self.net.ids if self.since else None
+        return (self.base.numbering, np.empty(0, np.int64)) if new is None else with_ids(self.base.numbering, new)
+
+    @property
+    def numbering(self) -> Numbering:
+        """The numbering of all vertices, in the order of their ids."""
+        return self._joined[0]
+
+    @cached_property
+    def moves(self) -> np.ndarray | None:
+        """The number in `numbering` of each vertex of the base; None if it is the same."""
+        return moved_up(self._joined[1], self.base.numbering.size)
+
+    @cached_property
+    def new_numbers(self) -> np.ndarray:
+        """The number in `numbering` of each new vertex, in the order in which they were numbered first."""
+        places = self._joined[1]
+        out = np.empty(len(places), np.uint32)
+        out[self.net.numbers - self.base.numbering.size] = places + np.arange(len(places))
+        return out
+
+    def renumber(self, numbers: np.ndarray) -> np.ndarray:
+        """The numbers in `numbering` of vertices that batches name."""
+        size, out = self.base.numbering.size, numbers.astype(np.uint32)
+        is_new = numbers >= size
+        if self.moves is not None:
+            out[~is_new] = self.moves[numbers[~is_new]]
+        out[is_new] = self.new_numbers[numbers[is_new] - size]
+        return out
+
+    def restored(self, numbers: np.ndarray) -> Any:
+        """The ids of vertices that batches name, as a column of the user's type."""
+        return self.numbering.restored(self.renumber(numbers))
+
+    def on(self, base: Base) -> History:
+        """The same history, of a graph whose own partition and numbering are the base of later batches."""
+        if not self.since:
+            return replace(self, base=base)
+        before = net_of(self.batches, self.rule).renumbered(self.renumber, self.rule)
+        numbers = self.moves
+        if self.numbers is not None:
+            numbers = self.renumber(self.numbers)
+        elif numbers is not None:
+            numbers = numbers[: self.listed.num_vertices]
+        return replace(self, base=base, numbers=numbers, before=before, since=())

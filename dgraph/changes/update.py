@@ -1,0 +1,155 @@
+"""Makes the changed edges of a graph: numbers what the user adds, finds what is removed, and counts both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dgraph.building.input_edges import InputEdges
+from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.changes.batch import Batch, PairRule, ends_of
+from dgraph.changes.changed_edges import ChangedEdges
+from dgraph.changes.changed_frames import EdgeTable, joined_vertices, naming, read_edges, read_vertices, vertex_ids
+from dgraph.changes.history import Base, History
+from dgraph.changes.new_ids import known_numbers, numbered
+from dgraph.changes.update_report import UpdateReport
+from dgraph.errors import InputError, MissingEdgesWarning, OptionError
+from dgraph.frames.sources import VertexSource
+from dgraph.phrases.phrases import format_count, warn
+
+MOST_VERTICES = 2**32 - 1  # two numbers make a key of 64 bits
+
+
+def updated(graph: PartitionedGraph, added: Any, removed: Any, vertices: Any) -> tuple[InputEdges, tuple[str, ...]]:
+    """The edges of a graph after some are removed and others are then added; see `Graph.updated`. And the orders of
+    edges into which the changes should be merged at once."""
+    _check(graph, added, removed, vertices)
+    with naming("added"):
+        more = read_edges(graph.input_edges, added, all_columns=True)
+    with naming("removed"):
+        less = read_edges(graph.input_edges, removed, all_columns=False)
+    with naming("vertices"):
+        listed = read_vertices(graph.input_edges, vertices)
+    if not graph.num_vertices:
+        return _anew(graph, more, less, listed), ()
+    history, kind = history_of(graph), graph.numbering.id_type
+    with naming("vertices"):
+        isolated = vertex_ids(listed, kind)
+    with naming("added"):
+        ids, ends = numbered(history, kind, more.chunk, isolated)
+    size = history.size + len(ids)
+    if size > MOST_VERTICES:
+        raise OptionError(f"updated() is limited to {MOST_VERTICES:,} vertices, got {size:,}")
+    with naming("removed"):
+        gone = Removal.of(history, *known_numbers(history, kind, less.chunk))
+    numbers = np.arange(history.size, size, dtype=np.uint32)
+    batch = replace(Batch.of(history.rule, ends, more.frame), removed=gone.keys, counts=gone.counts)
+    if len(ids):
+        batch = replace(batch, ids=ids, numbers=numbers)
+    loops = int(np.count_nonzero(ends[0] == ends[1])) if history.rule.skip_loops else 0
+    report = UpdateReport(len(ends[0]) - loops, int(gone.counts.sum()), gone.missing, len(ids))
+    _warn_of_missing(report, less, gone.first_missing)
+    change = _more_edges(graph.input_edges, history, batch)
+    history = history.with_batch(batch)
+    made = ChangedEdges(history, joined_vertices(graph.input_edges, listed), report, change)
+    return made, tuple(history.base.kept) if history.is_large else ()
+
+
+def _check(graph: PartitionedGraph, added: Any, removed: Any, vertices: Any) -> None:
+    if graph.client is not None:
+        raise InputError(
+            "updated() is only for graphs in this process; on a cluster, make the graph anew from the changed edges "
+            "with Graph.from_edges"
+        )
+    if graph.input_edges.of_gpus:
+        raise InputError("updated() is not for graphs of cuDF frames; make the graph from frame.to_pandas()")
+    if added is None and removed is None and vertices is None:
+        raise OptionError("updated() needs added=, removed= or vertices=; frames without rows are allowed")
+
+
+def _anew(graph: PartitionedGraph, more: EdgeTable, less: EdgeTable, listed: VertexSource) -> InputEdges:
+    """The added edges, of a graph that has no vertices and knows no type of ids."""
+    old = graph.input_edges
+    made = InputEdges(replace(old.edges, frame=more.frame), listed, old.rules, old.workers)
+    made.changes = UpdateReport(len(more.chunk), 0, len(less.chunk), made.num_vertices)
+    _warn_of_missing(made.changes, less, 0)
+    return made
+
+
+def history_of(graph: PartitionedGraph) -> History:
+    """The history of a graph's edges, based on its own partition if it is built and whole."""
+    edges, rules, built = graph.input_edges, graph.input_edges.rules, graph.built
+    rule = PairRule(rules.directed and not rules.symmetrize, rules.repeats != "keep", rules.skip_loops)
+    whole = graph.num_parts == 1 and graph.cut.by_range and not rules.symmetrize
+    base = Base(graph.numbering, *((built.held[0], built.kept) if built and whole else ()))
+    if not isinstance(edges, ChangedEdges):
+        return History(edges, base, rule)
+    return edges.history if base.partition is None else edges.history.on(base)
+
+
+@dataclass(frozen=True, eq=False)
+class Removal:
+    """The keys of the edges to remove that the graph has, and how many of each go; and how many are missing."""
+
+    keys: np.ndarray
+    counts: np.ndarray
+    missing: int
+    first_missing: int  # its row; 0 if none is
+
+    @classmethod
+    def of(cls, history: History, sources: np.ndarray, destinations: np.ndarray) -> Removal:
+        """Find edges by the numbers of their ends, which are -1 where the graph has no such vertex."""
+        known = (sources >= 0) & (destinations >= 0)
+        if history.rule.skip_loops:
+            known &= sources != destinations
+        rows = np.flatnonzero(known)
+        keys, pair, counts = np.unique(
+            history.rule.keys(sources[rows], destinations[rows]), return_inverse=True, return_counts=True
+        )
+        present = history.present(keys) if len(keys) else np.empty(0, np.int64)
+        merges = history.rule.merges
+        there = present if not merges else np.where(present > 0, counts, 0)  # the one edge of all of them
+        taken = np.minimum(counts, there)
+        place = np.empty(len(rows), np.int64)  # of each row among those of its pair
+        place[np.argsort(pair, kind="stable")] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        known[rows[place >= taken[pair]]] = False
+        taken = np.minimum(taken, 1) if merges else taken
+        missing = np.flatnonzero(~known)
+        some = taken > 0
+        first = int(missing[0]) if len(missing) else 0
+        return cls(keys[some], taken[some].astype(np.uint32), len(missing), first)
+
+
+def _warn_of_missing(report: UpdateReport, less: EdgeTable, row: int) -> None:
+    if report.missing:
+        source, destination = (less.frame[name].iloc[row : row + 1].tolist()[0] for name in less.ends)
+        are = "is" if report.missing == 1 else "are"
+        warn(
+            f"{format_count(report.missing, 'edge')} to remove {are} not in the graph; the first is in row {row}, from "
+            f"{source!r} to {destination!r}",
+            MissingEdgesWarning,
+        )
+
+
+def _more_edges(edges: InputEdges, history: History, batch: Batch) -> int | None:
+    """By how many edges the graph is now larger than as it was listed; None if this is not known cheaply."""
+    before = edges.more_edges if isinstance(edges, ChangedEdges) else 0
+    rule, symmetrizes = history.rule, edges.rules.symmetrize
+    if before is None or (rule.merges and history.base.partition is None):
+        return None
+    added = np.unique(batch.added) if rule.merges else batch.added
+    if rule.skip_loops:
+        first, second = ends_of(added)
+        added = added[first != second]
+    if rule.merges:
+        added = added[(history.present(added) == 0) | np.isin(added, batch.removed)]
+    return before + _weight(added, 1, symmetrizes) - _weight(batch.removed, batch.counts, symmetrizes)
+
+
+def _weight(keys: np.ndarray, counts: Any, symmetrizes: bool) -> int:
+    """The number of edges with these keys: with their reverses, if these were added."""
+    counts = np.broadcast_to(counts, keys.shape).astype(np.int64)
+    first, second = ends_of(keys)
+    return int(counts.sum() + (counts[first != second].sum() if symmetrizes else 0))
