@@ -141,7 +141,7 @@ def test_vertices_with_attributes():
     H = G.updated(vertices=pd.DataFrame({"id": [9], "people": [1]}), added=frame_of([(7, 9, 1)]))
     found = H.vertices.compute().set_index("id")["people"]
     assert found.loc[9] == 1 and pd.isna(found.loc[7]) and found.loc[0] == 5
-    with pytest.raises(errors.ColumnError, match="vertices=: .*'people'.*'size'"):
+    with pytest.raises(errors.ColumnError, match=r"vertices=: .*'people'.*'size'"):
         G.updated(vertices=pd.DataFrame({"id": [9], "size": [1]}))
     with pytest.raises(errors.InputError, match="more than once"):
         G.updated(vertices=pd.DataFrame({"id": [1], "people": [1]})).vertices.compute()
