@@ -155,6 +155,8 @@ class Merging:
         by_row = np.lexsort((others, rows))
         rows, others, which = rows[by_row], others[by_row], which[by_row]
         old = last_edges(table, rows, others, np.ones(len(rows), np.int64))
+        of_row = np.searchsorted(table.indptr, old, side="right")
+        old = old[np.lexsort((table.neighbours[old], of_row))]  # in the order of `others`: rows are not sorted
         places, columns = splice.places(old), dict(made.columns)
         for name, values in columns.items():
             if values.dtype.kind in "iuf":

@@ -248,3 +248,15 @@ def test_clusters_are_told_what_to_do(client):
     G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}, client=client)
     with pytest.raises(errors.InputError, match="make the graph anew"):
         G.updated(added={"src": [0], "dst": [2]})
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_values_of_edges_that_are_added_again_stay_with_their_edges(directed):
+    """Edges that were put into a row are its last ones, whatever their neighbours are."""
+    listed = ListedGraph([(5, 8, 1)], [2], directed=directed, repeats="max")
+    graph = listed.graph()
+    for more in ([(5, 2, 3)], [(5, 8, 1), (5, 2, 6)]):
+        graph.partitioned(("out",), ("w",))
+        graph, listed = graph.updated(frame_of(more)), listed.updated(more, [], [])
+    check_alike(graph, listed.graph())
+    assert graph.changes.merging.startswith("merged")
