@@ -119,7 +119,7 @@ def _sssp(graph: Multigraph, rng: random.Random):
 def sssp(graph: Multigraph, call, source, target=None, per_source=False, predecessors=True, **_):
     distance = nearest(graph, source, graph.weighted)
     if distance is None:
-        refused(call, InputError, "negative")
+        refused(call, InputError, "less than 0")
         return
     result = call()
     if per_source:
@@ -128,13 +128,14 @@ def sssp(graph: Multigraph, call, source, target=None, per_source=False, predece
         return
     if target is not None and distance[target] < INF:
         distance = cut_off(distance, distance[target])
-    if not predecessors:
+    negative = any(w < 0 for _, _, w in graph.arcs(graph.weighted))
+    if not (predecessors or negative):
         same(columns(graph, result, "distance"), [distance], "distance")
         return
     found, before = columns(graph, result, "distance", "predecessor")
     same(found, distance, "distance")
     before = numbers(graph, before)
-    if graph.kind == "negative":
+    if negative:
         same(before, fewest(graph, distance, source), "predecessor")
     else:
         same(before, nearer(graph, distance, source, graph.weighted), "predecessor")
