@@ -196,7 +196,7 @@ class Graph(PartitionedGraph):
         """The graph after some edges are removed and others are then added. This graph stays as it is.
 
         The rules of the graph for loops, repeated edges and reverses hold for all edges together: all operations give
-        the answers of a graph that is made anew from the changed list of edges. The cost follows the changes: the
+        the answers of a graph that is rebuilt from the changed list of edges. The cost follows the changes: the
         partitions of this graph are shared until an operation needs its own; then the changes are merged into them.
 
         Parameters
