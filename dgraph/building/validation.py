@@ -218,6 +218,7 @@ REMARKS: dict[str, tuple[Remark, ...]] = {
     "maximal_independent_set": (Remark("isolated", "isolated vertices ({:,}) are in the set"),),
     "pagerank": (
         ALL_COUNT,
+        Remark("kept_loops", "self loops ({:,}) count, and pass rank back to their own vertex"),
         Remark(
             "dangling",
             "vertices without out-edges ({:,}): their rank goes where jumps go; set dangling= to change that",

@@ -401,6 +401,7 @@ def test_validation_says_how_operations_treat_unusual_edges():
     )
     assert found.operations["matching"] == "self loops (1) are refused: they connect a side with itself"
     assert found.operations["degrees"] == "repeated edges (1) all count; self loops (1) add 2 to a degree"
+    assert "self loops (1) count, and pass rank back to their own vertex" in found.operations["pagerank"]
     for name in ("pagerank", "hits", "katz", "label_propagation"):  # those with weighted=
         assert found.operations[name].endswith("negative weights (1) are refused with weighted=True")
     assert "wcc: isolated vertices (2) are separate components" in repr(found)
