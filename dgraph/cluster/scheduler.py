@@ -75,6 +75,11 @@ def workers_of(client: Client) -> list[str]:
     return sorted(one for one, info in worker_infos(client).items() if info["status"] not in LEAVING)
 
 
+def all_paused(client: Client) -> bool:
+    """Whether there are workers, and each takes nothing because its memory is short."""
+    return {info["status"] for info in worker_infos(client).values()} == {"paused"}
+
+
 def places_of(client: Client, futures: Sequence[Future]) -> list[list[str]]:
     """The workers that hold each result now; an empty list if the result was lost with them."""
     holders = _call(client, "who_has", keys=[future.key for future in futures])

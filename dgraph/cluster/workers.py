@@ -18,6 +18,8 @@ from dgraph.arguments import check_bytes
 from dgraph.cluster.current_client import current_client, secede_from_task
 from dgraph.cluster.pickling_refusal import NotPicklable, refuse_pickling
 from dgraph.cluster.scheduler import (
+    WorkerWatch,
+    all_paused,
     ask_all,
     gather_results,
     is_closed,
@@ -36,7 +38,7 @@ from dgraph.frames.any_frame import DeviceFrame, LazyPieces, is_cudf, is_lazy, s
 from dgraph.native import threads
 
 REDUCE_FAN_IN = 8  # results that one task of a reduction combines
-PATIENCE = 1.0  # seconds in which a value that is sent waits for a worker
+PATIENCE = 1.0  # seconds in which a value that is sent waits for a worker; then `send` looks whether there is one
 
 
 class Workers(NotPicklable):
@@ -212,10 +214,14 @@ class Workers(NotPicklable):
         """Send values of this process to workers, and hold them there."""
         if self.client is None:
             return list(values)
-        try:
-            return self.client.sync(_scatter, self.client, values)
-        except (TimeoutError, KeyError, OSError) as cause:  # a receiver, or the last worker, has left
-            raise LostError(f"a worker left the cluster while data was being sent to it ({cause!r})") from cause
+        watch = WorkerWatch(self.client)
+        while True:
+            try:
+                return self.client.sync(_scatter, self.client, values)
+            except (TimeoutError, KeyError, OSError) as cause:  # a receiver, or the last worker, has left
+                if not (isinstance(cause, TimeoutError) and all_paused(self.client)):
+                    raise LostError(f"a worker left the cluster while data was being sent to it ({cause!r})") from cause
+                watch.look()
 
     def spilled(self) -> int:
         """The bytes that workers have moved from memory to disk."""
@@ -255,8 +261,7 @@ class Workers(NotPicklable):
 
 async def _scatter(client: Any, values: Sequence[Any]) -> list[Any]:
     """Send each value in a separate request. If a single request failed, values that had reached other workers would
-    stay there forever, unknown to the scheduler. Requests are shielded from Ctrl-C for the same reason. Where nobody is
-    left, `retry` waits for a worker."""
+    stay there forever, unknown to the scheduler. Requests are shielded from Ctrl-C for the same reason."""
     requests = (client.scatter({key_for("data"): one}, asynchronous=True, timeout=PATIENCE) for one in values)
     answers = await asyncio.shield(asyncio.gather(*requests, return_exceptions=True))
     futures: list[Any] = []
