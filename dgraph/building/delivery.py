@@ -73,7 +73,8 @@ def built_by_supersteps(
     mine = [range(len(chunks) * part // parts, len(chunks) * (part + 1) // parts) for part in range(parts)]
     arguments = [(tuple(some), where, ids, [chunks[number] for number in some]) for some in mine]
     shares = workers.wait(workers.each(ChunkShare, arguments, homes))
-    steps = Steps(partial(PartitionBuilder, plan=plan), PartitionBuilder.step, PartitionBuilder.finish)
+    begin = partial(PartitionBuilder, plan=plan)
+    steps = Steps(begin, PartitionBuilder.step, PartitionBuilder.finish, title="building a graph")
     outcome = run_steps(steps, shares, client=workers.client, homes=homes, exchange="workers", fuse=False)
     assert outcome is not None, "nothing stops it"
     tasks = [workers.call(pick, *outcome.place_of(part), on=home) for part, home in enumerate(homes)]

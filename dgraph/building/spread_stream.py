@@ -112,7 +112,7 @@ class SpreadStream:
             self.stopwatch.reach(min(steps, most), sum(numbered.rows) * min(steps, most) // max(most, 1))
 
         outcome = run_steps(
-            Steps(partial(Delivery, plan=plan), Delivery.step, Delivery.finish),
+            Steps(partial(Delivery, plan=plan), Delivery.step, Delivery.finish, title="building a graph"),
             shares,
             client=workers.client,
             homes=None if workers.client is None else [str(home) for home in homes],

@@ -280,7 +280,7 @@ class Turns:
         holds its thread until all others have begun, so what they begin with has to be there."""
         shares = workers.wait(list(shares))
         ends = None if workers.client is None else [str(home) for home in homes]
-        steps = Steps(partial(AtWorker, until=self), AtWorker.step, AtWorker.finish)
+        steps = Steps(partial(AtWorker, until=self), AtWorker.step, AtWorker.finish, title="communities")
         outcome = run_steps(steps, shares, client=workers.client, homes=ends, threads=threads.cores())
         assert outcome is not None, "nothing stops the run"
         return workers.bring(outcome.results)

@@ -10,9 +10,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-MOST_SAMPLES = 240  # of a run; beyond that, every second one is dropped
+MOST_SAMPLES = 240  # of a run; beyond that, every second one is dropped, and the next ones are twice as far apart
 MOST_RUNS = 20  # that are over and still shown
-SAMPLE_SECONDS = 0.2  # between two samples
+SAMPLE_SECONDS = 0.2  # between two samples at first
 SUMS = ("fired", "edges", "bytes", "residual")  # over workers
 
 
@@ -36,6 +36,7 @@ class LiveRun:
     title: str = ""
     standings: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # the last of each worker
     samples: list[LiveSample] = field(default_factory=list)
+    interval: float = SAMPLE_SECONDS
     ended: float | None = None
     reason: str | None = None  # why it failed
 
@@ -69,6 +70,7 @@ class LiveRun:
         self.samples.append(self.sample())
         if len(self.samples) > MOST_SAMPLES:
             del self.samples[1::2]
+            self.interval = self.seconds / len(self.samples)
 
     def busy(self) -> dict[str, float]:
         """The share of the run's time in which each worker had a step to do."""
@@ -92,7 +94,7 @@ class LiveHistory:
         one = self.runs.get(run) or self._begin(run, standing.get("seconds", 0.0))
         one.standings[worker] = standing
         one.title = standing.get("title") or one.title
-        if not one.samples or one.seconds - one.samples[-1].seconds >= SAMPLE_SECONDS:
+        if not one.samples or one.seconds - one.samples[-1].seconds >= one.interval:
             one.keep_sample()
 
     def heartbeat(self, worker: Any, standings: Mapping[str, Mapping[str, Any]]) -> None:

@@ -31,7 +31,7 @@ from dgraph.exchange.grid import FEW_WORKERS, WorkerGrid
 from dgraph.exchange.lane_frames import frame_of, packet_of, pickled
 from dgraph.exchange.lanes import Lanes, Way
 from dgraph.exchange.mail import Fragment, Packet, Route, Token
-from dgraph.exchange.run_registry import PLUGIN_NAME
+from dgraph.exchange.run_registry import PLUGIN_NAME, VERSION
 from dgraph.native.hosts import Heap, all_cores, own_cores, pin_to_cores
 
 PACKETS_IN_FLIGHT = 3  # packets in flight to one peer
@@ -286,6 +286,8 @@ class ExchangeOnWorker(WorkerPlugin):
     """Holds this worker's end of each run, and with it the state that steps keep between supersteps."""
 
     name = PLUGIN_NAME
+    # Set by a scheduler's half that hears heartbeats. With one that does not, Dask would close the worker.
+    heard = False
 
     def setup(self, worker: Any) -> None:
         self.worker, self.window, self.heap = worker, SendWindow(WINDOW_BYTES), Heap()
@@ -301,7 +303,8 @@ class ExchangeOnWorker(WorkerPlugin):
         worker.handlers["dgraph_way"] = self.way
         worker.stream_handlers.update({"dgraph-fail": self.fail, "dgraph-close": self.close})
         worker.stream_handlers["dgraph-forget"] = memory_store.forget_client
-        worker.extensions[PLUGIN_NAME] = Heartbeats(self.ends)  # the scheduler's half is there before
+        if self.heard:
+            worker.extensions[PLUGIN_NAME] = Heartbeats(self.ends)
 
     def teardown(self, worker: Any) -> None:
         AT_HAND.pop(worker.address, None)
@@ -349,8 +352,13 @@ class ExchangeOnWorker(WorkerPlugin):
             if address in end.route.workers:
                 end.fail(unreachable(address))
 
-    def open(self, run: str, workers: list[str], homes: list[int], patience: float) -> bool:
-        """Join a run. All workers join before any of them takes a step, so mail never arrives too early."""
+    def open(
+        self, run: str, workers: list[str], homes: list[int], patience: float, version: str = "an earlier version"
+    ) -> bool | str:
+        """Join a run; or say why not. All workers join before any of them takes a step, so mail never arrives too
+        early."""
+        if version != VERSION:  # each would misread what the other sends
+            return f"it has dgraph {VERSION}, and the scheduler {version}"
         self.heap.keep()
         route = Route(run, tuple(workers), tuple(homes))
         self.ends[run] = DaskExchange(route, workers.index(self.worker.address), self, patience)

@@ -232,8 +232,8 @@ class Exchange(ABC):
         """What this worker has done so far, for the live page. Called on any thread, while a step may change what is
         read; whatever goes wrong, a page that nobody may be looking at must not end the run."""
         told: dict[str, Any] = {"busy": self.busy, "seconds": time.monotonic() - self.begun}
-        if self.steps_and_state is not None:
-            steps, state = self.steps_and_state
+        if (live := self.steps_and_state) is not None:  # read once, because another thread may close this run
+            steps, state = live
             with suppress(Exception):
                 told |= steps.standing(state, self.last_token.values)
         return told

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
+from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.protocol.pickle import dumps
 
 from dgraph.dashboard.live_history import LiveHistory
 from dgraph.errors import LostError
 
+VERSION = sys.modules["dgraph"].__version__  # of the package in this process, loaded before any of its modules
 PLUGIN_NAME = "dgraph-exchange"  # the name of both plugins
 PAGE = "/dgraph"  # on the dashboard
 REMEDY = "Part of a result was lost with its worker. Take `result.frame` again, which recovers it first."
@@ -61,7 +63,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
     name = PLUGIN_NAME
     idempotent = True
 
-    def __init__(self, worker_half: WorkerPlugin):
+    def __init__(self, worker_half: Any):
         self.worker_half = worker_half
 
     async def start(self, scheduler: Any) -> None:
@@ -73,6 +75,7 @@ class ExchangeOnScheduler(SchedulerPlugin):
         self.runs: dict[str, RunRecord] = {}
         self.ended_results: set[Any] = set()  # keys of results of runs that have ended
         self.history = scheduler.extensions[PLUGIN_NAME] = LiveHistory(self.runs)  # whose `heartbeat` Dask calls
+        self.worker_half.heard = True
         self.has_page = show_live_page(scheduler, self.history)
         handlers = {"begin": self.begin, "end": self.end, "lend": self.lend, "sum": self.sum, "tokens": self.tokens}
         handlers["page"] = self.page
@@ -93,13 +96,14 @@ class ExchangeOnScheduler(SchedulerPlugin):
         self._require_all(workers, dict.fromkeys(self.scheduler.workers, True))
         self.runs[run] = RunRecord(list(workers), client)
         message = {"op": "dgraph_open", "run": run, "workers": workers, "homes": homes, "patience": patience}
+        message["version"] = VERSION
         answers = await self.scheduler.broadcast(msg=message, workers=list(workers), on_error="return")
         try:
             self._require_all(
                 workers, {worker: answers[worker] for worker in workers if worker in self.scheduler.workers}
             )
-        except LostError:
-            await self.end(run)
+        except LostError as error:
+            await self.end(run, str(error))
             raise
         if lend:
             await self.lend(run)
@@ -284,14 +288,16 @@ class ExchangeOnScheduler(SchedulerPlugin):
 
 
 def show_live_page(scheduler: Any, history: LiveHistory) -> bool:
-    """Add the page to the scheduler's dashboard; returns whether there is one. Without Bokeh, Dask shows none."""
+    """Add the page to the scheduler's dashboard, beside its other pages; returns whether there is one. Without Bokeh,
+    Dask shows none."""
     application: Any = getattr(scheduler, "http_application", None)
-    if not getattr(application, "applications", None):
+    prefixes = [one.prefix for one in getattr(application, "applications", ()) if hasattr(one, "prefix")]
+    if not prefixes:
         return False
     try:
         from distributed.dashboard.core import BokehApplication
 
-        pages = BokehApplication({PAGE: partial(_fill, history)}, scheduler)
+        pages = BokehApplication({PAGE: partial(_fill, history)}, scheduler, prefixes[0])
         pages.initialize(scheduler.loop)
         pages.start()
     except Exception:  # no run needs the page

@@ -129,6 +129,7 @@ def spread_fit(
         FitOnWorker.step,
         FitOnWorker.finish,
         WorkerResult.without_values,
+        title="factorize",
     )
     homes = graph.workers.where(held)
     outcome = run_steps(

@@ -56,7 +56,8 @@ def spread_walks(
     counts = [(place, told, own, len(starts)) for place, own in zip(places, own_starts, strict=True)]
     shares = workers.wait(workers.each(WalkShare, counts, homes))
     cores = workers.kernel_threads(parts) or workers.threads
-    steps = Steps(partial(WalksAtWorker, plan=plan, cores=cores), WalksAtWorker.step, WalksAtWorker.finish)
+    begin = partial(WalksAtWorker, plan=plan, cores=cores)
+    steps = Steps(begin, WalksAtWorker.step, WalksAtWorker.finish, title="random walks")
     outcome = run_steps(steps, shares, client=workers.client, homes=homes, threads=threads.cores())
     assert outcome is not None, "nothing stops the run"
     return [outcome.place_of(part) for part in range(parts)]

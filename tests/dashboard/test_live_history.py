@@ -1,5 +1,7 @@
 """What the live page knows of runs: all that their workers tell, and no more of it than fits."""
 
+from itertools import pairwise
+
 import pytest
 
 from dgraph.dashboard import live_history
@@ -84,7 +86,8 @@ def test_a_long_run_keeps_few_samples_of_all_its_time(clock, live):
     assert samples[0].seconds < 1.0
     assert samples[-1].seconds > 9.9 * MOST_SAMPLES
     times = [one.seconds for one in samples]
-    assert times == sorted(times)
+    gaps = [after - before for before, after in pairwise(times)]
+    assert 0 < max(gaps) <= 3 * min(gaps)  # the beginning is as fine as the end
 
 
 def test_samples_are_not_closer_than_looks_at_the_page(clock, live):

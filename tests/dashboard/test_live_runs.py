@@ -9,7 +9,9 @@ import pytest
 
 import dgraph as dg
 from dgraph.cluster.scheduler import live_page, workers_of
-from dgraph.exchange.run_registry import PLUGIN_NAME
+from dgraph.errors import RunError
+from dgraph.exchange.dask import ExchangeOnWorker
+from dgraph.exchange.run_registry import PLUGIN_NAME, VERSION
 
 FRAME = pd.DataFrame(np.random.default_rng(3).integers(0, 300, (3000, 2)), columns=["src", "dst"])
 
@@ -35,6 +37,45 @@ def test_the_last_news_of_a_run_are_its_report(engine, graph, client):
     assert all(told > 0 for told, _ in counts.values())
     assert set(last.standings) == set(last.workers)
     assert all(0 <= share <= 1 for share in last.busy().values())
+
+
+def test_runs_that_are_no_programs_have_titles(graph, client):
+    dg.random_walks(graph, [1, 2], 3).compute()
+    last = max(client.cluster.scheduler.extensions[PLUGIN_NAME].runs.values(), key=lambda run: run.number)
+    assert (last.title, last.state) == ("random walks", "done")
+
+
+def test_a_worker_with_another_version_of_dgraph_is_refused_by_name(graph, client, monkeypatch):
+    """Each would misread what the other sends. The page says why the run has ended, too."""
+    monkeypatch.setattr("dgraph.cluster.retry.ATTEMPTS", 1)
+    other, _ = workers_of(client)
+    client.run(have_version, "0.0.1", workers=[other])
+    try:
+        with pytest.raises(RunError, match=f"{other} cannot take part .*has dgraph 0.0.1, and the scheduler {VERSION}"):
+            dg.pagerank(graph, engine="bsp")
+    finally:
+        client.run(have_version, VERSION, workers=[other])
+    last = max(client.cluster.scheduler.extensions[PLUGIN_NAME].runs.values(), key=lambda run: run.number)
+    assert "has dgraph 0.0.1" in last.state
+
+
+def have_version(version):
+    from dgraph.exchange import dask
+
+    dask.VERSION = version
+
+
+def test_no_heartbeats_are_told_to_a_scheduler_that_does_not_hear_them():
+    """Dask would close the worker."""
+
+    class Nobody:
+        address, handlers, stream_handlers, extensions = "tls://127.0.0.1:1", {}, {}, {}
+
+    for heard, extensions in (False, []), (True, [PLUGIN_NAME]):
+        half, worker = ExchangeOnWorker(), Nobody()
+        half.heard = heard
+        half.setup(worker)
+        assert list(worker.extensions) == extensions
 
 
 def test_heartbeats_tell_what_a_worker_does_meanwhile(client):
