@@ -32,6 +32,7 @@ LARGEST = 1_000_000  # nodes and edges; where a function would be faster only be
 LONGEST = 1.0  # seconds that a call may be expected to take
 ARGUMENTS = {"source": 0, "n": 0, "u": 0, "sources": [0, 3], "distance": 2, "k": 3}
 PAIRS = {"ebunch": [(node, node + 7) for node in range(10)]}
+DRAWING = ("asyn_lpa_communities", "fast_label_propagation_communities", "maximal_independent_set")
 OPTIONS = {
     "katz_centrality": {"alpha": 0.01},  # below the reciprocal of the largest eigenvalue
     "eigenvector_centrality": {"max_iter": 1000},
@@ -39,7 +40,7 @@ OPTIONS = {
     "adamic_adar_index": PAIRS,
     "resource_allocation_index": PAIRS,
     "preferential_attachment": PAIRS,
-    "maximal_independent_set": {"seed": Random(1)},
+    **{name: {"seed": Random(1)} for name in DRAWING},
 }
 ON_TREES = ("is_tree", "is_forest", "is_bipartite", "color", "sets")
 WITHOUT_CYCLES = ("topological_generations", "topological_sort", "is_directed_acyclic_graph")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 Sizes = tuple[int | None, int | None]  # nodes and edges, with conversion and with a converted graph; None: from no size
 
 _MEASURED: Mapping[Sizes, str] = {
-    (0, 0): "leiden_communities asyn_lpa_communities fast_label_propagation_communities",
+    (0, 0): "leiden_communities",
     (200, 200): (
         "triadic_census betweenness_centrality reciprocity overall_reciprocity degree_assortativity_coefficient"
     ),
@@ -17,10 +17,11 @@ _MEASURED: Mapping[Sizes, str] = {
         "diameter radius center periphery closeness_centrality harmonic_centrality louvain_communities"
     ),
     (500, 500): "all_pairs_dijkstra_path_length all_pairs_bellman_ford_path_length edge_betweenness_centrality",
-    (1000, 200): "katz_centrality",
+    (1000, 200): "katz_centrality asyn_lpa_communities",
     (1000, 500): "all_pairs_dijkstra_path",
     (1000, 1000): "all_pairs_dijkstra",
     (2000, 200): "transitivity average_clustering",
+    (2000, 500): "fast_label_propagation_communities",
     (2000, 1000): "eigenvector_centrality",
     (5000, 200): "is_forest clustering",
     (5000, 500): "triangles",
