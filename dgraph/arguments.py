@@ -56,7 +56,7 @@ def known_options(
         def checked(*positional: P.args, **options: P.kwargs) -> R:
             if of_graph and positional and not hasattr(type(positional[0]), "num_vertices"):
                 raise InputError(
-                    f"{title} expects a dgraph.Graph, got {type(positional[0]).__name__}; make one with "
+                    f"{title} expects a dgraph.Graph, got {_class_of(positional[0])}; make one with "
                     "Graph.from_edges (frames), dgraph.read_edges (files), or dgraph.from_networkx and the like"
                 )
             if len(positional) > most and named and not many:
@@ -91,6 +91,12 @@ def known_fields(cls: type[R]) -> type[R]:
     """Decorate a class, so that its constructor rejects unknown options in the same way."""
     setattr(cls, "__init__", known_options()(cls.__init__))  # noqa: B010  (mypy allows no assignment to a method)
     return cls
+
+
+def _class_of(value: Any) -> str:
+    """The class of a value, and its package, because graphs of other libraries are called Graph too."""
+    kind, package = type(value), type(value).__module__.partition(".")[0]
+    return kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
 
 
 def _unknown(function: str, known: list[str], name: str, value: Any) -> str:

@@ -175,13 +175,15 @@ def test_a_lazy_frame_whose_ids_change_between_reads_is_refused(ids, other):
 
 @pytest.mark.parametrize("operation", [dg.wcc, dg.triangles, dg.run, dg.factorize])
 def test_operations_refuse_arguments_that_are_not_graphs(operation):
-    with pytest.raises(InputError, match=r"expects a dgraph.Graph, got DataFrame; make one with Graph.from_edges"):
+    with pytest.raises(
+        InputError, match=r"expects a dgraph.Graph, got pandas.DataFrame; make one with Graph.from_edges"
+    ):
         operation(pd.DataFrame(GOOD))
 
 
 def test_writers_refuse_non_graphs_and_invalid_paths(tmp_path):
     for write in (dg.to_networkx, dg.to_igraph, dg.to_scipy, dg.write_edges):
-        with pytest.raises(InputError, match=r"expects a dgraph\.Graph, got DataFrame"):
+        with pytest.raises(InputError, match=r"expects a dgraph\.Graph, got pandas.DataFrame"):
             write(pd.DataFrame(GOOD))
     for path in (None, 5, b"edges.csv"):
         with pytest.raises(OptionError, match="must be the path of a file"):
