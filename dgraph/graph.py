@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dgraph.arguments import check_flag, check_integer, known_options
+from dgraph.building.graph_display import GraphDisplay
 from dgraph.building.input_edges import EdgeRules, InputEdges
 from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.cluster.retry import retry
 from dgraph.cluster.shares import MOST_PARTS, check_capacities
 from dgraph.cluster.workers import Workers
 from dgraph.errors import InputError, OptionError
@@ -27,10 +26,9 @@ if TYPE_CHECKING:
     from dgraph.changes.update_report import UpdateReport
     from dgraph.estimates.estimate import Estimate
     from dgraph.runs.result import RunResult
-    from dgraph.runs.result_column import ResultColumn
 
 
-class Graph(PartitionedGraph):
+class Graph(GraphDisplay):
     """A graph with the user's own vertex ids.
 
     Make one with `Graph.from_edges` (frames), `dgraph.read_edges` (files), `dgraph.open_graph` (saved graphs), a
@@ -207,7 +205,8 @@ class Graph(PartitionedGraph):
         removed : frame or dict of arrays, optional
             Edges to remove, as a frame with the two columns of ids; other columns are ignored. If the graph keeps
             repeated edges, each row removes one edge: of several with the same ends, the one that was listed last. If
-            it merges them, the merged edge is removed. Vertices stay.
+            it merges them, the merged edge is removed. Vertices stay. A `MissingEdgesWarning` names the first edge
+            that is not there; `changes` of the new graph tells how many.
         vertices : frame, int or range, optional
             Vertices to add, as in `from_edges`.
 
@@ -219,7 +218,7 @@ class Graph(PartitionedGraph):
         Raises
         ------
         InputError
-            If the graph is on a cluster or made from cuDF frames, or a frame is of an unsupported type.
+            If the graph is on a cluster or made from cuDF frames (experimental), or a frame is of an unsupported type.
         ColumnError
             If a column of `added` or `vertices` is missing, unknown, or of another type than in the graph.
         IdError
@@ -228,11 +227,6 @@ class Graph(PartitionedGraph):
             If a weight is missing or not a number.
         OptionError
             If nothing is given.
-
-        Warns
-        -----
-        MissingEdgesWarning
-            If edges to remove are not in the graph. `changes` of the new graph tells how many.
 
         Examples
         --------
@@ -385,51 +379,6 @@ class Graph(PartitionedGraph):
         parts = f", {format_count(self.num_parts, 'partition')} by {self.policy}" if self.input_edges.is_read else ""
         weight = f", weight={self.weight!r}" if self.weight is not None else ""
         return f"<Graph: {self.input_edges}{parts}{weight}>"
-
-    def _repr_html_(self) -> str:
-        from dgraph.display.cards import graph_card
-
-        return graph_card(self)
-
-    @known_options()
-    def plot(self, *, color: RunResult | ResultColumn | None = None, kind: str = "auto", ax: Any = None) -> Any:
-        """Plot the degrees of the vertices, or a drawing of a small graph, with Matplotlib (the extra ``plots``).
-
-        Degrees are counted by the workers. Only what is drawn is fetched to this process.
-
-        Parameters
-        ----------
-        color : RunResult or ResultColumn, optional
-            Colours the vertices of a drawing: a result of this graph, of which the first column counts, or
-            ``result.column(name)``. Columns of vertices, such as components, stand for groups.
-        kind : {"auto", "degrees", "drawing"}, default "auto"
-            ``"degrees"`` shows how many vertices have which degree. ``"drawing"`` shows vertices and edges; ``"auto"``
-            chooses it for up to 400 vertices and 4,000 edges.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        OptionError
-            If Matplotlib is not installed, an option has a value that is not allowed, the graph is too large to draw,
-            or `color` is of other vertices.
-
-        Examples
-        --------
-        >>> G = dg.rmat(scale=10, edge_factor=8, seed=1)
-        >>> G.plot().get_xlabel()
-        'degree'
-        >>> H = dg.grid(rows=4, cols=4)
-        >>> H.plot(color=dg.bfs(H, 0)).get_title(loc="left")
-        '16 vertices and 21 edges'
-        """
-        from dgraph.display.graph_plot import plot_graph
-
-        return retry(self.client, partial(plot_graph, self, color, kind, ax), self.forget_lost)
 
     @known_options()
     def validate(self) -> Validation:

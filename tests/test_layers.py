@@ -117,8 +117,8 @@ DEFERRED = {
     # what notebooks and plots show
     ("dgraph.building.validation", "dgraph.display.cards"),
     ("dgraph.estimates.estimate", "dgraph.display.cards"),
-    ("dgraph.graph", "dgraph.display.cards"),
-    ("dgraph.graph", "dgraph.display.graph_plot"),
+    ("dgraph.building.graph_display", "dgraph.display.cards"),
+    ("dgraph.building.graph_display", "dgraph.display.graph_plot"),
     ("dgraph.runs.progress", "dgraph.display.notebook_output"),
     ("dgraph.runs.result_display", "dgraph.display.cards"),
     ("dgraph.runs.result_display", "dgraph.display.column_counts"),

@@ -30,7 +30,7 @@ def merged_partition(history: History, edges: EdgeSource, rules: EdgeRules) -> P
     base, numbering = history.base.partition, history.numbering
     assert base is not None
     check_local_ids(0, 1, history.size)
-    merging = Merging(history, edges, rules)
+    merging = Merger(history, edges, rules)
     tables = {order: getattr(base, order) for order in ("out", "incoming") if getattr(base, order) is not None}
     need = sum(table.nbytes for table in set(tables.values()))
     if not has_room(need):
@@ -47,7 +47,7 @@ def merged_partition(history: History, edges: EdgeSource, rules: EdgeRules) -> P
     return replace(whole, out=orders.get("out"), incoming=orders.get("incoming"))
 
 
-class Merging:
+class Merger:
     """The changes of all batches, and how each becomes changes of a table."""
 
     def __init__(self, history: History, edges: EdgeSource, rules: EdgeRules):

@@ -11,11 +11,11 @@ from dgraph.partition.ids.chunk import Chunk, Ids
 from dgraph.partition.ids.id_tables import EncodedChunk, encode, merge
 from dgraph.partition.ids.id_types import IdType
 
-Ends = tuple[np.ndarray, np.ndarray]
+EndNumbers = tuple[np.ndarray, np.ndarray]
 NOBODY = np.empty(0, np.int64)
 
 
-def numbered(history: History, kind: IdType, edges: Chunk, isolated: Chunk | None) -> tuple[pa.Array, Ends]:
+def numbered(history: History, kind: IdType, edges: Chunk, isolated: Chunk | None) -> tuple[pa.Array, EndNumbers]:
     """The ids of edges and of vertices without edges that the graph lacks, in ascending order; and the numbers of the
     ends of each edge. New ids are numbered after all others, in this order."""
     encoded = [_encoded(one, kind) for one in (edges, isolated) if one is not None and len(one.sources)]
@@ -32,7 +32,7 @@ def numbered(history: History, kind: IdType, edges: Chunk, isolated: Chunk | Non
     return new, (numbers[encoded[0].codes[0]], numbers[encoded[0].codes[1]])
 
 
-def known_numbers(history: History, kind: IdType, edges: Chunk) -> Ends:
+def known_numbers(history: History, kind: IdType, edges: Chunk) -> EndNumbers:
     """The numbers of the ends of edges; -1 where the graph lacks the id."""
     if not len(edges):
         return NOBODY, NOBODY
