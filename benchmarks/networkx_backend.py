@@ -1,9 +1,13 @@
 """NetworkX's functions on the backend against NetworkX itself, with conversion and with the cached graph.
 
     .venv/bin/python benchmarks/networkx_backend.py
+    .venv/bin/python benchmarks/networkx_backend.py --scales 8 10 12 14 16
+    .venv/bin/python benchmarks/networkx_backend.py --plot docs/networkx.svg
     .venv/bin/python benchmarks/networkx_backend.py --crossover
 
 NetworkX runs once per function, as it takes minutes. Each answer is compared with that of NetworkX.
+
+With --plot, the recorded speeds are drawn over the sizes of the graphs, and nothing is measured.
 
 With --crossover, every function of the backend runs on graphs of growing size, to find from which size it is faster
 than NetworkX. The lines that are printed are those of dgraph/networkx_backend/sizes.py; answers are not compared.
@@ -11,17 +15,21 @@ than NetworkX. The lines that are printed are those of dgraph/networkx_backend/s
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from inspect import signature
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import networkx as nx
 import numpy as np
-from harness import Claim, parser_of, rmat_edges, simple
+from harness import RESULTS, Claim, parser_of, rmat_edges, simple
 from networkx.utils.backends import _registered_algorithms
 
+from dgraph.bench.plots import lines
 from dgraph.bench.resources import timed
 from dgraph.networkx_backend.function_table import FUNCTIONS
 
@@ -114,6 +122,21 @@ def _trial(graph: nx.Graph, call: Call, name: str, agree: Agree, theirs: Any, *,
     if not agree(graph, ours, theirs):
         raise SystemExit(f"{name}: dgraph's answer is not that of NetworkX")
     return seconds
+
+
+def plot() -> str:
+    """How many times as fast as NetworkX each call is, over the edges of the graph, as recorded last."""
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in map(json.loads, (RESULTS / "networkx_backend.jsonl").read_text().splitlines()):
+        found = re.fullmatch(r"(.+), (with conversion|cached), R-MAT scale (\d+), .*", row["what"])
+        if found and found[1] in CALLS and row["peer"] == "NetworkX":
+            name, kind, scale = found.groups()
+            edges = len(simple(*rmat_edges(int(scale)), 1 << int(scale)).source)
+            times = 1 / row["minimum"]["ratio"]
+            rows[name, kind, scale] = {"edges": edges, "times": times, "call": name, "graph": kind}
+    title = "Times as fast as NetworkX: conversion included, and with a graph that is converted already"
+    ordered = sorted(rows.values(), key=lambda row: (row["graph"] == "cached", row["edges"]))
+    return lines.draw(ordered, x="edges", value="times", by="call", across="graph", title=title, unit="times as fast")
 
 
 def crossover(names: list[str], trials: int) -> None:
@@ -218,7 +241,11 @@ def main() -> None:
     options.add_argument("--scales", type=int, nargs="+", default=[16])
     options.add_argument("--crossover", action="store_true", help="find the sizes from which functions are faster")
     options.add_argument("--functions", nargs="+", help="with --crossover, only these functions")
+    options.add_argument("--plot", type=Path, metavar="FILE", help="write a plot of what is recorded")
     given = options.parse_args()
+    if given.plot:
+        given.plot.write_text(plot())
+        return
     if given.crossover:
         crossover(given.functions or list(FUNCTIONS), given.trials)
         return
