@@ -61,6 +61,7 @@ class DaskExchange(Exchange):
         self._tokens: tuple[Any, bytes] = ((), b"")  # the last that were sent, and the same pickled
         self._gates = [asyncio.Semaphore(PACKETS_IN_FLIGHT) for _ in route.workers]
         self._carrying: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     def post(self, peer: int, message: Packet) -> None:
         if self._by_lane(peer, message):
@@ -173,10 +174,14 @@ class DaskExchange(Exchange):
 
     def close(self) -> None:
         super().close()
+        self._closed = True
         for task in self._carrying:
             task.cancel()
 
     def _start(self, peer: int, message: Packet, size: int) -> None:
+        if self._closed:  # meanwhile; its peer may be gone, and a call to it would keep the window for a minute
+            self.plugin.window.release(size)
+            return
         task = asyncio.create_task(self._carry(peer, message))
         self._carrying.add(task)
 
