@@ -1,5 +1,8 @@
 """A worker that has left is not called: nobody would answer, and Dask calls for half a minute before it says so."""
 
+import socket
+import threading
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +14,8 @@ from dgraph.checkpoint.piece import PieceLabel
 from dgraph.cluster import scheduler
 from dgraph.devices.probe import CUDF_PACKAGES
 from dgraph.errors import LostError, RunError
-from dgraph.exchange.mail import Route
+from dgraph.exchange.dask import DaskExchange
+from dgraph.exchange.mail import Fragment, Packet, Route
 from dgraph.exchange.run_registry import PLUGIN_NAME
 
 FRAME = pd.DataFrame(np.random.default_rng(3).integers(0, 60, (300, 2)), columns=["src", "dst"])
@@ -73,3 +77,18 @@ def test_a_finished_run_makes_no_calls_to_a_worker_that_left(left):
     ):
         with pytest.raises(RunError, match=gone):
             call()
+
+
+def test_a_packet_that_is_sent_after_its_run_has_ended_does_not_keep_the_window(left):
+    """A call to a worker that is gone without a word takes half a minute to fail, and is tried again."""
+    client, _, _ = left
+    scheduler.install(client)
+    worker, run = next(iter(client.cluster.workers.values())), threading.Event()
+    window = worker.plugins[PLUGIN_NAME].window
+    with socket.create_server(("127.0.0.1", 0)) as nobody:  # takes connections, and says nothing
+        peer = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
+        end = DaskExchange(Route("a run", (worker.address, peer), (0, 1)), 0, worker.plugins[PLUGIN_NAME])
+        worker.loop.add_callback(end.close)
+        end.post(1, Packet("a run", 0, 0, 0, [Fragment(0, 1, 0, 1 << 20, 0, np.zeros(1 << 20, np.uint8))]))
+        worker.loop.add_callback(run.set)
+        assert run.wait(60) and window.used == 0
