@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import chain, compress
 from numbers import Integral
 from operator import itemgetter, methodcaller
@@ -18,7 +19,7 @@ from dgraph.networkx_backend.node_graphs import EXACT, ConvertedGraph, Weights
 
 # How the neighbours of nodes are found. A subclass that overrides one may have other edges than its dictionaries say.
 ADJACENCY = ("__iter__", "__getitem__", "neighbors", "adjacency", "adj")
-ROWS = 256  # rows of a multigraph that are read at a time
+AT_A_TIME = 4096  # pairs of nodes in a multigraph, whose edges are read at a time
 BYTES_OF_AN_EDGE = 300  # what an edge takes in the dictionaries of a NetworkX graph, about
 
 
@@ -39,19 +40,21 @@ def convert_from_nx(
     wanted = {} if preserve_edge_attrs else dict(edge_attrs or {})
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     source, target = np.repeat(np.arange(len(nodes)), lengths), _numbers(nodes, rows, lengths.sum())
+    once = None
+    if not graph.is_directed():  # both ends list an edge
+        once = source <= target
+        source, target = source[once], target[once]
     data: list[Mapping] = []
     if graph.is_multigraph():
-        data, times = _repeated(graph, rows, with_data=bool(wanted))
+        data, times = _repeated(graph, _data(rows, once), with_data=bool(wanted))
         source, target = np.repeat(source, times), np.repeat(target, times)
     elif wanted:
-        data = _data(rows)
-    once = slice(None) if graph.is_directed() else source <= target  # both ends list an undirected edge
+        data = _data(rows, once)
     weights = LazyWeights(ref(graph), once) if preserve_edge_attrs else {}
-    listed = _chosen(data, once) if wanted else []
-    weights |= {name: _weights(listed, name, default) for name, default in wanted.items()}
+    weights |= {name: _weights(data, name, default) for name, default in wanted.items()}
     return ConvertedGraph(
         nodes,
-        (source[once], target[once]),
+        (source, target),
         weights,
         directed=graph.is_directed(),
         multigraph=graph.is_multigraph(),
@@ -62,7 +65,7 @@ def convert_from_nx(
 class LazyWeights(dict[str, Weights]):
     """The weights of a graph that stands for one with all attributes, which are read when they are first asked for."""
 
-    def __init__(self, graph: ReferenceType[Any], once: Any):
+    def __init__(self, graph: ReferenceType[Any], once: np.ndarray | None):
         super().__init__()
         self.graph, self.once = graph, once
 
@@ -72,9 +75,10 @@ class LazyWeights(dict[str, Weights]):
             graph = self.graph()
             if graph is None:
                 raise NotImplementedError(f"the graph is gone whose edge attribute {name!r} would be read")
-            rows = _rows(graph, graph)
-            data = _repeated(graph, rows, with_data=True)[0] if graph.is_multigraph() else _data(rows)
-            self[name] = _weights(_chosen(data, self.once), name, 1)
+            data = _data(_rows(graph, graph), self.once)
+            if graph.is_multigraph():
+                data, _ = _repeated(graph, data, with_data=True)
+            self[name] = _weights(data, name, 1)
         return self[name]
 
 
@@ -111,34 +115,35 @@ def _rows(graph: Any, nodes: Iterable[Any]) -> list[Mapping]:
 
 def _numbers(nodes: list[Any], rows: Iterable[Mapping], count: int) -> np.ndarray:
     """The number of each neighbour in the rows."""
-    neighbours: Iterator[Any] = chain.from_iterable(rows)
-    if nodes != list(range(len(nodes))):
-        neighbours = map(dict(zip(nodes, range(len(nodes)), strict=True)).__getitem__, neighbours)
-    return np.fromiter(neighbours, np.int64, count)
+    if set(map(type, nodes)) <= {int, np.int64}:
+        with suppress(OverflowError, TypeError):  # large integers, and what only equals an integer
+            ids, neighbours = np.array(nodes, np.int64), np.fromiter(chain.from_iterable(rows), np.int64, count)
+            order = np.argsort(ids)
+            return order[np.searchsorted(ids[order], neighbours)]  # a third of the time of a dictionary
+    numbers = dict(zip(nodes, range(len(nodes)), strict=True))
+    return np.fromiter(map(numbers.__getitem__, chain.from_iterable(rows)), np.int64, count)
 
 
-def _data(rows: list[Mapping]) -> list[Mapping]:
-    """What the rows hold: the attributes of each edge, or in a multigraph, the edges of two nodes by their keys."""
-    return list(chain.from_iterable(map(methodcaller("values"), rows)))
+def _data(rows: list[Mapping], once: np.ndarray | None) -> list[Mapping]:
+    """What the rows hold, where `once` is true: the attributes of each edge, or in a multigraph, the edges of two nodes
+    by their keys."""
+    values = chain.from_iterable(map(methodcaller("values"), rows))
+    return list(values if once is None else compress(values, once.tobytes()))
 
 
-def _repeated(graph: Any, rows: list[Mapping], *, with_data: bool) -> tuple[list[Mapping], np.ndarray]:
-    """The attributes of each edge of a multigraph, if they are wanted, and how many edges two nodes have. Dictionaries
-    of a few rows are read twice, while they are in cache."""
+def _repeated(graph: Any, pairs: list[Mapping], *, with_data: bool) -> tuple[list[Mapping], np.ndarray]:
+    """The attributes of each edge of a multigraph, if they are wanted, and how many edges two nodes have. Some
+    dictionaries at a time are read twice, while they are in cache."""
     # the method of dictionaries itself takes half the time
     values: Any = dict.values if graph.edge_key_dict_factory is dict else methodcaller("values")
     data: list[Mapping] = []
-    times: list[int] = []
-    for begin in range(0, len(rows), ROWS):
-        pairs = _data(rows[begin : begin + ROWS])
-        times.extend(map(len, pairs))
+    times = np.empty(len(pairs), np.int64)
+    for begin in range(0, len(pairs), AT_A_TIME):
+        some = pairs[begin : begin + AT_A_TIME]
+        times[begin : begin + len(some)] = list(map(len, some))
         if with_data:
-            data.extend(chain.from_iterable(map(values, pairs)))
-    return data, np.array(times, np.int64)
-
-
-def _chosen(data: list[Mapping], once: Any) -> list[Mapping]:
-    return data if isinstance(once, slice) else list(compress(data, once.tolist()))
+            data.extend(chain.from_iterable(map(values, some)))
+    return data, times
 
 
 def _weights(data: list[Mapping], name: str, default: Any) -> Weights:

@@ -42,13 +42,39 @@ def test_nodes_edges_and_weights_are_those_of_the_graph(kind):
     assert found.graph("weight").num_edges == g.number_of_edges()
 
 
-@pytest.mark.parametrize("nodes", [range(6), range(5, -1, -1), "abcdef", [0.0, True, 2, 3, 4, 5]])
+MIXED_TYPES = [0.0, True, 2, 3, 4, 5]
+LARGE = [-5, 2**40, 7, -(2**63), 2**63 - 1, 0]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [range(6), range(5, -1, -1), "abcdef", MIXED_TYPES, LARGE, [*LARGE[:5], 2**63], list(np.array(LARGE))],
+)
 def test_numbers_of_nodes_follow_the_order_of_the_graph(nodes):
     g = nx.DiGraph()
     g.add_nodes_from(nodes)
     g.add_edges_from(zip(list(nodes)[1:], nodes, strict=False))
     source, target = convert_from_nx(g).ends()
     assert source.tolist() == [1, 2, 3, 4, 5] and target.tolist() == [0, 1, 2, 3, 4]
+
+
+class Seven:
+    """Equal to the integer 7, and no number."""
+
+    def __eq__(self, other):
+        return other == 7
+
+    def __hash__(self):
+        return hash(7)
+
+
+def test_neighbours_may_be_anything_that_is_equal_to_a_node():
+    g = nx.DiGraph()
+    g.add_nodes_from([9, 7, 1])
+    g.add_edges_from([(9, 1.0), (7, True), (1, Fraction(9))])
+    assert convert_from_nx(g).ends()[1].tolist() == [2, 2, 0]
+    g.add_edge(9, Seven())
+    assert [ends.tolist() for ends in convert_from_nx(g).ends()] == [[0, 0, 1, 2], [2, 1, 2, 0]]
 
 
 @pytest.mark.parametrize(
