@@ -2,10 +2,13 @@
 
     .venv/bin/python benchmarks/networkx_backend.py
     .venv/bin/python benchmarks/networkx_backend.py --scales 8 10 12 14 16
+    .venv/bin/python benchmarks/networkx_backend.py --conversion
     .venv/bin/python benchmarks/networkx_backend.py --plot docs/networkx.svg
     .venv/bin/python benchmarks/networkx_backend.py --crossover
 
 NetworkX runs once per function, as it takes minutes. Each answer is compared with that of NetworkX.
+
+With --conversion, graphs of 1 million random edges between integers are converted.
 
 With --plot, the recorded speeds are drawn over the sizes of the graphs, and nothing is measured.
 
@@ -31,9 +34,11 @@ from networkx.utils.backends import _registered_algorithms
 
 from dgraph.bench.plots import lines
 from dgraph.bench.resources import timed
+from dgraph.networkx_backend.conversion import convert_from_nx
 from dgraph.networkx_backend.function_table import FUNCTIONS
 
 CONVERTED, CACHED = 1 / 8, 1 / 100  # the geometric mean of the shares of NetworkX's time, with and without conversion
+CONVERSION = 1.2  # seconds that converting a graph of a million edges may take, the best of some trials
 OF_TARGETS = 16  # the scale of the graph for which these are
 OF_NX_PARALLEL = ("betweenness, 16 sources",)  # the only one of these calls that nx-parallel has
 EDGES = (100, 1000, 10_000, 100_000)
@@ -124,6 +129,28 @@ def _trial(graph: nx.Graph, call: Call, name: str, agree: Agree, theirs: Any, *,
     if not agree(graph, ours, theirs):
         raise SystemExit(f"{name}: dgraph's answer is not that of NetworkX")
     return seconds
+
+
+def convert(trials: int) -> None:
+    ends = np.random.default_rng(1).integers(0, LARGEST // 10, (LARGEST, 2))
+    for kind in (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph):
+        graph, seconds = kind(), []
+        graph.add_edges_from(ends.tolist())
+        for _ in range(trials):
+            elapsed, found = timed(lambda graph=graph: convert_from_nx(graph))
+            seconds.append(elapsed)
+            source, target = (np.array(found.nodes)[ends] for ends in found.ends())
+            pairs = np.array(list(graph.edges()), np.int64)
+            if not (np.array_equal(source, pairs[:, 0]) and np.array_equal(target, pairs[:, 1])):
+                raise SystemExit(f"the edges of the converted {kind.__name__} are not its edges")
+        claim = Claim(
+            "networkx_backend",
+            f"conversion of a {kind.__name__} of {graph.number_of_edges() / 1e6:.2f} M random edges, best trial",
+            f"{CONVERSION} s",
+            1.0,
+            facts={"seconds": seconds},
+        )
+        claim.record([min(seconds)], [CONVERSION])
 
 
 def plot() -> str:
@@ -241,12 +268,16 @@ def main() -> None:
     nx.config.warnings_to_ignore.add("cache")
     options = parser_of(__doc__, trials=3)
     options.add_argument("--scales", type=int, nargs="+", default=[16])
+    options.add_argument("--conversion", action="store_true", help="how long conversion takes")
     options.add_argument("--crossover", action="store_true", help="find the sizes from which functions are faster")
     options.add_argument("--functions", nargs="+", help="with --crossover, only these functions")
     options.add_argument("--plot", type=Path, metavar="FILE", help="write a plot of what is recorded")
     given = options.parse_args()
     if given.plot:
         given.plot.write_text(plot())
+        return
+    if given.conversion:
+        convert(given.trials)
         return
     if given.crossover:
         crossover(given.functions or list(FUNCTIONS), given.trials)
