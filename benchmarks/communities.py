@@ -1,6 +1,6 @@
 """Louvain and Leiden: quality against igraph and leidenalg, recovery of planted communities, and edges per second.
 
-    .venv/bin/python benchmarks/communities.py --data FOLDER
+    .venv/bin/python benchmarks/communities.py --data FOLDER [--only LFR wiki-Vote --seeds 30]
 
 Planted communities are LFR graphs. FOLDER holds files of real graphs; without it, those are left out.
 `operations.py` compares speed.
@@ -157,9 +157,11 @@ def main() -> None:
     options.add_argument("--scale", type=int, default=18, help="of the R-MAT graph")
     options.add_argument("--seeds", type=int, default=10)
     options.add_argument("--large", type=int, default=1_000_000, help="edges from which peers run with one seed")
+    options.add_argument("--only", nargs="+", default=[""], help="graphs in whose title one of these words is")
     given = options.parse_args()
     for title, edges, planted in graphs(given.data, given.scale):
-        hold(title, edges, planted, given)
+        if any(word in title for word in given.only):
+            hold(title, edges, planted, given)
 
 
 if __name__ == "__main__":
