@@ -72,6 +72,17 @@ def of_operation(name: str, graph: dg.Graph) -> str:
     return f"{len(on_gpu.compute()):,} vertices, {on_gpu.rounds} rounds"
 
 
+def of_factors(update: str, scale: int) -> str:
+    """Check the errors of factors that the GPU and the CPU have updated together."""
+    graph = dg.ratings(users=3 << scale, items=1 << scale, ratings=100 << scale, seed=2)
+    found, expected = (dg.factorize(graph, update=update, epochs=5, device=one) for one in ("cuda", "cpu"))
+    columns = ["rmse", "held_out"]
+    same(found.report[columns], expected.report[columns], rtol=0.005)
+    share = found.report["edges cuda"].sum() / found.report[["edges cuda", "edges in process"]].sum().sum()
+    assert share > 0, "the GPU has taken nothing"
+    return f"{graph.num_edges:,} ratings, {share:.0%} of the updates by the GPU"
+
+
 def of_engine(engine: str, graph: dg.Graph) -> str:
     """Check components exactly, and ranks up to a tolerance, because engines reach them in different ways."""
     found = dg.wcc(graph, engine=engine, device="cuda")

@@ -79,6 +79,8 @@ def of_answers(findings: Findings, quick: bool) -> None:
         findings.check(f"answers of {name}", answers.of_operation, name, small)
     for kind in ("cuda",) if quick else ("cuda", "cuda own process"):
         findings.check(f"answers of a daemon, {kind}", answers.of_daemon, kind, small)
+    for update in ("least_squares", "gradient"):
+        findings.check(f"answers of factorize, {update}", answers.of_factors, update, 5 if quick else 15)
     if not quick:
         cut = dg.rmat(scale=14, seed=2, parts=2)
         for engine in answers.ENGINES:

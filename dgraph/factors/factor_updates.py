@@ -11,6 +11,8 @@ items; the results do not depend on the threads.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
+from typing import Any
 
 import numpy as np
 from numba import uint64
@@ -26,6 +28,7 @@ MIN_LENGTH = 1e-7  # the minimum length of components when factors are balanced,
 MIN_CURVATURE = 1e-6  # the minimum curvature of components without information, as a share of the vertex's largest one
 MANY_RATINGS = 16  # with this many ratings per factor, the best step length is known in advance
 NEARLY_SOLVED = 1e-20  # the squared length of a gradient that ends these steps
+FINER = 8  # times as many pieces if a GPU takes some, so that it need not wait long for the last piece of a thread
 PIECE = 1 << 14  # ratings whose errors one thread adds up
 TWO, THREE, FOUR = uint64(2), uint64(3), uint64(4)
 AT_ONCE = 4  # ratings that are added to a system of equations together
@@ -44,6 +47,7 @@ class FactorUpdate:
     rank: int
     threads: int
     at_once: bool = False  # users and items both from the values before
+    queue: Any = None  # the `PieceQueue` from which GPUs take pieces as well, if there are any
 
     def ratings_read(self, rows: RatingRows, width: int) -> int:
         """How many ratings an update reads, counting both sides."""
@@ -71,10 +75,17 @@ class FactorUpdate:
         how = float(penalty), float(step), float(variance), float(alpha)
         for number in sides:
             side = rows.sides[number]
-            cuts, cursor = side.cuts(self.threads), np.zeros(1, np.int64)
+            cuts = side.cuts(self.threads if self.queue is None else FINER * self.threads)
+            cursor = np.zeros(1, np.int64)
             mine = cursor, cuts, side.vertices, *held, factors, fresh, products, scratch
             way = APPROACH if self.way == PREFER and self.rank >= HIGH_RANK else self.way
-            team(_update, self.threads, *mine, way, self.rank, how)
+            beside = []
+            if self.queue is not None:
+                arrays = rows, side, cuts, cursor, factors, fresh, products
+                beside = self.queue.members(*arrays, way, self.rank, how)
+            team(_update, self.threads, *mine, way, self.rank, how, beside=beside)
+            for member in beside:
+                member.check()
         if self.at_once:
             factors[:] = fresh
 
@@ -143,11 +154,18 @@ def turn(factors, side, matrix):
 
 
 @kernel
+def next_piece(cuts, cursor, signals):
+    """The number of the next piece, or -1 if there is none. GPUs take pieces as well (`gpu_updates.py`)."""
+    piece = atomic_add(cursor, 0, 1)
+    return -1 if piece >= cuts.size - 1 or atomic_load(signals, STOP) else piece
+
+
+@kernel
 def _squares(rank, size, signals, cursor, cuts, u, v, values, factors, components, sums):
     width = factors.shape[1]
     while True:
-        b = atomic_add(cursor, 0, 1)
-        if b >= cuts.size - 1 or atomic_load(signals, STOP):
+        b = next_piece(cuts, cursor, signals)
+        if b < 0:
             break
         total = 0.0
         for i in range(uint64(cuts[b]), uint64(cuts[b + 1])):
@@ -184,8 +202,8 @@ def _update(
     mine, (penalty, step, variance, alpha) = scratch[rank], how
     mine[0, :] = 1.0  # where there are biases, what they are multiplied by
     while True:
-        b = atomic_add(cursor, 0, 1)
-        if b >= cuts.size - 1 or atomic_load(signals, STOP):
+        b = next_piece(cuts, cursor, signals)
+        if b < 0:
             break
         for i in range(uint64(cuts[b]), uint64(cuts[b + 1])):
             v = uint64(vertices[i])
@@ -429,7 +447,7 @@ def _solve_system(system, width, found):
     for j in range(uint64(width)):
         pivot = system[j]
         pivot[j] = max(pivot[j], 1e-300)
-        scale = 1 / np.sqrt(pivot[j])
+        scale = 1 / sqrt(pivot[j])
         for d in range(j, uint64(width + 1)):
             pivot[d] *= scale
         for i in range(j + ONE, uint64(width)):

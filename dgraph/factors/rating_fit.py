@@ -40,6 +40,7 @@ HALVES = 0.5 ** np.arange(60)  # factors to try in the search for a step length
 DIVERGED = 10.0  # how many times the first error shows that steps are too long
 LARGEST = 1e200  # a penalty beyond this would overflow
 
+CPU_AND_CUDA = "cpu and cuda"  # the devices of a fit that has a GPU
 COUNTED = ("fired", "edges", "bytes")  # columns of the report whose sums progress shows
 
 FitSums = dict[str, Any]  # numbers and arrays
@@ -102,6 +103,8 @@ class RatingFit:
     looks, looks_of_all, fired = 0, 0.0, 0  # ratings read in an epoch, here and everywhere; vertices updated
     epoch, worker, workers = 0, 0, 1
     checkpoints: Any = None  # a `FitCheckpoints`, if there are any
+    queue: Any = None  # a `PieceQueue`, if GPUs update factors as well
+    taken: dict[str, int] = field(default_factory=dict)  # then what each kind of device has taken, on all workers
     sent = (0, 0)  # buffers and bytes, by all workers
 
     def alone(self, tell: Callable[[dict[str, int]], None] = lambda counts: None) -> RatingFit:
@@ -125,7 +128,7 @@ class RatingFit:
 
     def rounds(self) -> Facts:
         plan, begun = self.plan, time.perf_counter()
-        self.how = FactorUpdate(plan.way, plan.rank, self.threads, plan.at_once)
+        self.how = FactorUpdate(plan.way, plan.rank, self.threads, plan.at_once, self.queue)
         yield from self.prepare()
         self.regularization = self.usual() if plan.regularization is None else plan.regularization
         yield from self._check_penalty(self.regularization)
@@ -153,6 +156,8 @@ class RatingFit:
                 self.best = BestEpoch(owned, loss, measures, epoch)
             row = single_call_row(self.fired, int(self.looks_of_all), busy, superstep=epoch, direction="pull")
             row |= {"messages": int(self.sent[0] - before[0]), "bytes": int(self.sent[1] - before[1])}
+            if self.queue is not None:
+                row |= {"device": CPU_AND_CUDA, **self.taken}
             row |= {"epochs": float(epoch), **measures, "regularization": regularization}
             self.report.append(row | {"seconds": time.perf_counter() - begun})
             self.done = {name: count + row[name] for name, count in self.done.items()}
@@ -217,7 +222,7 @@ class RatingFit:
         for place in self.places:
             place.factors = np.zeros((len(place.numbers), int(plan.biases)))
         if plan.biases:
-            alone, self.how = self.how, FactorUpdate(SOLVE, 0, self.threads)
+            alone, self.how = self.how, FactorUpdate(SOLVE, 0, self.threads, queue=self.queue)
             for _ in range(BIAS_EPOCHS):
                 yield from self._update(0.0)
             self.how = alone
@@ -244,7 +249,9 @@ class RatingFit:
         for place, mine in zip(self.places, factors, strict=True):
             parts["known"] += self.how.squares(place.known, mine)
             parts["held"] += self.how.squares(place.held, mine)
-        sums = yield parts
+        taken = {} if self.queue is None else self.queue.take_counts()
+        sums = yield {**parts, **taken}
+        self.taken = {name: int(sums[name]) for name in taken}
         self.looks_of_all, self.sent = sums["looks"], (sums["messages"], sums["bytes"])
         known, held = (
             self.unit * float(np.sqrt(sums[name] / many)) if many else nan

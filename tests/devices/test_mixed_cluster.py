@@ -62,6 +62,16 @@ def test_mixed_clusters_run_bulk_async_and_fall_back_to_cpus(graphs):
         pd.testing.assert_frame_equal(found.compute(), alone.compute())
 
 
+def test_factors_are_those_of_a_cluster_of_cpus(mixed):
+    graph = dg.ratings(users=200, items=100, ratings=6000, rank=2, seed=1, client=mixed, capacities=[1, 1])
+    found, expected = (dg.factorize(graph, rank=2, epochs=2, device=device) for device in ("cuda", "cpu"))
+    assert graph.num_parts == 2 and set(found.report["device"]) == {"cpu and cuda"}
+    of_all = found.report[["edges in process", "edges cuda"]].sum(axis=1)
+    assert of_all.tolist() == found.report["edges"].tolist() == expected.report["edges"].tolist()
+    for column in ("rmse", "held_out"):
+        assert found.report[column].tolist() == pytest.approx(expected.report[column].tolist(), rel=0.005)
+
+
 def test_edges_are_split_by_measured_capacity(mixed):
     """A simulator is slower by far, so that it gets next to nothing."""
     graph = dg.rmat(scale=10, edge_factor=8, seed=1, client=mixed)

@@ -325,7 +325,8 @@ def test_ratings_that_are_not_finite_are_refused(value):
         ({"engine": dg.BlockDescent(block_size=64)}, "threads wait for each other in between"),
         ({"engine": "bsp"}, "engine='bsp': factorize runs only with engine='block_descent'"),
         ({"engine": dg.Gas(deterministic=True)}, "engine=dg.Gas.deterministic=True.: factorize runs only with"),
-        ({"device": dg.Cuda()}, "device=dg.Cuda..: factorize runs only with device='cpu'"),
+        ({"device": dg.Cuda(block=64)}, r"device=dg.Cuda.block=64.: factorize copies all ratings .* leave out block="),
+        ({"device": "tpu"}, "device='tpu' is not known"),
         ({"foo": None}, "foo=None: factorize has no such option; its options are rank, biases, regularization"),
         (
             {"learning_rate": 0.5},

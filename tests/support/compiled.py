@@ -20,6 +20,7 @@ import dgraph as dg
 from dgraph.codegen.compiler import module_of
 from dgraph.codegen.cuda.array_kernels import array_kernels
 from dgraph.codegen.kernel_source import generate
+from dgraph.factors.gpu_updates import factor_kernels
 
 
 def compiled(source, name: str, capability: str) -> list[int]:
@@ -58,6 +59,7 @@ class OpenRoads(dg.VertexProgram):
 
 if __name__ == "__main__":
     told = {}
-    for source in (array_kernels(), *(generate(one, "cuda") for one in (*cases.PROGRAMS.values(), OpenRoads))):
+    programs = (*cases.PROGRAMS.values(), OpenRoads)
+    for source in (array_kernels(), factor_kernels(), *(generate(one, "cuda") for one in programs)):
         told |= {f"{source.name}.{name}": compiled(source, name, sys.argv[1]) for name in source.kernels}
     sys.stdout.write(json.dumps(told))

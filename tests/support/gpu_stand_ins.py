@@ -11,12 +11,14 @@ from one_thread import OneThread, OneThreadOfAGpu
 
 from dgraph.devices import cuda, own_device, probe
 from dgraph.devices.device_memory import GpuMemory, Memory
+from dgraph.factors import gpu_updates
 
 
 @pytest.fixture
 def one_thread(monkeypatch):
     """Bodies of CUDA kernels run on a thread of this CPU."""
-    monkeypatch.setattr(cuda, "Device", OneThread)
+    for module in (cuda, gpu_updates):
+        monkeypatch.setattr(module, "Device", OneThread)
     monkeypatch.setattr(probe, "missing_requirements", lambda *packages: ())
 
 

@@ -18,6 +18,7 @@ import pandas as pd  # noqa: E402
 import dgraph as dg  # noqa: E402
 from dgraph.codegen.cuda.cuda_kernels import pushes  # noqa: E402
 from dgraph.devices import device_vertex_arrays  # noqa: E402
+from dgraph.factors import factor_updates  # noqa: E402
 from dgraph.programs.analysis import analyse  # noqa: E402
 
 device_vertex_arrays.PART_EDGES = 3  # edges: here, too, some have more
@@ -38,8 +39,26 @@ def wrong_with(name: str, directed: bool, direction: str) -> str:
     return "" if found.report.options["device"] == "cuda" else "did not run on the device"
 
 
+def wrong_factors(update) -> str:
+    """Two epochs, which the GPU computes alone."""
+    graph, options = dg.ratings(users=20, items=10, ratings=120, rank=2, seed=1, parts=1), {"rank": 2, "epochs": 2}
+    team = factor_updates.team
+    factor_updates.team = lambda kernel, threads, *arrays, beside=(): team(
+        kernel, 0 if beside else threads, *arrays, beside=beside
+    )
+    found = dg.factorize(graph, update=update, device="cuda", **options)
+    factor_updates.team = team
+    expected = dg.factorize(graph, update=update, device="cpu", **options)
+    columns = ["rmse", "held_out"]
+    try:
+        pd.testing.assert_frame_equal(found.report[columns], expected.report[columns], rtol=1e-9)
+    except AssertionError as error:
+        return str(error)
+    return "" if found.report["edges cuda"].min() > 0 else "did not run on the device"
+
+
 if __name__ == "__main__":
-    told = {}
+    told = {f"factorize, {update}": wrong_factors(update) for update in ("least_squares", "gradient")}
     for name, program in cases.PROGRAMS.items():
         both = ("push", "pull") if pushes(analyse(program).phases[0]) else ("pull",)
         ways = both if program.kind == "accumulative" else ("auto",)
