@@ -115,4 +115,4 @@ def test_an_operation_offers_only_the_engines_and_options_that_it_takes(run, nam
     text = " ".join(run(f"run {name} --help").output.split())
     assert f"Engine: {engines}." in text
     assert ("--max-rounds" in text) == rounds
-    assert ("cuda" in text.partition("--device")[2].partition("[default")[0]) == (name in ("triangles", "wcc"))
+    assert ("cuda" in text.partition("--device")[2].partition("[default")[0]) == (name != "leiden")
