@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
@@ -21,15 +20,13 @@ from dgraph.cluster.workers import any_lost
 from dgraph.errors import ColumnError, InputError, LostChainError
 from dgraph.phrases.phrases import format_count
 from dgraph.phrases.printable import printable
+from dgraph.runs.result_changes import ResultChange
 from dgraph.runs.result_column import ResultColumn
-from dgraph.runs.result_display import ResultDisplay
 from dgraph.runs.result_paths import Trails
 from dgraph.runs.run_report import RunReport
 from dgraph.runs.worker_results import (
-    VertexValues,
     WorkerResult,
     WorkerResults,
-    changed_values,
     numbered_table,
     numbered_values,
     single_call_row,
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
 NO_FRAME = "a RunResult is not a frame; result.compute() is a pandas frame, and result.frame a lazy Dask frame"
 
 
-class RunResult(ResultDisplay):
+class RunResult(ResultChange):
     """The values of all vertices after a run. They stay on the workers that computed them until something reads them.
 
     Attributes
@@ -59,7 +56,7 @@ class RunResult(ResultDisplay):
     Examples
     --------
     >>> dg.bfs(dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]}), "a")
-    <result of 3 rounds: distance, predecessor of 3 vertices>
+    <result of 3 rounds: distance, predecessor of each of 3 vertices>
     """
 
     kinds: ClassVar[dict[str, type[RunResult]]] = {}  # classes for the results of one operation, once it is imported
@@ -351,104 +348,6 @@ class RunResult(ResultDisplay):
         self._trails = self._trails or Trails.of(self)
         return self._trails.path(target)
 
-    def after(self, earlier: RunResult) -> RunResult:
-        """Return this result with the report, rounds and totals of the earlier run that computed its values.
-
-        Parameters
-        ----------
-        earlier : RunResult
-            The result of the earlier run.
-
-        Returns
-        -------
-        RunResult
-
-        Examples
-        --------
-        >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
-        >>> dg.wcc(G).after(dg.bfs(G, 0)).rounds
-        3
-        """
-        self._rows, self._options, self.options = earlier._rows, earlier._options, earlier.options
-        self.rounds, self.totals = earlier.rounds, earlier.totals
-        return self
-
-    def with_rounds_before(self, earlier: RunResult | None) -> RunResult:
-        """Return this result with the rounds of the run that it continues added to its report.
-
-        Parameters
-        ----------
-        earlier : RunResult or None
-            The result of the run that it continues; None changes nothing.
-
-        Returns
-        -------
-        RunResult
-
-        Examples
-        --------
-        >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
-        >>> dg.wcc(G).with_rounds_before(dg.bfs(G, 0)).rounds
-        4
-        """
-        if earlier is not None:
-            later = [{**row, "superstep": row["superstep"] + earlier.rounds} for row in self._rows]
-            self._rows, self.rounds = [*earlier._rows, *later], self.rounds + earlier.rounds
-        return self
-
-    def map(self, change: Callable[..., Any], *others: RunResult, whole: bool = True) -> RunResult:
-        """Change the values of each partition on its worker.
-
-        On a cluster this returns immediately, and reading the values waits for them.
-
-        Parameters
-        ----------
-        change : callable
-            Called as ``change(numbers, columns, *columns of the others)`` for each partition, with its vertex numbers
-            and dicts of arrays; returns numbers and a dict. It is also called with empty arrays, to find the dtypes.
-        *others : RunResult
-            Results on the same graph.
-        whole : bool, default True
-            Whether the new result lists every vertex.
-
-        Returns
-        -------
-        RunResult
-            A new result, with the report of this one.
-
-        Examples
-        --------
-        >>> G = dg.Graph.from_edges({"src": ["a", "b"], "dst": ["b", "c"]})
-        >>> hops = dg.bfs(G, "a")
-        >>> hops.map(lambda numbers, columns: (numbers, {"twice": 2 * columns["distance"]})).compute()
-          vertex  twice
-        0      a    0.0
-        1      b    2.0
-        2      c    4.0
-        """
-        workers, changed = self._workers, copy(self)
-
-        def work() -> WorkerResults:
-            held = [one._available() for one in (self, *others)]
-            homes = {part: i for i, part in enumerate(held[0].homes)}
-            sent = {  # what is on other partitions of the graph
-                i: {name: one.by_number(name) for name in one._empty.columns}
-                for i, one in enumerate(others, 1)
-                if held[i].homes.keys() != homes.keys()
-            }
-            arguments = [
-                (change, part, *(sent[i] if i in sent else one.of(part) for i, one in enumerate(held)))
-                for part in homes
-            ]
-            return WorkerResults(workers.each(changed_values, arguments), homes)
-
-        changed._held = retry(workers.client, work, workers.forget)
-        changed._empty = VertexValues(*change(*self._empty, *(one._empty.columns for one in others)))
-        changed._whole, changed._trails = whole, None
-        if (recompute := self._work) is not None:
-            changed._work = lambda graph: recompute(graph).map(change, *others, whole=whole)
-        return changed
-
     def _parts(self, some: Sequence[int] | None = None, *, on_two: bool = False) -> list[tuple]:
         """The arguments of `numbered_table` for all or some partitions; with `on_two`, on two workers each."""
         held, workers = self._available(), self._workers
@@ -472,9 +371,10 @@ class RunResult(ResultDisplay):
             raise AttributeError(f"result.{name}: {NO_FRAME}", name=name, obj=self)
 
     def __repr__(self) -> str:
-        names = printable(", ".join(self._empty.columns))
+        names, size = printable(", ".join(self._empty.columns)), self._numbering.size
+        each = "" if size == 1 else "each of "
         rounds = format_count(self.rounds, "round")
         if "milliseconds to find the end" in self._options:
             took = self._options["milliseconds to find the end"]
             rounds = f"{self.report.options['local rounds taken']} local rounds, end detected in {took:g} ms"
-        return f"<result of {rounds}: {names} of {format_count(self._numbering.size, 'vertex')}>"
+        return f"<result of {rounds}: {names} of {each}{format_count(size, 'vertex')}>"
