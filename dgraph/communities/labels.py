@@ -16,6 +16,7 @@ from dgraph.runs.result import RunResult
 from dgraph.runs.result_column import ResultColumn, only_column
 from dgraph.runs.vertex_columns import vertex_table
 
+GROUPS = (set, frozenset, list, tuple)  # as other libraries return communities; no label is one
 LARGEST = 2**53  # floats from here on do not tell all integers apart
 FORMS = (
     "pass a result, the name of a vertex column, {vertex: label}, a Series indexed by vertex, a frame of vertices and "
@@ -85,6 +86,11 @@ def read_labels(graph: PartitionedGraph, labels: Any, name: str = "labels") -> L
         labels = only_column(name, labels)
     if isinstance(labels, ResultColumn):
         return _of_result(graph, labels, name)
+    if isinstance(labels, list | tuple | set | frozenset) and any(isinstance(one, GROUPS) for one in labels):
+        raise InputError(
+            f"{name}= lists groups of vertices; pass the group of each vertex: "
+            f"{name}={{v: i for i, group in enumerate(groups) for v in group}}"
+        )
     if isinstance(labels, str):
         if labels not in graph.vertices.columns:
             raise ColumnError(f"{name}={labels!r}: there is no such vertex column; {FORMS}")

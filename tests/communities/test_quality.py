@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from real_graphs import PLACES
 
 import dgraph as dg
-from dgraph.errors import ColumnError, OptionError, WeightError
+from dgraph.errors import ColumnError, InputError, OptionError, WeightError
 from dgraph.testing.strategies import small_graphs
 
 pytestmark = pytest.mark.usefixtures("several_threads")
@@ -124,6 +124,12 @@ def test_bad_input_is_refused():
             with pytest.raises(error) as raised:
                 measure(graph, [0, 0, 1], **options)
             assert text in str(raised.value), raised.value
+    for measure in (dg.modularity, dg.partition_quality, dg.coarsen):
+        for groups_of_vertices in ([{0, 1}, {2}], ({0}, {1}, {2}), {frozenset({0, 1}), frozenset({2})}, [[0, 1], [2]]):
+            with pytest.raises(InputError, match="labels= lists groups of vertices; pass the group of each") as raised:
+                measure(graph, groups_of_vertices)
+            spelled = str(raised.value).partition("labels={")[2]
+            assert dg.modularity(graph, eval(f"{{{spelled}", {"groups": groups_of_vertices})) is not None
     with pytest.raises(ColumnError, match="needs weights"):
         dg.modularity(dg.Graph.from_edges({"src": [0], "dst": [1]}), [0, 0], weighted=True)
 
