@@ -19,7 +19,7 @@ import numpy as np
 from dgraph.errors import InputError, OptionError
 from dgraph.native.free_memory import parse_bytes, within
 from dgraph.phrases.phrases import format_option
-from dgraph.phrases.suggestions import ALIKE, CLOSE_MATCH, choices, suggestion
+from dgraph.phrases.suggestions import ALIKE, CLOSE_MATCH, choices, opposite, suggestion
 
 AUTO = "auto"
 # Options of a graph, which no operation takes.
@@ -103,7 +103,8 @@ def _unknown(function: str, known: list[str], name: str, value: Any) -> str:
     """The error text about an option that a function does not have."""
     named = [one for one in known if one not in ("self", "cls", "frame", "graph", "program")]
     of_graph = "graph" in known and name in GRAPH_OPTIONS
-    near = suggestion(name, named, CLOSE_MATCH if of_graph else ALIKE, said="did you mean {}=?".format)
+    near = opposite(function, name, value)
+    near = near or suggestion(name, named, CLOSE_MATCH if of_graph else ALIKE, said="did you mean {}=?".format)
     if not near and "daemons" in known:  # true for functions that run a program
         near = _values_with(name, [one for one in VALUES if one.__module__ == "dgraph.options"])
         if near and of_graph:

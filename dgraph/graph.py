@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dgraph.arguments import check_flag, check_integer, known_options
+from dgraph.building.container_refusal import ContainerRefusal
 from dgraph.building.graph_display import GraphDisplay
 from dgraph.building.input_edges import EdgeRules, InputEdges
 from dgraph.building.partitioned_graph import PartitionedGraph
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from dgraph.runs.result import RunResult
 
 
-class Graph(GraphDisplay):
+class Graph(GraphDisplay, ContainerRefusal):
     """A graph with the user's own vertex ids.
 
     Make one with `Graph.from_edges` (frames), `dgraph.read_edges` (files), `dgraph.open_graph` (saved graphs), a

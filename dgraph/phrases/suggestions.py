@@ -97,6 +97,8 @@ FOREIGN_NAMES = {  # dgraph's name -> names that other libraries use for the sam
     "depth_limit": ("cutoff", "max_depth"),
     "cuda": ("gpu",),
 }
+# Parameters that other libraries have as 1 minus ours: function -> ours, theirs
+OPPOSITES = {"pagerank": ("alpha", ("reset_probability", "resetprobability", "reset_prob", "teleport_probability"))}
 # Functions that make a graph from a graph, which other libraries have as methods
 CUTS = ("subgraph", "ego", "largest_component", "reverse", "simplify", "filter_edges")
 # What dgraph lacks: the NetworkX function for it (or the method of igraph's graphs), the names that it goes by, and
@@ -124,6 +126,16 @@ def nearest(word: str, known: Iterable[str], likeness: float = ALIKE) -> str:
     alike = [one for one in names if plain in one.split("_") or one in plain.split("_")]
     near = theirs or ([plain] if plain in names else get_close_matches(plain, names, 1, likeness))
     return names[_plain(near[0])] if near else names[alike[0]] if len(alike) == 1 else ""
+
+
+def opposite(function: str, word: str, value: object) -> str:
+    """How to write an option that another library has as 1 minus a parameter of `function`; "" for other words."""
+    ours, theirs = OPPOSITES.get(function, ("", ()))
+    if _plain(word) not in theirs:
+        return ""
+    if isinstance(value, int | float) and 0 <= value <= 1:
+        return f"write {ours}={1 - value:g}, which is 1 - {word}"
+    return f"write {ours}=1 - {word}"
 
 
 def suggestion(

@@ -181,6 +181,21 @@ def test_operations_refuse_arguments_that_are_not_graphs(operation):
         operation(pd.DataFrame(GOOD))
 
 
+@pytest.mark.parametrize(
+    ("use", "named"),
+    [
+        (len, r"len\(G\)"),
+        (list, "iterating over G"),
+        (lambda G: 1 in G, "iterating over G"),
+        (lambda G: G["ann"], r"G\['ann'\]"),
+    ],
+)
+def test_a_graph_that_is_used_as_a_container_says_what_to_use(use, named):
+    with pytest.raises(InputError, match=rf"{named}: .* G\.num_vertices .* G\.vertices .* dg\.ego\(G, vertex\)"):
+        use(dg.Graph.from_edges(GOOD))
+    assert dg.Graph.from_edges(GOOD)  # which asks for no length
+
+
 def test_writers_refuse_non_graphs_and_invalid_paths(tmp_path):
     for write in (dg.to_networkx, dg.to_igraph, dg.to_scipy, dg.write_edges):
         with pytest.raises(InputError, match=r"expects a dgraph\.Graph, got pandas.DataFrame"):
