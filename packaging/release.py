@@ -84,6 +84,9 @@ def fragments(folder: Path) -> list[Path]:
 
 def changes_of(folder: Path) -> str:
     """The fragments as sections of the changelog."""
+    unknown = [path.name for path in fragments(folder) if path.name.split(".")[-2] not in KINDS]
+    if unknown:
+        sys.exit(f"{', '.join(unknown)}: call a fragment TOPIC.KIND.md, where the kind is one of {', '.join(KINDS)}")
     sections = []
     for kind in KINDS:
         texts = [path.read_text().strip() for path in fragments(folder) if path.name.endswith(f".{kind}.md")]

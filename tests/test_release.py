@@ -112,6 +112,13 @@ def test_fragments_become_sections_of_the_changelog(script, tmp_path):
     assert script.changes_of(tmp_path) == "### Added\n\n* Two\n  lines.\n* More.\n\n### Fixed\n\n* One line.\n"
 
 
+@pytest.mark.parametrize("name", ["a-thing.improved.md", "a-thing.md"])
+def test_a_fragment_of_an_unknown_kind_is_refused(script, tmp_path, name):
+    (tmp_path / name).write_text("Lost.\n")
+    with pytest.raises(SystemExit, match=f"{name}: call a fragment .* one of added, changed, fixed, removed"):
+        script.changes_of(tmp_path)
+
+
 def test_all_fragments_have_a_kind_that_a_release_knows(script):
     kinds = {path.name.split(".")[-2] for path in script.fragments(ROOT / "changelog.d")}
     assert kinds <= set(script.KINDS)
