@@ -117,6 +117,7 @@ DEFERRED = {
     # what notebooks and plots show
     ("dgraph.building.validation", "dgraph.display.cards"),
     ("dgraph.estimates.estimate", "dgraph.display.cards"),
+    ("dgraph.building.build_report", "dgraph.display.plot_style"),
     ("dgraph.building.graph_display", "dgraph.display.cards"),
     ("dgraph.building.graph_display", "dgraph.display.graph_plot"),
     ("dgraph.runs.progress", "dgraph.display.notebook_output"),

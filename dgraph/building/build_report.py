@@ -134,9 +134,9 @@ class PartitionReport:
     def plot(self, path: Any = None) -> Any:
         """A Matplotlib figure with bars of the vertices, proxies and edges of each partition and of the build steps;
         saved to `path` if given."""
-        from matplotlib.figure import Figure
+        from dgraph.display.plot_style import new_figure
 
-        figure = Figure(figsize=(11, 3.4), layout="constrained")
+        figure = new_figure(11, 3.4)
         vertices, edges, steps = figure.subplots(1, 3)
         frame = self.frame
         vertices.bar(frame.index, frame["vertices"], label="owned")

@@ -48,6 +48,14 @@ def import_matplotlib(extra: str) -> Any:
     return matplotlib
 
 
+def new_figure(width: float, height: float) -> Any:
+    """A figure of so many inches, which is not shown by itself."""
+    import_matplotlib("plots")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
 @contextmanager
 def axes_for(ax: Any, width: float = 6.0, height: float = 3.4) -> Iterator[Any]:
     """The axes to draw on: the user's, or those of a new figure of so many inches, which notebooks then show."""

@@ -148,7 +148,7 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     graph = dg.Graph.from_edges(STAR)
     result = dg.pagerank(graph)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for plot in (graph.plot, result.plot, result.report.plot):
+    for plot in (graph.plot, result.plot, result.report.plot, graph.partitions.report.plot):
         with pytest.raises(OptionError, match=r"not installed: pip install 'dask-dgraph\[plots\]'"):
             plot()
 
