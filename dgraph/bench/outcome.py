@@ -16,16 +16,34 @@ from dgraph.bench.table import case_cells, shown, target_cells
 
 REPORT, SUPERSTEPS = "report.html", "supersteps.csv"
 
+# The colours of the site's pictures, and the look of the cards in notebooks; light or dark as the reader's system is.
+# Plots have their colours in `style` attributes; those of ink, ticks, grids and paper follow the page.
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 84rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.5rem; margin-bottom: 0 } h2 { font-size: 1.1rem; margin-top: 2.2rem }
-table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto }
-th, td { padding: .25rem .7rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
-th { border-bottom: 2px solid #888; font-weight: 600 } td.word, th.word { text-align: left; white-space: normal }
-td.wide { min-width: 12rem } .met { color: #00694e; font-weight: 600 } .missed { color: #b3261e; font-weight: 600 }
-figure { margin: 1.5rem 0 } details { margin: .4rem 0 }
-svg { max-width: 100%; height: auto } .aside { color: #666; font-size: 13px }
-blockquote { margin: 1rem 0; padding: .2rem 1rem; border-left: 3px solid #56b4e9 }
+:root { color-scheme: light; --ink: #22303c; --faint: #5d6b76; --paper: #ffffff; --pale: #f2f6f9; --line: #b9c6cf;
+  --accent: #2a6f97; --met: #00694e; --missed: #b3261e }
+@media (prefers-color-scheme: dark) { :root { color-scheme: dark; --ink: #dfe6ec; --faint: #9aa7b2; --paper: #14181e;
+  --pale: #1f262e; --line: #46525d; --accent: #5aa5d0; --met: #5fc79d; --missed: #ff8a80 } }
+body { font: 15px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 80rem;
+  margin: 2rem auto 4rem; padding: 0 1.2rem; overflow-wrap: anywhere }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .2rem } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
+.aside { color: var(--faint); font-size: 13px }
+.table { width: fit-content; max-width: 100%; box-sizing: border-box; overflow-x: auto; padding: .3rem .9rem .4rem;
+  border: 1px solid var(--line); border-radius: 8px; overflow-wrap: normal }
+table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
+th, td { padding: .2rem 1.3rem .2rem 0; text-align: right; vertical-align: top; white-space: nowrap }
+th:last-child, td:last-child { padding-right: 0 }
+th { font-weight: normal; color: var(--faint); vertical-align: bottom }
+tr:first-child th { border-bottom: 1px solid var(--line) } .word { text-align: left; white-space: normal }
+td.wide { min-width: 12rem } .met, .missed { color: var(--met); font-weight: 600 } .missed { color: var(--missed) }
+figure { margin: 1.5rem 0; overflow-x: auto } svg { display: block; max-width: 100%; height: auto }
+figure [style*="fill: #ffffff"] { fill: var(--paper) !important }
+figure [style*="fill: #222222"], figure text:not([style*="fill: #"]) { fill: var(--ink) !important }
+figure text[style*="fill: #555555"] { fill: var(--faint) !important }
+figure [style*="stroke: #555555"] { stroke: var(--faint) !important }
+figure [style*="stroke: #d9d9d9"] { stroke: var(--line) !important; stroke-opacity: .6 }
+details { margin: .5rem 0 } summary { cursor: pointer; color: var(--accent) } details .table { margin-top: .4rem }
+blockquote { margin: 1rem 0; padding: .1rem 1rem; border-left: 3px solid var(--accent); background: var(--pale);
+  border-radius: 0 8px 8px 0 }
 """
 
 
@@ -127,7 +145,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
         return f'<{tag} class="{kind}">{escape(text)}</{tag}>' if kind else f"<{tag}>{escape(text)}</{tag}>"
 
     lines = [line("th", rows[0]), *(line("td", row) for row in rows[1:])]
-    return "<table>" + "\n".join(f"<tr>{one}</tr>" for one in lines) + "</table>"
+    return f'<div class="table"><table>{"".join(f"<tr>{one}</tr>" for one in lines)}</table></div>'
 
 
 def _details(outcomes: Sequence[dict[str, Any]]) -> list[str]:

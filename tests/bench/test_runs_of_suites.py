@@ -1,15 +1,24 @@
 """`dgraph bench` from a suite to a report: what is measured, what is written, and when it fails."""
 
+import importlib.util
 import json
 import sys
 from functools import wraps
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pandas as pd
 
 import dgraph as dg
 from dgraph.bench import records
+from dgraph.bench.outcome import STYLE
+from dgraph.bench.plots.style import Drawing
 from dgraph.bench.suite import open_suite, shipped
+from dgraph.display.plot_style import FAINT, INK
+from dgraph.display.plot_style import STYLE as OF_PLOTS
+
+ROOT = Path(__file__).parents[2]
+TICKS = OF_PLOTS["xtick.color"]
 
 
 class Page(HTMLParser):
@@ -80,6 +89,20 @@ def test_a_wrong_answer_stops_the_run(run, tiny, monkeypatch):
     monkeypatch.setattr(dg, "wcc", lambda graph, **options: right(dg.rmat(scale=6, edge_factor=1), **options))
     done = run(f"bench {tiny} --operation wcc --debug")
     assert done.exit_code == 1 and "AnswerError: operation wcc, graph grid" in done.output
+
+
+def test_the_report_has_the_colours_of_the_site_and_of_its_plots():
+    spec = importlib.util.spec_from_file_location("canvas", ROOT / "docs" / "pictures" / "canvas.py")
+    canvas = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(canvas)
+    for colours in (canvas.LIGHT, canvas.DARK):
+        for name in ("ink", "faint", "pale", "line"):
+            assert f"--{name}: {colours[name]};" in STYLE
+    with Drawing("speed") as drawing:  # plots have colours of their own, which the page replaces in the dark
+        drawing.axes[0].plot([1, 2], [3, 4])
+        picture = drawing.save()
+    for kind, colour in (("fill", INK), ("stroke", FAINT), ("fill", "#ffffff"), ("fill", TICKS), ("stroke", TICKS)):
+        assert f"{kind}: {colour}" in picture and f'[style*="{kind}: {colour}"]' in STYLE, colour
 
 
 def test_without_matplotlib_there_are_no_plots_and_it_says_so(run, tiny, tmp_path, monkeypatch):
