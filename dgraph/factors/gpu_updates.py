@@ -22,6 +22,7 @@ from dgraph.devices import probe
 from dgraph.devices.device_memory import DeviceArray
 from dgraph.devices.own_device import Device
 from dgraph.devices.probe import CUDA
+from dgraph.errors import DeviceError
 from dgraph.factors import factor_updates as updates
 from dgraph.factors.rating_rows import RatingRows, RatingSide
 from dgraph.options import IN_PROCESS, Cuda
@@ -257,6 +258,12 @@ class PieceQueue:
         if self.gpu is None:
             return []
         gpu, kept = self.gpu, {"vertices": side.vertices, **{name: getattr(rows, name) for name in OF_ROWS}}
+        missing = sum(array.nbytes for array in kept.values() if not gpu.memory.has(array))
+        if not gpu.memory.fits(missing):
+            raise DeviceError(
+                f"the ratings need {missing:,} bytes on the GPU, but dg.Cuda(memory={gpu.memory.budget}) is the limit: "
+                'use more GPUs, each with a partition, or device="cpu"'
+            )
         values: dict[str, Any] = {name: gpu.memory.resident_copy(array) for name, array in kept.items()}
         sent = {"factors": factors, "products": products if products.size else np.zeros((1, 1))}
         values |= {name: gpu.copied(name, array) for name, array in sent.items()}

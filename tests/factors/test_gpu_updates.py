@@ -87,7 +87,7 @@ def test_a_gpu_and_a_cpu_take_pieces_from_one_queue(update, gpu_first, several_t
 
 
 def test_ratings_that_the_gpu_has_no_room_for_are_refused(one_thread):
-    with pytest.raises(DeviceError, match=r"exceed dg.Cuda\(memory=100\)"):
+    with pytest.raises(DeviceError, match=r"the ratings need [\d,]+ bytes on the GPU, but dg.Cuda\(memory=100\)"):
         dg.factorize(RATINGS, **OPTIONS, device=dg.Cuda(memory=100))
 
 
