@@ -72,6 +72,12 @@ def test_uuids_in_a_frame_of_dask_name_their_vertices():
         assert found.frame["vertex"].compute().tolist() == ids
 
 
+def test_a_result_says_that_it_has_values_for_each_vertex():
+    two, one = dg.Graph.from_edges({"src": [0], "dst": [1]}), dg.Graph.from_edges({"src": [0], "dst": [0]})
+    assert repr(dg.louvain(two)).endswith(": community of each of 2 vertices>")
+    assert repr(dg.wcc(one)).endswith(": component of 1 vertex>")
+
+
 def test_a_vertex_without_a_value_is_missing():
     found = dg.run(dg.Graph.from_edges(pd.DataFrame({"src": [-7], "dst": [9]}), vertices=3), programs.Matching())
     assert found.compute()["mate"].fillna(0).tolist() == [9, 0, 0, 0, -7]
