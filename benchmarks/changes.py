@@ -5,6 +5,10 @@
 Batches of additions, of removals, and of both (80 : 20) on R-MAT graphs without repeated edges. The first operation on
 the new graph merges the changes, which has a row of its own. The new partition is compared, row by row, with one that
 is built anew.
+
+Then `wcc`, `bfs` and `sssp` go on from their answers for the graph before, against fresh runs on the new graph, which
+merge the changes first. All answers are compared with that of another fresh run. Distances start at the vertex with the
+most edges, and edges have no direction.
 """
 
 from __future__ import annotations
@@ -13,11 +17,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import Claim, parser_of, rmat_edges, simple, take_turns
+from harness import Claim, parser_of, rmat_edges, same, simple, take_turns
 
 import dgraph as dg
 
 UPDATE, BATCH = 0.05, 1e-4  # the most that an update may take, relative to building; edges of a batch, to those of all
+SOONER = {  # the most time that going on may take, relative to a fresh run: additions; removals
+    "wcc": (1 / 5, 1 / 2),
+    "bfs": (1 / 2, 1 / 2),
+    "sssp": (1 / 3, 1 / 3),
+}
+READ = 0.05  # the most edges that it may read, relative to those that a fresh run reads
 KINDS = {"additions": 1.0, "removals": 0.0, "additions and removals 80 : 20": 0.8}
 Frame = dict[str, np.ndarray]
 
@@ -72,6 +82,48 @@ def hold(scale: int, kind: str, trials: int) -> None:
     merged.record(seconds["merge"], seconds["building"])
 
 
+def edges_read(result: dg.RunResult) -> int:
+    return int(result.report["edges"].sum())
+
+
+def go_on(scale: int, kind: str, trials: int) -> None:
+    listed, size = simple(*rmat_edges(scale), 1 << scale), 1 << scale
+    rng = np.random.default_rng(2)
+    total = len(listed.source)
+    edges: Frame = {"src": listed.source, "dst": listed.destination, "km": rng.integers(1, 256, total)}
+    count = max(1, int(BATCH * total))
+    added = int(count * KINDS[kind])
+    more: Frame = {name: rng.integers(0, size, added) for name in ("src", "dst")} | {"km": rng.integers(1, 256, added)}
+    gone = rng.choice(total, count - added, replace=False)
+    less: Frame = {name: edges[name][gone] for name in ("src", "dst")}
+    graph = dg.Graph.from_edges(edges, vertices=size, weight="km", directed=False)
+    source = int(np.bincount(np.concatenate([listed.source, listed.destination])).argmax())
+    operations: dict[str, Any] = {"wcc": dg.wcc}
+    operations |= {one.__name__: partial(one, source=source) for one in (dg.bfs, dg.sssp)}
+    for name, run in operations.items():
+        earlier, expected = run(graph), run(graph.updated(added=more, removed=less))
+
+        def fresh(run: Any = run) -> dg.RunResult:
+            return run(graph.updated(added=more, removed=less))
+
+        def on(run: Any = run, earlier: dg.RunResult = earlier) -> dg.RunResult:
+            return run(graph.updated(added=more, removed=less), previous=earlier)
+
+        def check(found: dg.RunResult, name: str = name, expected: dg.RunResult = expected) -> None:
+            for column in ["component"] if name == "wcc" else ["distance", "predecessor"]:
+                same(found.by_number(column), expected.by_number(column), f"{name} after {kind}: {column}")
+
+        went = on()
+        if not went.report.options["previous"].startswith("went on"):
+            raise SystemExit(f"{name} after {kind}: {went.report.options['previous']}")
+        seconds = take_turns({"previous": (on, check), "fresh": (fresh, check)}, trials)
+        where = f"{kind}, {count:,} of {total / 1e6:.1f} M edges, R-MAT scale {scale}"
+        claim = Claim("changes", f"{name}, previous=: {where}", "a fresh run", SOONER[name][kind != "additions"])
+        claim.record(seconds["previous"], seconds["fresh"])
+        read = Claim("changes", f"{name}, previous=, edges read: {where}", "a fresh run", READ, unit="edges")
+        read.record([edges_read(went)], [edges_read(expected)])
+
+
 def main() -> None:
     options = parser_of(__doc__, trials=5)
     options.add_argument("--scales", type=int, nargs="+", default=[20, 22])
@@ -79,6 +131,7 @@ def main() -> None:
     for scale in given.scales:
         for kind in KINDS:
             hold(scale, kind, given.trials)
+            go_on(scale, kind, given.trials)
 
 
 if __name__ == "__main__":

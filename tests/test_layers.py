@@ -114,6 +114,8 @@ DEFERRED = {
     ("dgraph.runs.law_checks", "dgraph.programs.fixed_point"),
     ("dgraph.runs.law_checks", "dgraph.programs.law_trials"),
     ("dgraph.runs.law_checks", "dgraph.programs.laws"),
+    # kernels that repair an earlier answer, if there is one
+    ("dgraph.runs.continuation", "dgraph.runs.repairs"),
     # what notebooks and plots show
     ("dgraph.building.validation", "dgraph.display.cards"),
     ("dgraph.estimates.estimate", "dgraph.display.cards"),

@@ -78,6 +78,7 @@ class InputEdges:
     """Edges and vertices as the user listed them. They are read and numbered at first use."""
 
     changes: Any = None  # the report of the update that made them, if one did
+    history: Any = None  # and what has become of the listed edges
 
     def __init__(
         self,
@@ -89,6 +90,7 @@ class InputEdges:
     ):
         self.edges, self.vertices, self.rules = edges, vertices, rules
         self.workers, self.saved, self.stopwatch = workers, saved, Stopwatch()
+        self.version = self.root = object()  # these edges, and those that they were made from by updates
         self.rows: list[int] = saved.content["edges"] if saved else []  # the rows of each piece of the edge frame
         self.fresh: list[Any] | None = None  # the numbered chunks, kept from numbering until the first build
         self._lent, self._lending = False, Lock()  # whether anything besides the build may still read `fresh`

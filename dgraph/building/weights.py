@@ -22,6 +22,11 @@ def bounds(graph: PartitionedGraph, orders: tuple[str, ...] = ("out",)) -> tuple
     return min(lowest, 0.0), max(highest, 0.0)
 
 
+def lowest_weight(graph: PartitionedGraph) -> float:
+    """The lowest weight; infinity without edges."""
+    return _extremes(graph, ("out",))[0]
+
+
 @retry_on_loss
 def _extremes(graph: PartitionedGraph, orders: tuple[str, ...]) -> tuple[float, float]:
     """The lowest and the highest weight; without edges, infinity and minus infinity."""

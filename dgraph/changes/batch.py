@@ -44,9 +44,10 @@ def ends_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """First, the last `counts[k]` of the edges with the key `removed[k]` are removed (all of them if edges are merged).
-    Then edges with the keys `added` are added: edge i is in row `rows[i]` of the frame, and its ends were listed the
-    other way round if `flipped[i]`. Keys ascend, and so do the rows of equal keys.
+    """First, the last `counts[k]` of the edges with the key `removed[k]` are removed (all of them if edges are merged);
+    `emptied[k]` says whether none was left then. Then edges with the keys `added` are added: edge i is in row `rows[i]`
+    of the frame, and its ends were listed the other way round if `flipped[i]`. Keys ascend, and so do the rows of equal
+    keys.
 
     The vertex `ids[k]`, which was new, has the number `numbers[k]`. Ids ascend.
     """
@@ -59,6 +60,7 @@ class Batch:
     frame: pd.DataFrame  # with the user's columns
     ids: pa.Array | None = None
     numbers: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint32))
+    emptied: np.ndarray = field(default_factory=lambda: np.empty(0, bool))
 
     @classmethod
     def of(
@@ -79,7 +81,7 @@ class Batch:
     @property
     def nbytes(self) -> int:
         """The bytes of all arrays, without the frame."""
-        arrays = (self.removed, self.counts, self.added, self.rows, self.flipped, self.numbers)
+        arrays = (self.removed, self.counts, self.emptied, self.added, self.rows, self.flipped, self.numbers)
         return sum(one.nbytes for one in arrays) + (0 if self.ids is None else self.ids.nbytes)
 
     @property
@@ -119,8 +121,11 @@ class Batch:
         kept = np.ones(len(self.added), bool)
         kept[np.repeat(high - cut, cut) + np.arange(cut.sum()) - np.repeat(np.cumsum(cut) - cut, cut)] = False
         left = later.counts if rule.merges else later.counts - cut.astype(np.uint32)
-        removed, counts = _added_up(
-            np.concatenate([self.removed, later.removed[left > 0]]), np.concatenate([self.counts, left[left > 0]])
+        more = left > 0
+        removed, counts, emptied = _added_up(
+            np.concatenate([self.removed, later.removed[more]]),
+            np.concatenate([self.counts, left[more]]),
+            np.concatenate([self.emptied, later.emptied[more]]),
         )
         first = self if kept.all() else self._only(kept)
         if not len(first.added) or not len(later.added):
@@ -129,7 +134,7 @@ class Batch:
         else:
             both = _joined(first, later)
         ids, numbers = _joined_ids(self, later)
-        return Batch(removed, counts, *both, ids, numbers)
+        return Batch(removed, counts, *both, ids, numbers, emptied)
 
     def _only(self, kept: np.ndarray) -> Batch:
         """The batch without some of its added edges."""
@@ -150,7 +155,7 @@ class Batch:
         order = np.argsort(gone)
         sources, destinations = map(renumber, self.listed())
         moved = Batch.of(rule, (sources, destinations), self.frame)
-        return replace(moved, removed=gone[order], counts=self.counts[order])
+        return replace(moved, removed=gone[order], counts=self.counts[order], emptied=self.emptied[order])
 
 
 def net_of(batches: Sequence[Batch], rule: PairRule) -> Batch:
@@ -185,7 +190,8 @@ def _joined_ids(first: Batch, later: Batch) -> tuple[pa.Array | None, np.ndarray
     return ids.take(pa.array(order)), np.concatenate([first.numbers, later.numbers])[order]
 
 
-def _added_up(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct keys in ascending order, each with the sum of its counts."""
+def _added_up(keys: np.ndarray, counts: np.ndarray, flags: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The distinct keys in ascending order, each with the sum of its counts, and whether one of its flags is set."""
     distinct, places = np.unique(keys, return_inverse=True)
-    return distinct, np.bincount(places, counts, len(distinct)).astype(np.uint32)
+    total = np.bincount(places, counts, len(distinct)).astype(np.uint32)
+    return distinct, total, np.bincount(places, flags, len(distinct)) > 0

@@ -40,6 +40,7 @@ class ChangedEdges(InputEdges):
         self._added: Any = None  # the edges that were added
         frame = LazyPieces(lambda: empty(listed.edges.frame), self._frames)
         super().__init__(replace(listed.edges, frame=frame), vertices, listed.rules, listed.workers)
+        self.root = listed.root
 
     @property
     def history(self) -> History:

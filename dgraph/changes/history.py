@@ -14,6 +14,7 @@ import pyarrow as pa
 from dgraph.building.input_edges import InputEdges
 from dgraph.changes.batch import Batch, PairRule, ends_of, net_of, with_batch
 from dgraph.changes.listed_pairs import pairs_in
+from dgraph.changes.steps import Step, joined_steps, with_step
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.ids.joined_ids import moved_up, with_ids
 from dgraph.partition.ids.numbering import Numbering
@@ -66,7 +67,8 @@ class History:
     """The edges as they were first listed; the batch of changes that the base has; and the batches since.
 
     Batches know vertices by the numbers of the base, and new vertices by numbers after these. `numbers` has the number
-    in the base of each vertex of the listed edges, which ascend; None if it is the same."""
+    in the base of each vertex of the listed edges, which ascend; None if it is the same. `steps` are the latest
+    updates, one by one, whether the base has them or not."""
 
     listed: InputEdges
     base: Base
@@ -74,6 +76,7 @@ class History:
     numbers: np.ndarray | None = None
     before: Batch | None = None
     since: tuple[Batch, ...] = ()
+    steps: tuple[Step, ...] = ()
 
     @property
     def batches(self) -> Sequence[Batch]:
@@ -134,8 +137,19 @@ class History:
             ends = places
         return known, self.rule.keys(*(end[known] for end in ends))
 
-    def with_batch(self, batch: Batch) -> History:
-        return replace(self, since=with_batch(self.since, batch, self.rule))
+    def with_batch(self, batch: Batch, version: object) -> History:
+        """The history after a batch of changes of the graph of this version."""
+        steps = with_step(self.steps, Step.of(batch, version, self.rule.directed))
+        return replace(self, since=with_batch(self.since, batch, self.rule), steps=steps)
+
+    def touched_since(self, version: object) -> Step | None:
+        """What the updates since an earlier version of the graph touched, by numbers in `numbering`; None if nobody
+        knows."""
+        first = next((place for place, step in enumerate(self.steps) if step.before is version), None)
+        if first is None:
+            return None
+        step = joined_steps(self.steps[first:])
+        return step if self.keeps_numbers else step.renumbered(self.renumber, self.rule)
 
     # -- merging -------------------------------------------------------------------------------------------------------
 
@@ -167,8 +181,17 @@ class History:
         out[self.net.numbers - self.base.numbering.size] = places + np.arange(len(places))
         return out
 
+    @property
+    def keeps_numbers(self) -> bool:
+        """Whether all vertices have the numbers in `numbering` by which batches know them."""
+        if not self.since or self.net.ids is None:
+            return True
+        return bool((self.new_numbers == np.arange(self.base.numbering.size, self.size)).all())
+
     def renumber(self, numbers: np.ndarray) -> np.ndarray:
         """The numbers in `numbering` of vertices that batches name."""
+        if not self.since:
+            return numbers
         size, out = self.base.numbering.size, numbers.astype(np.uint32)
         is_new = numbers >= size
         if self.moves is not None:
@@ -190,4 +213,7 @@ class History:
             numbers = self.renumber(self.numbers)
         elif numbers is not None:
             numbers = numbers[: self.listed.num_vertices]
-        return replace(self, base=base, numbers=numbers, before=before, since=())
+        steps = self.steps
+        if not self.keeps_numbers:
+            steps = tuple(one.renumbered(self.renumber, self.rule) for one in steps)
+        return replace(self, base=base, numbers=numbers, before=before, since=(), steps=steps)

@@ -45,14 +45,15 @@ def updated(graph: PartitionedGraph, added: Any, removed: Any, vertices: Any) ->
     with naming("removed"):
         gone = Removal.of(history, *known_numbers(history, kind, less.chunk))
     numbers = np.arange(history.size, size, dtype=np.uint32)
-    batch = replace(Batch.of(history.rule, ends, more.frame), removed=gone.keys, counts=gone.counts)
+    batch = Batch.of(history.rule, ends, more.frame)
+    batch = replace(batch, removed=gone.keys, counts=gone.counts, emptied=gone.emptied)
     if len(ids):
         batch = replace(batch, ids=ids, numbers=numbers)
     loops = int(np.count_nonzero(ends[0] == ends[1])) if history.rule.skip_loops else 0
     report = UpdateReport(len(ends[0]) - loops, int(gone.counts.sum()), gone.missing, len(ids))
     _warn_of_missing(report, less, gone.first_missing)
     change = _more_edges(graph.input_edges, history, batch)
-    history = history.with_batch(batch)
+    history = history.with_batch(batch, graph.input_edges.version)
     made = ChangedEdges(history, joined_vertices(graph.input_edges, listed), report, change)
     return made, tuple(history.base.kept) if history.is_large else ()
 
@@ -73,6 +74,7 @@ def _anew(graph: PartitionedGraph, more: EdgeTable, less: EdgeTable, listed: Ver
     """The added edges, of a graph that has no vertices and knows no type of ids."""
     old = graph.input_edges
     made = InputEdges(replace(old.edges, frame=more.frame), listed, old.rules, old.workers)
+    made.root = old.root
     made.changes = UpdateReport(len(more.chunk), 0, len(less.chunk), made.num_vertices)
     _warn_of_missing(made.changes, less, 0)
     return made
@@ -91,10 +93,12 @@ def history_of(graph: PartitionedGraph) -> History:
 
 @dataclass(frozen=True, eq=False)
 class Removal:
-    """The keys of the edges to remove that the graph has, and how many of each go; and how many are missing."""
+    """The keys of the edges to remove that the graph has, how many of each go, and whether none stays; and how many are
+    missing."""
 
     keys: np.ndarray
     counts: np.ndarray
+    emptied: np.ndarray
     missing: int
     first_missing: int  # its row; 0 if none is
 
@@ -119,7 +123,8 @@ class Removal:
         missing = np.flatnonzero(~known)
         some = taken > 0
         first = int(missing[0]) if len(missing) else 0
-        return cls(keys[some], taken[some].astype(np.uint32), len(missing), first)
+        emptied = np.ones(len(keys), bool) if merges else taken == present
+        return cls(keys[some], taken[some].astype(np.uint32), emptied[some], len(missing), first)
 
 
 def _warn_of_missing(report: UpdateReport, less: EdgeTable, row: int) -> None:

@@ -14,8 +14,10 @@ from dgraph.graph import Graph
 from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MIN, NONE, UNREACHED
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
+from dgraph.runs.continuation import go_on, refuse_with
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
+from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.paths.breadth_first import SearchGoal, search
@@ -112,6 +114,7 @@ def bfs(
     *,
     target: Any = None,
     depth_limit: int | None = None,
+    previous: RunResult | None = None,
     engine: EngineLike = "auto",
     device: DeviceLike = "auto",
     daemons: DaemonsLike = None,
@@ -131,6 +134,10 @@ def bfs(
         others count as unreached.
     depth_limit : int, optional
         Vertices farther away than this count as unreached.
+    previous : RunResult, optional
+        An earlier result of ``bfs``, with the same arguments, for a graph that `Graph.updated` has made this one from.
+        The answer is the same; only what changed is computed, if it is known and this process holds the graph as one
+        partition. The report says so, or why the whole was computed. Not available with `target`.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
@@ -151,7 +158,8 @@ def bfs(
     Raises
     ------
     OptionError
-        If an option has a value that is not allowed, or the engine cannot run this operation.
+        If an option has a value that is not allowed, the engine cannot run this operation, or `previous` is a result of
+        another operation, with other arguments, or for another graph.
     IdError
         If `source` or `target` names a vertex that is not in the graph.
     DeviceError
@@ -177,4 +185,9 @@ def bfs(
     program = BreadthFirst(**values) if target is None else LevelsUpTo(target=target, **values)
     columns = {"others": dict.fromkeys(sources[1:], True)} if sources[1:] else None  # an empty column would cost a task
     options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
-    return execute(graph, program, options, columns)
+    if target is not None:
+        refuse_with("target", target, previous)
+        return execute(graph, program, options, columns)
+    call = OperationCall.of(graph, "bfs", {"source": frozenset(sources), "depth_limit": depth_limit})
+    done, why = go_on(graph, call, previous, program, options)
+    return done or call.answered_by(execute(graph, program, options, columns), why)

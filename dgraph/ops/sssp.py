@@ -1,8 +1,7 @@
 """Shortest paths from one vertex, from the nearest of several, or from each of them.
 
 Rounds relax frontiers (Bellman 1958, Ford 1956); on one partition, the solver uses delta-stepping
-(`solvers/paths/shortest_paths.py`). Predecessors may take runs of their own, after the distances. With negative
-weights, the Bellman-Ford method also looks for negative cycles.
+(`solvers/paths/shortest_paths.py`). Predecessors may take runs of their own, after the distances.
 """
 
 from __future__ import annotations
@@ -10,36 +9,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy import float64, inf, int64
 
-from dgraph.arguments import AUTO, check_flag, vertex_list
-from dgraph.building.weights import bounds, lone_cycles
+from dgraph.arguments import check_flag, vertex_list
+from dgraph.building.weights import bounds, lowest_weight
 from dgraph.engines.local_methods.settlement import SettlementMethod
-from dgraph.errors import OptionError, WeightError
+from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.keywords import HOW, CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
-from dgraph.ops.bfs import Levels, bfs
-from dgraph.programs.monoid import MIN, NONE, SUM, UNREACHED
+from dgraph.ops.bfs import bfs
+from dgraph.ops.negative_weights import reported, tree_after, with_negative_weights
+from dgraph.programs.monoid import MIN, SUM, UNREACHED
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram, vertex
+from dgraph.runs.continuation import go_on, refuse_with
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
+from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.plan import WITHOUT_COMMON_ROUNDS, local_method_for, refuse_without_common_rounds, uses_solver
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import LOCAL, RunOptions
-from dgraph.solvers.paths.bellman_ford import cycle_of
 from dgraph.solvers.paths.shortest_paths import (
-    bellman_ford_tree,
     from_each,
     settle,
-    settle_tree,
     shortest_path_tree,
     shortest_paths,
 )
 from dgraph.solvers.solver import Solver
-
-FIRST_ROUNDS = 16  # rounds before the first search for a negative cycle
-SHOWN = 20  # the maximum number of vertices of a cycle that an error lists
 
 
 class ShortestPaths(VertexProgram):
@@ -195,88 +190,6 @@ class NearerPredecessor(VertexProgram):
         return parent
 
 
-class Tree(Levels, VertexProgram):
-    """Predecessors, for any weights, of vertices that have none `before` and are not sources.
-
-    A breadth-first search starts where a path is known and follows only edges that end some shortest path; of several
-    predecessors at the same level, the smallest is taken. The levels make sure that paths end, even if edges of length
-    0 form cycles. With one partition, the solver finds the distances too.
-    """
-
-    operation = "sssp"
-    known = VertexColumn(float64)
-    before = VertexColumn(int64, missing=UNREACHED)
-    source = VertexColumn(bool)
-    solver = Solver(bellman_ford_tree, local_method=SettlementMethod(settle_tree), reads_per_edge=1024)
-
-    def seed(known, source, before):
-        return 0 if before != UNREACHED or (source and known == 0) else UNREACHED
-
-    def send(level, id, bits, known, target_known, weight):
-        ends_a_path = target_known < inf and known + weight == target_known
-        return ((level + 1) << bits) + id + 1 if ends_a_path else UNREACHED
-
-    @Result(float64)
-    def distance(known):
-        return known
-
-    @Result(vertex)
-    def predecessor(parent, before):
-        return before if parent == NONE else parent
-
-
-class BellmanFord(VertexProgram):
-    """Distances for any weights, and the round `since` which each vertex has its distance. It never ends if a negative
-    cycle is reachable."""
-
-    operation = "sssp"
-    kind = "synchronous"
-    dist = State(float64)
-    since = State(int64)
-    message = Message(float64, MIN)
-    known = VertexColumn(float64)
-    since_known = VertexColumn(int64)
-    before = Parameter(int64, 0)  # rounds that led to the known distances
-
-    def start(known, since_known):
-        return known, since_known
-
-    send = ShortestPaths.send
-
-    def apply(dist, since, message, round, before):
-        return (message, before + round) if message < dist else (dist, since)
-
-
-class LoweringNeighbour(VertexProgram):
-    """Find `by`, the neighbour that lowered a vertex last, or that could lower it now. A cycle of these is a negative
-    cycle.
-
-    Along such a cycle, no weight exceeds the difference between the distances of its ends, and these differences sum to
-    0; where a vertex can still be lowered, the weight is less than the difference. Conversely, if there is a negative
-    cycle, some vertices `by` form a cycle, because otherwise every vertex was lowered later than its `by`.
-    """
-
-    operation = "sssp"
-    kind = "synchronous"
-    dist = State(float64)
-    since = State(int64)
-    by = State(vertex, start=NONE)
-    message = Message(int64, MIN)
-    known = VertexColumn(float64)
-    since_known = VertexColumn(int64)
-
-    def start(known, since_known):
-        return known, since_known, NONE
-
-    def send(dist, since, target_dist, target_since, weight, id):
-        lowers = dist + weight < target_dist
-        lowered = dist != inf and dist + weight == target_dist and since < target_since
-        return id if lowers or lowered else UNREACHED
-
-    def apply(dist, since, by, message):
-        return dist, since, (by if message == UNREACHED else message)
-
-
 @operation
 def sssp(
     graph: Graph,
@@ -285,6 +198,7 @@ def sssp(
     target: Any = None,
     predecessors: bool = True,
     per_source: bool = False,
+    previous: RunResult | None = None,
     engine: EngineLike = "auto",
     device: DeviceLike = "auto",
     daemons: DaemonsLike = None,
@@ -306,6 +220,11 @@ def sssp(
         Whether to find predecessors too, which takes time. With negative weights they are always found.
     per_source : bool, default False
         Return the distances from each source as one vector per vertex, without predecessors.
+    previous : RunResult, optional
+        An earlier result of ``sssp``, with the same arguments, for a graph that `Graph.updated` has made this one from.
+        The answer is the same; only what changed is computed, if it is known, this process holds the graph as one
+        partition, and weights are > 0. The report says so, or why the whole was computed. Not available with `target`,
+        `per_source` or without predecessors.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
@@ -326,7 +245,8 @@ def sssp(
     Raises
     ------
     OptionError
-        If an option has a value that is not allowed, or the engine cannot run this operation.
+        If an option has a value that is not allowed, the engine cannot run this operation, or `previous` is a result of
+        another operation, with other arguments, or for another graph.
     IdError
         If `source` or `target` names a vertex that is not in the graph.
     WeightError
@@ -357,6 +277,28 @@ def sssp(
     weighted = graph.weight is not None
     if not weighted:
         graph.input_edges.edges.warn_without_weight("sssp")
+    whole = target is None and predecessors and not per_source
+    if not whole:
+        option = "target" if target is not None else "per_source" if per_source else "predecessors"
+        refuse_with(option, {"target": target, "per_source": True, "predecessors": False}[option], previous)
+    elif weighted:
+        call = OperationCall.of(graph, "sssp", {"source": frozenset(sources)})
+        done, why = go_on(graph, call, previous, WithPredecessors(), options)
+        if done is not None:
+            return done
+        answer = _search(graph, sources, None, True, False, options)
+        return replace(call, lowest=lowest_weight(graph)).answered_by(answer, why)
+    else:
+        how = {name: getattr(options, name) for name in HOW}
+        return bfs(graph, sources, previous=previous, **how)
+    return _search(graph, sources, target, predecessors, per_source, options)
+
+
+def _search(
+    graph: Graph, sources: list[Any], target: Any, predecessors: bool, per_source: bool, options: RunOptions
+) -> RunResult:
+    """The whole answer."""
+    weighted = graph.weight is not None
     lowest = 1.0 if graph.weight is None else bounds(graph)[0]
     if target is not None and (per_source or lowest < 0):
         why = "per_source=True" if per_source else f"negative weights such as {lowest:g}"
@@ -373,7 +315,7 @@ def sssp(
         return execute(graph, (FromEach if weighted else HopsFromEach)(sources=sources), options)
     columns: dict[str, Any] = {"source": dict.fromkeys(sources, True)}
     if lowest < 0:
-        return _with_negative_weights(graph, columns, options)
+        return with_negative_weights(graph, columns, options)
     if predecessors and not weighted:
         return bfs(graph, sources, target=target, **{name: getattr(options, name) for name in HOW})
     tree = WithPredecessors() if target is None else WithPredecessorsUpTo(target=target)
@@ -391,7 +333,7 @@ def sssp(
     nearer = paths if with_tree else _nearer_after(paths, graph, columns, options)
     if not nearer.totals.pop("unresolved", 0):  # missing if all edges were gathered on one worker, which resolves all
         return nearer
-    return _tree_after(paths, graph, {"before": nearer.column("predecessor"), **columns}, options)
+    return tree_after(paths, graph, {"before": nearer.column("predecessor"), **columns}, options)
 
 
 def _nearer_after(paths: RunResult, graph: Graph, columns: dict[str, Any], options: RunOptions) -> RunResult:
@@ -399,72 +341,6 @@ def _nearer_after(paths: RunResult, graph: Graph, columns: dict[str, Any], optio
     `unresolved`."""
     result = execute(graph, NearerPredecessor(), options.afterwards(), columns)
     unresolved = result.totals["unresolved"]
-    result = _reported(result.after(paths))
+    result = reported(result.after(paths))
     result.totals = {**paths.totals, "unresolved": unresolved}
     return result
-
-
-def _tree_after(paths: RunResult, graph: Graph, columns: dict[str, Any], options: RunOptions) -> RunResult:
-    """All predecessors by `Tree` after the run `paths`, with the report of that run."""
-    tree = Tree(bits=graph.num_vertices.bit_length())
-    return _reported(execute(graph, tree, options.afterwards(), {"before": {}, **columns}).after(paths))
-
-
-def _reported(result: RunResult) -> RunResult:
-    result.report.options["predecessors"] = "by a separate run"
-    return result
-
-
-def _with_negative_weights(graph: Graph, sources: dict[str, Any], options: RunOptions) -> RunResult:
-    """Distances and predecessors by the Bellman-Ford method: some rounds, then a search for a negative cycle, then more
-    rounds. The search finds any negative cycle after at most as many rounds as there are vertices."""
-    engine = options.engine_name
-    if engine in WITHOUT_COMMON_ROUNDS:
-        refuse_without_common_rounds(engine, "the method for negative weights counts rounds")
-    if options.rounds.max_rounds is not None:
-        raise OptionError(
-            f"max_rounds={options.rounds.max_rounds!r} is not available with negative weights, because the run must "
-            "be long enough to rule out negative cycles: leave it out"
-        )
-    if engine == LOCAL or uses_solver(graph, Tree(), options):
-        result = execute(graph, Tree(), replace(options, engine=LOCAL), {"known": {}, "before": {}, **sources})
-        _refuse(graph, result.totals["cycle"])
-        return _without_lone_cycles(graph, result)
-    once = options.afterwards()
-    if engine == AUTO:
-        options = replace(options, engine="bsp")
-    known, since = np.full(graph.num_vertices, inf), np.zeros(graph.num_vertices, np.int64)
-    known[[graph.numbering.find(one) for one in sources["source"]]] = 0
-    before, rounds = 0, FIRST_ROUNDS
-    while True:
-        columns, part = {"known": known, "since_known": since}, options.for_part(before)
-        paths = execute(graph, BellmanFord(before=before), part.limited_to(rounds), columns)
-        known, since = paths.by_number("dist"), paths.by_number("since")
-        if paths.rounds < rounds:
-            return _without_lone_cycles(graph, _tree_after(paths, graph, {"known": known, **sources}, once))
-        columns = {"known": known, "since_known": since}
-        lowered = execute(graph, LoweringNeighbour(), once.limited_to(1), columns)
-        _refuse(graph, cycle_of(lowered.by_number("by")))
-        before, rounds = before + rounds, 2 * rounds
-
-
-def _without_lone_cycles(graph: Graph, result: RunResult) -> RunResult:
-    """Reject a reached edge that is a negative cycle by itself. Its weight may be so small, or the distance so large,
-    that adding the weight does not change the distance, which then looks like a fixed point."""
-    edges = lone_cycles(graph)
-    if len(edges):
-        reached = edges[result.by_number("distance")[edges[:, 0]] != inf]
-        _refuse(graph, np.unique(reached[:1]))
-    return result
-
-
-def _refuse(graph: Graph, cycle: np.ndarray) -> None:
-    """Raise an error that lists the cycle, if there is one."""
-    if len(cycle):
-        ids = graph.numbering.restored(cycle[:SHOWN])
-        shown = " -> ".join(map(repr, [*np.asarray(ids).tolist(), *(["..."] if len(cycle) > SHOWN else [])]))
-        raise WeightError(
-            f"the weights in column {graph.weight!r} along the cycle {shown} sum to less than 0, so there are no "
-            "shortest paths: remove one of its edges, or make its weights >= 0"
-            + ("" if graph.directed else " (an undirected edge of negative weight is a cycle by itself)")
-        )

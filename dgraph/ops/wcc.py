@@ -7,8 +7,10 @@ from dgraph.graph import Graph
 from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import MIN, UNREACHED
 from dgraph.programs.program import Result, State, VertexProgram, vertex
+from dgraph.runs.continuation import go_on
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
+from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.solvers.solver import Solver
@@ -42,6 +44,7 @@ class Components(VertexProgram):
 def wcc(
     graph: Graph,
     *,
+    previous: RunResult | None = None,
     engine: EngineLike = "auto",
     device: DeviceLike = "auto",
     daemons: DaemonsLike = None,
@@ -54,6 +57,10 @@ def wcc(
     ----------
     graph : Graph
         The graph.
+    previous : RunResult, optional
+        An earlier result of ``wcc`` for a graph that `Graph.updated` has made this one from. The answer is the same;
+        only what changed is computed, if it is known and this process holds the graph as one partition. The report says
+        so, or why the whole was computed.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
@@ -73,7 +80,8 @@ def wcc(
     Raises
     ------
     OptionError
-        If an option has a value that is not allowed, or the engine cannot run this operation.
+        If an option has a value that is not allowed, the engine cannot run this operation, or `previous` is a result of
+        another operation or for another graph.
     DeviceError
         If the requested device is not available.
     RoomError
@@ -91,4 +99,6 @@ def wcc(
     4      e         d
     """
     options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
-    return execute(graph, Components(), options)
+    program, call = Components(), OperationCall.of(graph, "wcc", {})
+    done, why = go_on(graph, call, previous, program, options)
+    return done or call.answered_by(execute(graph, program, options), why)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 from weakref import ref
 
 import numpy as np
@@ -96,7 +96,7 @@ class RunResult(ResultChange):
         self._options = dict(options)
         if graph.joins:
             self._options["partitions joined"] = f"{graph.joins} to {graph.num_parts}"
-        self.options: Any = None
+        self.options = self._answers = cast(Any, None)  # the latter is the `OperationCall`, if others can go on from it
         ends = [one.found_end_in for one in summaries if one.found_end_in is not None]
         if ends and self._rows:  # the last worker to have work was the first to learn that nothing followed
             self._options["milliseconds to find the end"] = round(min(ends) * 1e3, 3)

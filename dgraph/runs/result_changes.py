@@ -22,6 +22,7 @@ class ResultChange(ResultDisplay):
     """The part of a `RunResult` that makes others of it."""
 
     options: Any
+    _answers: Any
     _whole: bool
     _trails: Any
     _work: Callable[[PartitionedGraph], RunResult] | None
@@ -123,7 +124,7 @@ class ResultChange(ResultDisplay):
 
         changed._held = retry(workers.client, work, workers.forget)
         changed._empty = VertexValues(*change(*self._empty, *(one._empty.columns for one in others)))
-        changed._whole, changed._trails = whole, None
+        changed._whole, changed._trails, changed._answers = whole, None, None
         if (recompute := self._work) is not None:
             changed._work = lambda graph: recompute(graph).map(change, *others, whole=whole)
         return changed

@@ -1,0 +1,99 @@
+"""Rows of edges as kernels read them while changes are not merged into them: some edges are left out, others come after
+those of the table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from dgraph.native.machine_code import inlined
+
+NOBODY = (1 << 64) - 1  # the other end of an edge that is left out
+HALF = uint64(32)
+ONE = uint64(1)
+SHARE, FEW = 4, 1 << 16
+
+
+class ChangedRows(NamedTuple):
+    """The table; the keys (row and neighbour) of edges that are left out; and edges that are put in. Keys and rows
+    ascend. There may be fewer rows than vertices. Without weights, which are empty then, each edge has the weight 1."""
+
+    indptr: np.ndarray
+    neighbours: np.ndarray
+    weights: np.ndarray
+    gone: np.ndarray
+    more_rows: np.ndarray
+    more_neighbours: np.ndarray
+    more_weights: np.ndarray
+
+    def lengths(self, rows: np.ndarray) -> np.ndarray:
+        """The number of edges of the table in each of some rows."""
+        there = np.minimum(rows.astype(np.int64), len(self.indptr) - 2)
+        return np.where(there == rows, self.indptr[there + 1] - self.indptr[there], 0)
+
+
+def most_to_read(rows: ChangedRows) -> int:
+    """The number of edges to read at most before it is better to compute an answer anew."""
+    return max(FEW, len(rows.neighbours) // SHARE)
+
+
+@inlined
+def first_from(values, value):
+    """The first place of ascending values that is not below `value`."""
+    low, high = uint64(0), uint64(values.size)
+    while low < high:
+        middle = (low + high) >> ONE
+        if values[middle] < value:
+            low = middle + ONE
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def extent(u, rows):
+    """Where the edges of a vertex are: the first of the table, and how many; the first that is put in, and how many;
+    the first key that is left out, and how many."""
+    start, length, more, added, gone, lost = uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)
+    if u + ONE < uint64(rows.indptr.size):
+        start = uint64(rows.indptr[u])
+        length = uint64(rows.indptr[u + ONE]) - start
+    if rows.more_rows.size:
+        more = first_from(rows.more_rows, u)
+        added = first_from(rows.more_rows, u + ONE) - more
+    if rows.gone.size:
+        gone = first_from(rows.gone, u << HALF)
+        lost = first_from(rows.gone, (u + ONE) << HALF) - gone
+    return start, length, more, added, gone, lost
+
+
+@inlined
+def other_end(i, u, place, rows):
+    """The other end of the vertex's edge i, given its `extent`; NOBODY if it is left out."""
+    start, length, more, _, gone, lost = place
+    if i >= length:
+        return uint64(rows.more_neighbours[more + i - length])
+    v = uint64(rows.neighbours[start + i])
+    if lost:
+        key = u << HALF | v
+        k, stop = gone, gone + lost
+        while k < stop:
+            middle = (k + stop) >> ONE
+            if rows.gone[middle] < key:
+                k = middle + ONE
+            else:
+                stop = middle
+        if k < gone + lost and rows.gone[k] == key:
+            return uint64(NOBODY)
+    return v
+
+
+@inlined
+def weight_of(i, place, rows):
+    """The weight of the vertex's edge i, given its `extent`."""
+    start, length, more = place[0], place[1], place[2]
+    if i >= length:
+        return rows.more_weights[more + i - length] if rows.more_weights.size else 1.0
+    return np.float64(rows.weights[start + i]) if rows.weights.size else 1.0
