@@ -28,6 +28,7 @@ class CurrentRows:
 
     def __init__(self, graph: PartitionedGraph, weight: str | None):
         self._graph, self._weight = graph, weight
+        self._names: tuple[str, ...] = () if weight is None else (weight,)
         history = graph.input_edges.history if graph.built is None else None
         self._changes: Overlay | None = None
         if history is not None and _tells_all(history, weight):
@@ -48,12 +49,14 @@ class CurrentRows:
         return min(least, *map(float, more)) if len(more) else least
 
     def has(self, order: str) -> bool:
-        """Whether there are rows in this order, or they cost nothing."""
+        """Whether there are rows in this order, with weights."""
         if not self._graph.directed:
             return True
         if self._changes is not None:
-            return getattr(self._changes.base, order) is not None
-        return self._graph.built is not None and order in self._graph.built.kept
+            table = getattr(self._changes.base, order)
+            return table is not None and table.columns.keys() >= set(self._names)
+        built = self._graph.built
+        return built is not None and order in built.kept and set(built.kept[order]) >= set(self._names)
 
     def __call__(self, order: str) -> ChangedRows:
         """The rows by source ("out") or by destination ("incoming")."""
@@ -67,13 +70,12 @@ class CurrentRows:
     def _table(self, order: str) -> Adjacency:
         if not self._graph.directed:
             order = "out"
-        names = () if self._weight is None else (self._weight,)
         if self._changes is not None:
-            table = self._changes.table(order, names)
+            table = self._changes.table(order, self._names)
             if table is not None:
                 return table
             self._changes = None
-        built = self._graph.partitioned(("out", order), names)[0]
+        built = self._graph.partitioned(("out", order), self._names)[0]
         return built.by_source if order == "out" else built.incoming
 
 

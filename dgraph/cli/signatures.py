@@ -17,8 +17,13 @@ from dgraph.keywords import HOW
 
 LIST_FILES = {"starts": "start_file", "seeds": "seed_file"}  # lists of vertices, which may also stand in a file
 SEVERAL = ("sources",)  # parameters that take a list of vertices, even of one: a single value means a number of them
-# parameters for a result of another kind, which no command writes, and what an option about the graph already says
-NOT_HERE = {"betweenness": ("edges",), "spanning_forest": ("weighted",)}
+# parameters for a result of another kind, which no command writes, or of the same process; and what an option about the
+# graph already says
+NOT_HERE = {
+    "betweenness": ("edges",),
+    "spanning_forest": ("weighted",),
+    **dict.fromkeys(("wcc", "bfs", "sssp"), ("previous",)),
+}
 NOTHING = "none"  # how a command line says None, for a parameter that otherwise takes one of some words
 TABLES = ("previous", "pairs")  # parameters that take a table: on a command line, a file
 PARAMETER_PREFIX = "of_"  # of click's names for the function's parameters, which may clash with options (`source`)

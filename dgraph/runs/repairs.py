@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import LOCAL, RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, single_call_row
-from dgraph.solvers.paths.repaired_paths import TouchedArcs, arc_weights, repaired_paths
+from dgraph.solvers.paths.repaired_paths import TouchedArcs, arc_weights, farthest_of, repaired_paths
 from dgraph.solvers.subgraphs.repaired_components import repaired_components
 
 UNKNOWN = "what changed since previous= is not known, because this graph was not made from its graph by few updates"
@@ -40,26 +40,50 @@ class Repair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EarlierAnswer:
-    """An earlier answer, what was touched since, and the number that each vertex of its graph has now."""
+    """An earlier answer, what was touched since, and the number that each vertex of its graph has now; None if it has
+    the same."""
 
     call: OperationCall
     result: RunResult
     touched: Step
-    numbers: np.ndarray
+    numbers: np.ndarray | None
 
-    def column(self, name: str, fill: np.ndarray) -> np.ndarray:
-        """A copy of its values by present numbers, and `fill` for new vertices."""
-        fill[self.numbers] = self.result.by_number(name)
-        return fill
+    @classmethod
+    def of(cls, result: RunResult, touched: Step, num_vertices: int) -> Self:
+        if not len(touched.vertices):
+            return cls(result._answers, result, touched, None)
+        is_old = np.ones(num_vertices, bool)
+        is_old[touched.vertices] = False
+        return cls(result._answers, result, touched, np.flatnonzero(is_old))
 
-    def vertices(self, name: str, fill: np.ndarray) -> np.ndarray:
+    def column(self, name: str, new: Callable[[np.ndarray], Any]) -> np.ndarray:
+        """A copy of its values by present numbers; `new` makes those of new vertices."""
+        values = self._by_number(name)
+        if self.numbers is None:
+            return values
+        out = np.empty(len(self.numbers) + len(self.touched.vertices), values.dtype)
+        out[self.numbers], out[self.touched.vertices] = values, new(self.touched.vertices)
+        return out
+
+    def vertices(self, name: str, new: Callable[[np.ndarray], Any]) -> np.ndarray:
         """The same of a column of vertices, in which numbers that are none stay."""
-        values = self.result.by_number(name)
-        if len(self.touched.vertices):
-            valid = (values >= 0) & (values < len(values))
-            values = np.where(valid, self.numbers[np.where(valid, values, 0)], values)
-        fill[self.numbers] = values
-        return fill
+        out = self.column(name, new)
+        if self.numbers is not None:
+            old = out[self.numbers]
+            valid = np.flatnonzero((old >= 0) & (old < len(self.numbers)))
+            old[valid] = self.numbers[old[valid]]
+            out[self.numbers] = old
+        return out
+
+    def _by_number(self, name: str) -> np.ndarray:
+        held = self.result._available()
+        if len(held.homes) > 1:
+            return self.result.by_number(name)
+        (part,) = held.homes
+        numbers, columns = held.of(part).parts[part]
+        out = np.empty_like(columns[name])
+        out[numbers] = columns[name]
+        return out
 
 
 def repaired(graph: PartitionedGraph, call: OperationCall, previous: RunResult, options: RunOptions) -> RunResult | str:
@@ -72,10 +96,8 @@ def repaired(graph: PartitionedGraph, call: OperationCall, previous: RunResult, 
     if touched is None:
         return UNKNOWN
     n = graph.num_vertices
-    is_old = np.ones(n, bool)
-    is_old[touched.vertices] = False
     begun = time.perf_counter()
-    how = graph, EarlierAnswer(earlier, previous, touched, np.flatnonzero(is_old))
+    how = graph, EarlierAnswer.of(previous, touched, n)
     solve: Callable[..., Repair | str] = _components if call.operation == "wcc" else _paths
     repair = call_interruptibly(lambda: solve(*how))
     if isinstance(repair, str):
@@ -94,7 +116,7 @@ def _components(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str
     touched, orders = earlier.touched, ("out", "incoming") if graph.directed else ("out",)
     if graph.directed and graph.input_edges.streamed is not None:
         return "the edges are too many to hold by source and by destination"
-    labels = earlier.vertices("component", np.arange(graph.num_vertices))
+    labels = earlier.vertices("component", lambda vertices: vertices)
     rows, (first, second), present = CurrentRows(graph, None), touched.ends, touched.present
     labels, edges = repaired_components(
         labels,
@@ -109,8 +131,8 @@ def _paths(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str:
     is_weighted = earlier.call.operation == "sssp"
     rows, none = CurrentRows(graph, graph.weight if is_weighted else None), UNREACHED if is_weighted else NONE
     lowest = min(rows.lowest, earlier.call.lowest)
-    distance = earlier.column("distance", np.full(graph.num_vertices, np.inf))
-    parent = earlier.vertices("predecessor", np.full(graph.num_vertices, none))
+    distance = earlier.column("distance", lambda _: np.inf)
+    parent = earlier.vertices("predecessor", lambda _: none)
     if not _changes_distances(lowest, distance):
         return SMALL_WEIGHTS
     arcs, read = _touched_arcs(graph, earlier.touched, rows, is_weighted)
@@ -126,7 +148,7 @@ def _paths(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str:
 
 def _changes_distances(lowest: float, distance: np.ndarray) -> bool:
     """Whether each weight makes each distance larger, even half of it, however sums are rounded."""
-    farthest = float(distance.max(initial=0, where=distance < np.inf))
+    farthest = farthest_of(distance)
     return lowest > 0 and farthest + lowest / 2 > farthest
 
 

@@ -38,7 +38,8 @@ class RunReport(pd.DataFrame):
     Attributes
     ----------
     options : dict
-        The choices made for the run: engine, device, daemons, direction and so on. ``"mail route"`` says how messages
+        The choices made for the run: engine, device, daemons, direction and so on. ``"previous"`` says whether the run
+        went on from the earlier result that it was given, or why it did not. ``"mail route"`` says how messages
         got from worker to worker: ``"direct"``, ``"two hops"`` over a grid of many workers, ``"within the process"`` if
         workers are its threads, or ``"task graph"``.
 

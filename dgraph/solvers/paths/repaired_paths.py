@@ -69,6 +69,16 @@ def repaired_paths(
 
 
 @kernel
+def farthest_of(distance):
+    """The largest distance of a vertex that is reached; 0 if there is none."""
+    farthest = 0.0
+    for v in range(uint64(distance.size)):
+        if farthest < distance[v] < np.inf:
+            farthest = distance[v]
+    return farthest
+
+
+@kernel
 def _find_weights(rows, sources, destinations, weights):
     read = np.int64(0)
     for k in range(sources.size):
