@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 import dgraph as dg
 from dgraph import errors
 from dgraph.changes import steps
+from dgraph.solvers.paths import repaired_paths
+from dgraph.solvers.subgraphs import repaired_components
 
 OPERATIONS = {
     "wcc": lambda graph, source, **how: dg.wcc(graph, **how),
@@ -219,6 +222,17 @@ def test_the_report_says_why_the_whole_was_computed(monkeypatch):
     for place in range(3):
         changed = updated(changed, [(place, 4, 1)])
     assert "is not known" in anew(dg.wcc(changed, previous=earlier))
+
+
+@pytest.mark.parametrize(("solver", "operation"), [(repaired_components, "wcc"), (repaired_paths, "bfs")])
+def test_what_reaches_too_much_is_computed_anew(monkeypatch, solver, operation):
+    run = partial(OPERATIONS[operation], source=0)
+    monkeypatch.setattr(solver, "most_to_read", lambda rows: 20)
+    path = dg.Graph.from_edges(frame_of([(k, k + 1, 1) for k in range(200)]), directed=False)
+    changed = updated(path, [(0, 150, 1)], [(100, 101, 1)])
+    found = run(changed, previous=run(path))
+    assert "too much depends" in anew(found)
+    check_same(found, run(changed))
 
 
 @pytest.mark.parametrize("weights", [(0, 2), (-1, 2), (1e-30, 1e9)])

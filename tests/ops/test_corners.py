@@ -93,7 +93,7 @@ def test_numpy_integers_are_accepted_as_integers():
         (lambda G: dg.bfs(G, pd.DataFrame({"a": [0]})), r"source= is a table with the columns \['a'\]: pass one"),
         (lambda G: dg.sssp(G, []), r"source=\[\] is empty"),
         (lambda G: dg.sssp(G, 0, columns={"source": {0: True}}), "columns=<dict>: sssp has no such option; .*target"),
-        (lambda G: dg.wcc(G, random_seed=1), "random_seed=1: wcc has no such option; its options are previous, engine, device"),
+        (lambda G: dg.wcc(G, random_seed=1), "random_seed=1: wcc has no such option; its options are previous, engine"),
         (lambda G: dg.pagerank(G, reset_probability=0.15), "reset_probability=0.15: pagerank has .* write alpha=0.85,"),
         (lambda G: dg.pagerank(G, resetProbability="x"), "write alpha=1 - resetProbability"),
         (lambda G: dg.katz(G, reset_probability=0.15), "katz has no such option; its options are"),
