@@ -86,12 +86,12 @@ def test_nested_limits_end_in_any_order():
 def test_every_graph_takes_the_option_and_estimates_use_it(tmp_path):
     path = tmp_path / "edges.csv"
     path.write_text("src,dst\n1,2\n2,3\n")
-    graph = dg.read_edges(path, memory="2 GB")
+    graph = dg.read_edges(path, memory="20 GB")
     graph.save(tmp_path / "saved")
-    made = {
-        2 * 10**9: graph,
-        1 << 30: dg.rmat(scale=4, memory=1 << 30),
-        3 << 30: dg.open_graph(tmp_path / "saved", memory="3 GiB"),
+    made = {  # above what a process that runs tests holds
+        20 * 10**9: graph,
+        1 << 34: dg.rmat(scale=4, memory=1 << 34),
+        18 << 30: dg.open_graph(tmp_path / "saved", memory="18 GiB"),
     }
     assert [one.memory for one in made.values()] == list(made)
     for memory, one in made.items():

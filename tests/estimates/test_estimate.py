@@ -343,7 +343,7 @@ def test_estimates_of_factorize_grow_with_the_rank(parts, rank, directed, edges,
         if parts == 1:
             return graph, dg.factorize(graph, rank=rank, epochs=2).report
         plan = FitPlan(rank, False, None, LeastSquares(), 2, None, RatingTest(0.1, 0))
-        outcome, _ = spread_fit.spread_fit(graph, plan, ("rating",), None, Progress.of(False, "factorize"))
+        outcome, _ = spread_fit.spread_fit(graph, plan, ("rating",), None, None, Progress.of(False, "factorize"))
         return graph, pd.DataFrame(outcome.summaries[0].rows)
 
     run(50)
