@@ -31,7 +31,7 @@ SUITES = $(filter-out $(APART:%=benchmarks/%.py), $(sort $(wildcard benchmarks/*
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-lowest test-networkx test-cuda test-site test-dashboard site release registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs fuzz-answers chaos flat bench billions termination clean
+.PHONY: help install demo test test-oldest test-lowest test-networkx test-cuda test-site test-dashboard site release registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs fuzz-answers strikes chaos flat bench billions termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -142,6 +142,10 @@ fuzz-programs: $(INSTALLED) ## try random programs on every engine until 20,000 
 fuzz-answers: $(INSTALLED) ## compare all operations with other libraries on 2,000 random graphs; SECONDS_EACH=60 for a short run, SEED=7
 	$(SUPPORT) $(BIN)/python tests/fuzz/search_answers.py --graphs $(or $(GRAPHS),2000) --each $(or $(EACH),200) \
 		$(if $(SECONDS_EACH),--seconds $(SECONDS_EACH)) $(if $(SEED),--seed $(SEED)) --record benchmarks/results/fuzz-answers.json
+
+strikes: $(INSTALLED) ## strike clusters during runs of every operation until 300 strikes are recorded; SECONDS_EACH=60 for a short run, SEED=7
+	$(SUPPORT) $(BIN)/python tests/fuzz/search_strikes.py --strikes $(or $(STRIKES),300) \
+		$(if $(SECONDS_EACH),--seconds $(SECONDS_EACH)) $(if $(SEED),--seed $(SEED)) --record benchmarks/results/strikes.json
 
 chaos: $(INSTALLED) ## kill 200 workers at random moments during runs of every engine; KILLS=20 for fewer
 	$(SUPPORT) $(BIN)/python tests/chaos/search_kills.py --kills $(or $(KILLS),200) --record benchmarks/results/chaos.json

@@ -5,7 +5,6 @@ their way, and mail is late, repeated and out of order. Each answer must be righ
 import argparse
 import asyncio
 import faulthandler
-import gc
 import logging
 import os
 import random
@@ -20,15 +19,26 @@ from typing import Any
 import records
 from distributed import Client
 from hosts import CLUSTERS
-from strikes import WITH_NANNIES, Strike
+from leftovers import await_all, await_nothing, runs_of, standing
+from strikes import Strike
 from two_hops import TwoHops, few_workers
 from works import OF_FRAMES, WORKS, check, found, frame_of
 
 from dgraph.errors import RunError
 from dgraph.exchange.grid import FEW_WORKERS, WorkerGrid
-from dgraph.exchange.run_registry import PLUGIN_NAME
 
 HANG = 120  # seconds
+STRIKES_BY_VICTIM = {
+    "worker": "kill",
+    "two": "kill two",
+    "pause": "stop",
+    "daemon": "kill a daemon",
+    "restart": "restart a worker",
+    "retire": "retire",
+    "scale": "scale down",
+    "adapt": "adapt",
+}
+WITH_NANNIES = ("restart", "retire", "scale", "adapt")  # what takes somebody who starts workers again
 OVER = 10  # seconds after which an error must have come where nobody is left
 
 
@@ -104,7 +114,7 @@ class Search:
         self.stack = self.stack or self.source.sample(self.works_asked, len(self.works_asked))
         name, self.number = self.stack.pop(), self.number + 1
         delay = self.source.random() * self.lasted[name] * self.source.choice((0.2, 1))
-        draw, whom = self.source.random(), self._whom(name)
+        whom = self._whom(name)
         self.told = told = f"{self.number}: {name}, {whom} after {delay:.3f} s"
         beside = None
         alone = self.given.cluster == "hosts" or whom in ("two", "client")  # nobody may be left, or no run
@@ -124,7 +134,8 @@ class Search:
             if whom == "client":
                 came = without_client(client, name, delay, self.seed)
             else:
-                came = self._run(client, name, Strike(client, whom, draw, delay), told)
+                strike = Strike(STRIKES_BY_VICTIM[whom], client, delay, self.source)
+                came = self._run(client, name, strike, told)
             if beside is not None:
                 check(beside.answer(), self.expected[beside.name])
         finally:
@@ -167,9 +178,6 @@ class Search:
             return True
         finally:
             came = strike.came(time.perf_counter())
-            if strike.whom == "adapt":
-                client.cluster.adapt().stop()
-                client.cluster.scale(self.given.workers)
         check(table, self.expected[name])
         return came
 
@@ -202,46 +210,6 @@ class Beside:
             return found(self.name, self.frame, client)
 
 
-def await_all(client: Client, workers: int, hosts) -> None:
-    """Until all workers answer: one that has just been killed may still be listed."""
-    until = time.monotonic() + 60
-    while len(client.run(os.getpid, on_error="ignore")) < workers:
-        if time.monotonic() > until:
-            raise AssertionError("the workers that were killed do not come again")
-        if hosts is not None:
-            hosts.mend()
-        else:
-            client.cluster.scale(workers)  # one that has retired is started again
-        time.sleep(0.2)
-
-
-def await_nothing(client: Client, of_frames: set[str], lazily: bool) -> set[str]:
-    """Until nobody has anything of a run that is over: tasks, its ends and mail, pieces of checkpoints. Of a lazy frame
-    Dask itself remembers some, which are returned."""
-    until = time.monotonic() + 60
-    while True:
-        gc.collect()
-        told = [client.run_on_scheduler(left_there), *client.run(left_here, on_error="ignore").values()]
-        left = {one for some in told for one in some} - of_frames
-        if not left or lazily:
-            return left
-        if time.monotonic() > until:
-            raise AssertionError(f"of a run that is over there is left: {left}; {client.run_on_scheduler(standing)}")
-        time.sleep(0.1)
-
-
-def left_there(dask_scheduler) -> list[str]:
-    return [*map(str, dask_scheduler.tasks), *(["runs"] if runs_of(dask_scheduler) else [])]
-
-
-def left_here(dask_worker) -> list[str]:
-    from dgraph.checkpoint import memory_store
-
-    plugin = dask_worker.plugins.get(PLUGIN_NAME)
-    found = [*map(str, dask_worker.data), *map(str, dask_worker.state.tasks), *map(str, memory_store._pieces)]
-    return found + ([*plugin.ends, *(["mail"] if plugin.window.used else [])] if plugin is not None else [])
-
-
 def without_client(client: Client, name: str, delay: float, seed: int) -> bool:
     """A run whose client is killed: the scheduler ends it, and the next finds all workers free."""
     command = [sys.executable, __file__, "--seed", str(seed), "--client", client.scheduler.address, name]
@@ -257,23 +225,6 @@ def without_client(client: Client, name: str, delay: float, seed: int) -> bool:
             raise AssertionError(f"a run goes on {OVER} s after its client was killed")
         time.sleep(0.05)
     return came
-
-
-def standing(dask_scheduler) -> str:
-    """Who is there, and the tasks: where they are, or what they wait for, and who wants them."""
-    told = [f"{worker.address} {worker.status.name}" for worker in dask_scheduler.workers.values()]
-    for task in dask_scheduler.tasks.values():
-        wanted = [one.client_key for one in task.who_wants or ()] + [one.key for one in task.waiters or ()]
-        told.append(f"{task.key} {task.state} at {[one.address for one in task.who_has or ()]} wanted by {wanted}")
-        if task.state not in ("memory", "released", "forgotten"):
-            needs = [(one.key, one.state, [w.address for w in one.who_has or ()]) for one in task.dependencies]
-            told.append(f"  {task.processing_on} {task.worker_restrictions} {needs}")
-    return "\n".join(told)
-
-
-def runs_of(dask_scheduler) -> int:
-    plugin = dask_scheduler.plugins.get(PLUGIN_NAME)
-    return len(plugin.runs) if plugin is not None else 0
 
 
 def mistreat_mail() -> None:

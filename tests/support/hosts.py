@@ -1,4 +1,5 @@
-"""Clusters for the long search: worker processes with nannies on this machine, and hosts of their own without nannies.
+"""Clusters for long searches: worker processes with nannies in this process, a scheduler and nannies in processes of
+their own, and hosts of their own without nannies.
 
 A host is a network namespace with one worker, joined to the others by a bridge: it has an address of its own, and
 nobody starts its worker again but this file, before the next run. It takes root, and `ip`.
@@ -7,25 +8,70 @@ nobody starts its worker again but this file, before the next run. It takes root
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import dask
 from distributed import Client, LocalCluster
 
 NET, BRIDGE = "10.77.3", "dgraph-chaos"
 PRELOAD = "with_cugraph"
+START = 300  # seconds that a busy machine takes to start everybody
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 @contextmanager
-def nannies(workers: int) -> Iterator[tuple[Client, None]]:
-    where = {"threads_per_worker": 1, "dashboard_address": ":0", "host": "127.0.0.1"}
+def nannies(workers: int, **options) -> Iterator[tuple[Client, None]]:
+    where = {"threads_per_worker": 1, "dashboard_address": ":0", "host": "127.0.0.1", **options}
     with (
         dask.config.set({"distributed.worker.preload": [PRELOAD]}),
         LocalCluster(n_workers=workers, processes=True, **where) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client, None
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[tuple[Client, "Processes"]]:
+    with tempfile.TemporaryDirectory() as folder:
+        found = Processes(workers, Path(folder) / "scheduler.json")
+        try:
+            found.mend()
+            with Client(scheduler_file=str(found.file), timeout=START, set_as_default=False) as client:
+                client.wait_for_workers(workers, timeout=START)
+                yield client, found
+        finally:
+            found.close()
+
+
+class Processes:
+    """A scheduler, and nannies with a worker each."""
+
+    def __init__(self, count: int, file: Path):
+        self.count, self.file = count, file
+        self.scheduler = _start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
+        self.nannies: list[subprocess.Popen] = []
+
+    def mend(self) -> None:
+        """Start nannies in place of those that are gone."""
+        gone = [one for one in self.nannies if one.poll() is not None]
+        self.nannies = [one for one in self.nannies if one not in gone]
+        address = ["--scheduler-file", str(self.file), "--host", "127.0.0.1"]
+        while len(self.nannies) < self.count:
+            self.nannies.append(_start("worker", *address, "--nthreads", "1", "--preload", PRELOAD))
+
+    def close(self) -> None:
+        for process in (self.scheduler, *self.nannies):
+            process.kill()  # a worker ends with its nanny
+            process.wait()
+
+
+def _start(what: str, *options: str, before: tuple[str, ...] = ()) -> subprocess.Popen:
+    """A scheduler or worker in a process of its own."""
+    command = [*before, sys.executable, "-m", f"distributed.cli.dask_{what}", *options, "--no-dashboard"]
+    return subprocess.Popen(command, **QUIET, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
 
 
 @contextmanager
@@ -39,7 +85,7 @@ def hosts(workers: int) -> Iterator[tuple[Client, "Hosts"]]:
         ):
             found.address = cluster.scheduler_address
             found.mend()
-            client.wait_for_workers(workers, timeout=60)
+            client.wait_for_workers(workers, timeout=START)
             yield client, found
     finally:
         found.close()
@@ -73,12 +119,20 @@ class Hosts:
         """Start the workers that are gone."""
         for number, name in enumerate(self.names):
             if name not in self.workers or self.workers[name].poll() is not None:
-                command = ["ip", "netns", "exec", name, sys.executable, "-m", "distributed.cli.dask_worker"]
-                command += [self.address, "--no-nanny", "--nthreads", "1", "--host", f"{NET}.{10 + number}"]
-                command += ["--preload", PRELOAD]
-                quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-                where = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-                self.workers[name] = subprocess.Popen([*command, "--no-dashboard"], **quiet, env=where)
+                options = [self.address, "--no-nanny", "--nthreads", "1", "--host", f"{NET}.{10 + number}"]
+                where = ("ip", "netns", "exec", name)
+                self.workers[name] = _start("worker", *options, "--preload", PRELOAD, before=where)
+
+    def unplug(self, address: str, *, again: bool = False) -> None:
+        """Let no packet reach a worker, or leave it, or plug it in again."""
+        number = int(address.rpartition(":")[0].rpartition(".")[2]) - 10
+        _ip("link", "set", f"dgch{number}a", "up" if again else "down")
+
+    def divide(self, *, again: bool = False) -> None:
+        """Let no worker reach another, while all of them reach the scheduler, or join them again."""
+        for number in range(len(self.names)):
+            device = ("dev", f"dgch{number}a", "isolated", "off" if again else "on")
+            subprocess.run(["bridge", "link", "set", *device], check=True, capture_output=True)
 
     def close(self) -> None:
         for process in self.workers.values():
@@ -96,4 +150,4 @@ def _ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True, capture_output=True)
 
 
-CLUSTERS = {"nannies": nannies, "hosts": hosts}
+CLUSTERS = {"nannies": nannies, "processes": processes, "hosts": hosts}

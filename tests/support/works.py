@@ -76,6 +76,7 @@ WORKS: dict[str, Callable[[dg.Graph, str], dg.Result]] = {
     "writing": lambda graph, at: _reread(graph, at),
 }
 OF_FRAMES = ("a lazy result", "matching", "writing")  # where Dask computes lazy frames
+WRITERS = ("checkpoints", "bulk_async, checkpoints", "block_descent, checkpoints", "a saved graph", "saving", "writing")
 IN_ONE_PLACE = ("local", "block_descent, one partition")
 
 
@@ -109,10 +110,11 @@ def frame_of(seed: int) -> pd.DataFrame:
     return pd.DataFrame(np.random.default_rng(seed).integers(0, 2000, (20_000, 2)), columns=["src", "dst"])
 
 
-def found(name: str, frame: pd.DataFrame, client=None) -> pd.DataFrame:
-    """The graph is built, the operation run and its result fetched."""
-    with tempfile.TemporaryDirectory() as folder:
-        result = _of(_graph(name, frame, client, Path(folder)), lambda graph: WORKS[name](graph, folder))
+def found(name: str, frame: pd.DataFrame, client=None, parts: int = 2, room: str | Path | None = None) -> pd.DataFrame:
+    """The graph is built, the operation run and its result fetched. Files are written into a folder of `room`."""
+    with tempfile.TemporaryDirectory(dir=room) as folder:
+        graph = _graph(name, frame, client, Path(folder), parts)
+        result = _of(graph, lambda graph: WORKS[name](graph, folder))
         if name != "a lazy result":
             return result.compute()
         return _computed(lambda: result.frame, client).sort_values("vertex", ignore_index=True)
@@ -127,8 +129,8 @@ def _computed(lazy: Callable[[], dd.DataFrame], client) -> pd.DataFrame:
             continue
 
 
-def _graph(name: str, frame: pd.DataFrame, client, folder: Path) -> dg.Graph:
-    where = {"client": client, "parts": 1 if client is None or name in IN_ONE_PLACE else 2}
+def _graph(name: str, frame: pd.DataFrame, client, folder: Path, parts: int) -> dg.Graph:
+    where = {"client": client, "parts": 1 if client is None or name in IN_ONE_PLACE else parts}
     match name:
         case "a Dask frame":
             return dg.Graph.from_edges(dd.from_pandas(frame, npartitions=5), **where)
@@ -144,5 +146,6 @@ def _graph(name: str, frame: pd.DataFrame, client, folder: Path) -> dg.Graph:
 
 
 def check(table: pd.DataFrame, expected: pd.DataFrame) -> None:
-    for column in expected.columns[1:]:
+    assert table.columns.tolist() == expected.columns.tolist() and len(table) == len(expected)
+    for column in expected.columns:
         np.testing.assert_allclose(table[column].astype(float), expected[column].astype(float), rtol=1e-9, atol=1e-9)
