@@ -305,9 +305,13 @@ def _submit(client: Any, question: Coroutine[Any, Any, Any]) -> ThreadFuture[Any
 def _keep_waiting_or_raise(client: Any, error: Exception) -> None:
     """Return to keep waiting if `error` is only a timeout and the client is open; else raise."""
     if is_closed(client):
-        raise RunError(f"{client!r} was closed during the run; run again with another client") from None
+        raise closed_client(client) from None
     if not isinstance(error, TimeoutError):
         raise error
+
+
+def closed_client(client: Any) -> RunError:
+    return RunError(f"{client!r} was closed during the run; run again with another client")
 
 
 def is_closed(client: Any) -> bool:

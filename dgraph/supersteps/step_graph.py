@@ -220,6 +220,8 @@ class DaskChain:
         try:
             reason, cause = scheduler.end_run(self.client, self.route, stop=STOPPED)
         except Exception as lost:
+            if scheduler.is_closed(self.client):
+                raise scheduler.closed_client(self.client) from lost
             raise RunError(
                 f"the scheduler of {self.client!r} cannot be reached; check that the cluster is running"
             ) from lost

@@ -29,6 +29,20 @@ def test_a_client_closed_meanwhile_is_an_error(cluster, monkeypatch):
         workers_of(gone)
 
 
+def test_a_client_closed_between_supersteps_is_named(cluster, monkeypatch):
+    """The error told to check that the cluster runs, as if the scheduler had been lost."""
+    monkeypatch.setattr("dgraph.runs.progress.EVERY", 0.0)
+    gone = Client(cluster.scheduler_address, set_as_default=False)
+    graph = dg.Graph.from_edges(pd.DataFrame({"src": [0, 1, 2, 3], "dst": [1, 2, 3, 0]}), client=gone, parts=2)
+
+    def close(done) -> None:
+        if done["superstep"] >= 5:
+            gone.close()
+
+    with pytest.raises(RunError, match="closed during the run; run again with another client"):
+        dg.pagerank(graph, max_iter=10**6, tol=None, engine="gas", progress=close)
+
+
 def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):
     """When all has been waited for and is to be brought, its thread may have ended."""
     gone = Client(cluster.scheduler_address, set_as_default=False)
