@@ -71,7 +71,8 @@ class Processes:
 def _start(what: str, *options: str, before: tuple[str, ...] = ()) -> subprocess.Popen:
     """A scheduler or worker in a process of its own."""
     command = [*before, sys.executable, "-m", f"distributed.cli.dask_{what}", *options, "--no-dashboard"]
-    return subprocess.Popen(command, **QUIET, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    ttl = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": str(dask.config.get("distributed.scheduler.worker-ttl"))}
+    return subprocess.Popen(command, **QUIET, env={**os.environ, **ttl, "PYTHONPATH": os.pathsep.join(sys.path)})
 
 
 @contextmanager
