@@ -36,7 +36,7 @@ SILENT = 20.0  # seconds without a heartbeat (workers send two per second) after
 STALL_TIMEOUT = 8.0  # seconds during which a worker is paused, none works, and no data move
 DONE = ("finished", "error")
 LEAVING = ("closing_gracefully", "closing", "closed")  # the status of a worker that is about to leave
-END_TIMEOUT = 5.0  # seconds within which the scheduler must answer when a run is over; it may be gone
+END_TIMEOUT = 20.0  # seconds within which the scheduler must answer when a run is over; it may be gone, or be busy
 LONGEST_CACHED = 1.0  # seconds: workers report their memory no more often
 RECONNECT_TIMEOUT = 5.0  # seconds for a client that has lost the scheduler to reconnect; a call would wait for thirty
 
