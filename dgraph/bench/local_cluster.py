@@ -10,6 +10,8 @@ from typing import Any
 
 from dgraph.native.threads import cores
 
+STARTING = "2 minutes"  # that a worker or client may take to connect: a busy machine starts processes slowly
+
 
 @contextmanager
 def local_cluster(workers: int, threads: int | None = None, **options: Any) -> Iterator[Any]:
@@ -18,13 +20,14 @@ def local_cluster(workers: int, threads: int | None = None, **options: Any) -> I
     if not workers:
         yield None
         return
+    from dask import config
     from distributed import Client, LocalCluster
 
     threads = threads or max(1, cores() // workers)
     quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50}
-    with shield_workers_from_ctrl_c():
+    with shield_workers_from_ctrl_c(), config.set({"distributed.comm.timeouts.connect": STARTING}):
         cluster = LocalCluster(n_workers=workers, threads_per_worker=threads, host="127.0.0.1", **quiet, **options)
-    with cluster, Client(cluster, set_as_default=False) as client:
+    with cluster, Client(cluster, set_as_default=False, timeout=STARTING) as client:
         yield client
 
 
