@@ -22,6 +22,12 @@ class ContainerRefusal:
     def __iter__(self) -> NoReturn:
         raise InputError(f"iterating over G: {WHY}")
 
+    def __contains__(self, item: Any) -> NoReturn:
+        raise InputError(f"{short(item)} in G: {WHY}")
+
+    def __reversed__(self) -> NoReturn:
+        raise InputError(f"reversed(G): {WHY}")
+
     def __getitem__(self, key: Any) -> NoReturn:
         raise InputError(f"G[{short(key)}]: {WHY}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from dgraph.arguments import shown
@@ -13,6 +14,7 @@ from dgraph.runs.plan import uses_solver
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 
+MOST_SHOWN = 4  # sources
 LEAVE_OUT = "leave it out to compute the whole"
 
 
@@ -26,8 +28,10 @@ def go_on(
     _check(call, previous)
     if graph.client is not None:
         return None, "the graph is on a cluster"
+    if graph.num_parts > 1:
+        return None, "the graph has several partitions"
     if not uses_solver(graph, program, options):
-        return None, "the graph has several partitions, or an option asks for rounds"
+        return None, "an option asks for rounds, or for a GPU (experimental)"
     from dgraph.runs.repairs import repaired  # kernels that few calls need
 
     result = repaired(graph, call, previous, options)
@@ -48,12 +52,17 @@ def _check(call: OperationCall, previous: Any) -> None:
     if not isinstance(previous, RunResult):
         raise OptionError(f"previous={type(previous).__name__} must be an earlier result of dg.{name}; {LEAVE_OUT}")
     earlier: OperationCall | None = previous._answers
-    if earlier is None or earlier.operation != name:
-        of = "a result that was saved or made from others" if earlier is None else f"a result of dg.{earlier.operation}"
-        raise OptionError(f"previous= is {of}; expected a result of dg.{name} from this process; {LEAVE_OUT}")
+    if earlier is None:
+        raise OptionError(
+            f"previous= is not a whole result of dg.{name}; results of other operations, of calls with target=, "
+            f"per_source=True or predecessors=False, and those made from results do not have all that is needed; "
+            f"{LEAVE_OUT}"
+        )
+    if earlier.operation != name:
+        raise OptionError(f"previous= is a result of dg.{earlier.operation}; expected one of dg.{name}; {LEAVE_OUT}")
     for argument, value in call.arguments.items():
         if (before := earlier.arguments[argument]) != value:
-            said = [shown(argument, _plain(one)) for one in (before, value)]
+            said = [_said(argument, one) for one in (before, value)]
             raise OptionError(f"previous= was found with {said[0]}, and this call has {said[1]}; {LEAVE_OUT}")
     if earlier.root is not call.root:
         raise OptionError(
@@ -61,9 +70,10 @@ def _check(call: OperationCall, previous: Any) -> None:
         )
 
 
-def _plain(value: Any) -> Any:
-    """An argument as users write it."""
+def _said(argument: str, value: Any) -> str:
+    """An argument as users write it; of many items, a few."""
     if not isinstance(value, frozenset):
-        return value
-    listed = list(value)
-    return listed[0] if len(listed) == 1 else listed
+        return shown(argument, value)
+    few = list(islice(value, MOST_SHOWN))
+    more = f" and {len(value) - len(few):,} more" if len(value) > len(few) else ""
+    return shown(argument, few if len(value) > 1 else few[0]) + more

@@ -138,12 +138,12 @@ def _paths(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str:
     arcs, read = _touched_arcs(graph, earlier.touched, rows, is_weighted)
     depth = earlier.call.arguments.get("depth_limit")
     limit = np.inf if depth is None else float(depth)
-    edges, fired = repaired_paths(distance, parent, rows("out"), lambda: rows("incoming"), arcs, none, limit)
+    edges, fired = repaired_paths(distance, parent, rows("out"), lambda: rows("incoming"), arcs, none, limit, read)
     if edges < 0:
         return TOO_MUCH
     if not _changes_distances(lowest, distance):
         return SMALL_WEIGHTS
-    return Repair({"distance": distance, "predecessor": parent}, "predecessor", fired, read + edges, lowest)
+    return Repair({"distance": distance, "predecessor": parent}, "predecessor", fired, edges, lowest)
 
 
 def _changes_distances(lowest: float, distance: np.ndarray) -> bool:

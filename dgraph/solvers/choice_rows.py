@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
+from dgraph.native.ascending import first_from
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, atomic_max, kernel, team
 
@@ -177,23 +178,6 @@ def first_above(sums, first, last, target):
         first += half * uint64(sums[first + half - ONE] <= target)  # which way is chance, so there is no branch
         count -= half
     return first + uint64(count == ONE and sums[first] <= target)
-
-
-@inlined
-def first_from(neighbours, first, last, vertex):
-    """The first place from `first` on with at least `vertex`; `last` if there is none before."""
-    count = last - first
-    while count > ONE:
-        half = count >> ONE
-        first += half * uint64(uint64(neighbours[first + half - ONE]) < vertex)
-        count -= half
-    return first + uint64(count == ONE and uint64(neighbours[first]) < vertex)
-
-
-@inlined
-def contains(neighbours, first, last, vertex):
-    place = first_from(neighbours, first, last, vertex)
-    return place < last and uint64(neighbours[place]) == vertex
 
 
 @inlined

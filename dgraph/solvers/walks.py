@@ -16,10 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
+from dgraph.native.ascending import contains
 from dgraph.native.machine_code import inlined, scalar_part
 from dgraph.native.team import ONE, STOP, atomic_add, atomic_load, kernel, prefetch, team
 from dgraph.programs.random_draws import uint64 as word_of
-from dgraph.solvers.choice_rows import ChoiceRows, contains, entry_at, entry_elsewhere, split_row, weight_before
+from dgraph.solvers.choice_rows import ChoiceRows, entry_at, entry_elsewhere, split_row, weight_before
 from dgraph.solvers.compiled_draws import mix
 
 NOBODY = np.uint32(0xFFFF_FFFF)  # where a walk has ended, and what is before its start

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
+from dgraph.native.ascending import ONE, contains, first_from
 from dgraph.native.machine_code import inlined
 
 NOBODY = (1 << 64) - 1  # the other end of an edge that is left out
 HALF = uint64(32)
-ONE = uint64(1)
 SHARE, FEW = 4, 1 << 16
 
 
@@ -40,19 +40,6 @@ def most_to_read(rows: ChangedRows) -> int:
 
 
 @inlined
-def first_from(values, value):
-    """The first place of ascending values that is not below `value`."""
-    low, high = uint64(0), uint64(values.size)
-    while low < high:
-        middle = (low + high) >> ONE
-        if values[middle] < value:
-            low = middle + ONE
-        else:
-            high = middle
-    return low
-
-
-@inlined
 def extent(u, rows):
     """Where the edges of a vertex are: the first of the table, and how many; the first that is put in, and how many;
     the first key that is left out, and how many."""
@@ -61,11 +48,13 @@ def extent(u, rows):
         start = uint64(rows.indptr[u])
         length = uint64(rows.indptr[u + ONE]) - start
     if rows.more_rows.size:
-        more = first_from(rows.more_rows, u)
-        added = first_from(rows.more_rows, u + ONE) - more
+        last = uint64(rows.more_rows.size)
+        more = first_from(rows.more_rows, uint64(0), last, u)
+        added = first_from(rows.more_rows, more, last, u + ONE) - more
     if rows.gone.size:
-        gone = first_from(rows.gone, u << HALF)
-        lost = first_from(rows.gone, (u + ONE) << HALF) - gone
+        last = uint64(rows.gone.size)
+        gone = first_from(rows.gone, uint64(0), last, u << HALF)
+        lost = first_from(rows.gone, gone, last, (u + ONE) << HALF) - gone
     return start, length, more, added, gone, lost
 
 
@@ -76,17 +65,8 @@ def other_end(i, u, place, rows):
     if i >= length:
         return uint64(rows.more_neighbours[more + i - length])
     v = uint64(rows.neighbours[start + i])
-    if lost:
-        key = u << HALF | v
-        k, stop = gone, gone + lost
-        while k < stop:
-            middle = (k + stop) >> ONE
-            if rows.gone[middle] < key:
-                k = middle + ONE
-            else:
-                stop = middle
-        if k < gone + lost and rows.gone[k] == key:
-            return uint64(NOBODY)
+    if lost and contains(rows.gone, gone, gone + lost, u << HALF | v):
+        return uint64(NOBODY)
     return v
 
 

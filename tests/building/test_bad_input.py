@@ -186,7 +186,8 @@ def test_operations_refuse_arguments_that_are_not_graphs(operation):
     [
         (len, r"len\(G\)"),
         (list, "iterating over G"),
-        (lambda G: 1 in G, "iterating over G"),
+        (lambda G: 1 in G, "1 in G"),
+        (reversed, r"reversed\(G\)"),
         (lambda G: G["ann"], r"G\['ann'\]"),
     ],
 )

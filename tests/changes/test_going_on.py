@@ -259,6 +259,24 @@ def test_a_negative_cycle_is_refused_and_the_earlier_answer_stays():
     check_same(dg.sssp(graph, 0, previous=earlier), dg.sssp(small(), 0))
 
 
+def test_the_row_of_a_hub_is_read_once_for_all_edges_that_came():
+    leaves = 1000
+    graph = dg.Graph.from_edges(frame_of([(0, k, 2) for k in range(1, leaves)]), weight="w", vertices=2 * leaves)
+    changed = updated(graph, [(0, leaves + k, 3) for k in range(100)])
+    found = dg.sssp(changed, 0, previous=dg.sssp(graph, 0))
+    check_same(found, dg.sssp(changed, 0))
+    assert found.report["edges"].sum() < 2 * leaves
+
+
+def test_edges_that_came_at_hubs_may_be_too_much(monkeypatch):
+    monkeypatch.setattr(repaired_paths, "most_to_read", lambda rows: 20)
+    graph = dg.Graph.from_edges(frame_of([(0, k, 2) for k in range(1, 50)]), weight="w", vertices=60)
+    changed = updated(graph, [(0, 55, 3)])
+    found = dg.sssp(changed, 0, previous=dg.sssp(graph, 0))
+    assert "too much depends" in anew(found)
+    check_same(found, dg.sssp(changed, 0))
+
+
 def test_without_weights_sssp_goes_on_as_bfs():
     graph = dg.Graph.from_edges(frame_of(ROWS)[["src", "dst"]])
     changed = graph.updated({"src": [2], "dst": [3]})
@@ -276,10 +294,16 @@ def test_an_empty_graph_is_gone_on_from():
 @pytest.mark.parametrize(
     ("message", "call"),
     [
-        ("is a result of dg.bfs; expected a result of dg.wcc", lambda old, new: dg.wcc(new, previous=dg.bfs(old, 0))),
+        ("is a result of dg.bfs; expected one of dg.wcc", lambda old, new: dg.wcc(new, previous=dg.bfs(old, 0))),
         ("previous=dict must be an earlier result of dg.wcc", lambda old, new: dg.wcc(new, previous={})),
         ("a result for another graph", lambda old, new: dg.wcc(new, previous=dg.wcc(small()))),
-        ("made from others", lambda old, new: dg.wcc(new, previous=dg.wcc(old).map(lambda n, c: (n, c)))),
+        ("those made from results", lambda old, new: dg.wcc(new, previous=dg.wcc(old).map(lambda n, c: (n, c)))),
+        ("not a whole result of dg.wcc; results of other", lambda old, new: dg.wcc(new, previous=dg.pagerank(old))),
+        ("calls with target=, per_source=True", lambda old, new: dg.bfs(new, 0, previous=dg.bfs(old, 0, target=2))),
+        (
+            r"has source=\[\d, \d, \d, \d\] and 1 more; leave",
+            lambda old, new: dg.bfs(new, range(5), previous=dg.bfs(old, 0)),
+        ),
         ("source=0, and this call has source=1", lambda old, new: dg.bfs(new, 1, previous=dg.bfs(old, 0))),
         ("depth_limit=None, and .*=3", lambda old, new: dg.bfs(new, 0, depth_limit=3, previous=dg.bfs(old, 0))),
         ("target=2 are mutually exclusive", lambda old, new: dg.bfs(new, 0, target=2, previous=dg.bfs(old, 0))),

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
+from dgraph.native.ascending import first_from
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import kernel
 from dgraph.solvers.paths.dijkstra import rise, sink
-from dgraph.tables.changed_rows import NOBODY, ChangedRows, extent, most_to_read, other_end, weight_of
+from dgraph.tables.changed_rows import HALF, NOBODY, ONE, ChangedRows, extent, most_to_read, other_end, weight_of
 
 WAITING, RESET = 1, 2  # states of vertices
 READ, CHANGED, SIZE = 0, 1, 2  # counts: edges read; vertices that changed; the length of the heap
@@ -33,9 +34,12 @@ class TouchedArcs(NamedTuple):
 
 
 def arc_weights(rows: ChangedRows, sources: np.ndarray, destinations: np.ndarray) -> tuple[np.ndarray, int]:
-    """The least weight of the edges from each source to its destination, and the number of edges read."""
-    weights = np.full(len(sources), np.inf)
-    return weights, int(_find_weights(rows, sources, destinations, weights))
+    """The least weight of the edges from each source to its destination, and the number of edges read, each once. The
+    search ends when these are more than is worth it."""
+    arcs, places = np.unique(sources.astype(np.uint64) << HALF | destinations, return_inverse=True)
+    weights = np.full(len(arcs), np.inf)
+    read = _find_weights(rows, arcs, most_to_read(rows), weights)
+    return weights[places], int(read)
 
 
 def repaired_paths(
@@ -46,9 +50,10 @@ def repaired_paths(
     touched: TouchedArcs,
     none: int,
     limit: float,
+    read: int,
 ) -> tuple[int, int]:
-    """Repair distances and parents in place, and return the number of edges read, -1 if these are more than is
-    worth it; and the number of vertices that have another distance or parent.
+    """Repair distances and parents in place, and return the number of edges read, `read` of them before, -1 if these
+    are more than is worth it; and the number of vertices that have another distance or parent.
 
     New vertices are not reached yet. `out` and `into()` have the edges as they are, by source and by destination; the
     latter is called if a predecessor was lost. Vertices without a parent have `none`, and distances beyond the limit
@@ -59,7 +64,7 @@ def repaired_paths(
     doubtful, n = np.unique(destinations[lost]).astype(np.uint32), len(distance)
     heap, where, state = np.empty(n, np.uint32), np.empty(n, np.uint32), np.zeros(n, np.uint8)
     reset, counts = np.empty(n, np.uint32) if len(doubtful) else np.empty(0, np.uint32), np.zeros(3, np.int64)
-    most = most_to_read(out)
+    counts[READ], most = read, most_to_read(out)
     work = distance, parent, heap, where, state
     incoming = into() if len(doubtful) else out
     resets = _trim(out, incoming, doubtful, most, none, *work, reset, counts) if len(doubtful) else 0
@@ -79,15 +84,20 @@ def farthest_of(distance):
 
 
 @kernel
-def _find_weights(rows, sources, destinations, weights):
-    read = np.int64(0)
-    for k in range(sources.size):
-        u = uint64(sources[k])
+def _find_weights(rows, arcs, most, weights):
+    """Arcs are keys of their ends, which ascend."""
+    first, read = uint64(0), np.int64(0)
+    while first < uint64(arcs.size) and read <= most:
+        u = arcs[first] >> HALF
+        last = first_from(arcs, first, uint64(arcs.size), (u + ONE) << HALF)
         place = extent(u, rows)
         for i in range(place[1] + place[3]):
-            if other_end(uint64(i), u, place, rows) == uint64(destinations[k]):
-                weights[k] = min(weights[k], weight_of(uint64(i), place, rows))
+            v = other_end(uint64(i), u, place, rows)
+            found = first_from(arcs, first, last, u << HALF | v) if v != uint64(NOBODY) else last
+            if found < last and arcs[found] == u << HALF | v:
+                weights[found] = min(weights[found], weight_of(uint64(i), place, rows))
         read += np.int64(place[1] + place[3])
+        first = last
     return read
 
 
