@@ -188,6 +188,8 @@ def _check_connection(client: Client) -> None:
 
 
 def lost_scheduler(client: Client) -> RunError:
+    if is_closed(client):
+        return closed_client(client)
     return RunError(f"the connection to the scheduler of {client!r} was lost; check that the cluster is running")
 
 
@@ -311,7 +313,10 @@ def _keep_waiting_or_raise(client: Any, error: Exception) -> None:
 
 
 def closed_client(client: Any) -> RunError:
-    return RunError(f"{client!r} was closed during the run; run again with another client")
+    """Dask also closes a client whose scheduler does not come back, and does not say so."""
+    return RunError(
+        f"the scheduler of {client!r} was lost, or the client was closed during the run; run again with another client"
+    )
 
 
 def is_closed(client: Any) -> bool:

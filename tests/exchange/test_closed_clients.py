@@ -8,8 +8,10 @@ import dask.dataframe as dd
 import pandas as pd
 import pytest
 from distributed import Client, Future
+from distributed.comm import CommClosedError
 
 import dgraph as dg
+from dgraph.cluster.retry import retry
 from dgraph.cluster.scheduler import gather_results, wait_for, workers_of
 from dgraph.errors import InputError, RunError
 
@@ -50,6 +52,18 @@ def test_a_client_that_has_just_been_closed_is_an_error(cluster, monkeypatch):
     monkeypatch.setattr("dgraph.cluster.scheduler.wait_for", lambda client, *_: client.close())
     with pytest.raises(RunError, match="closed during the run"):
         gather_results(gone, [done])
+
+
+def test_work_that_is_not_done_because_the_client_was_closed_says_so(cluster):
+    """It said that the connection to the scheduler was lost, and to check that the cluster is running."""
+    gone = Client(cluster.scheduler_address, set_as_default=False)
+
+    def work():
+        gone.close()
+        raise CommClosedError("in the middle")
+
+    with pytest.raises(RunError, match="closed during the run; run again with another client"):
+        retry(gone, work, lambda: None)
 
 
 def test_a_client_that_has_lost_its_scheduler_is_an_error_soon(cluster, monkeypatch):

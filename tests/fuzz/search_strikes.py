@@ -180,7 +180,7 @@ class StrikeSearch(LongSearch):
 
     def hangs(self, told: str) -> None:
         """A run does not end: say where it stands, and end here."""
-        faulthandler.dump_traceback(all_threads=True)
+        faulthandler.dump_traceback(sys.__stderr__, all_threads=True)
         with suppress(Exception):
             print(self.client.run_on_scheduler(standing), flush=True)
         self.counts["faults"] += 1

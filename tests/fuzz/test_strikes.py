@@ -18,18 +18,17 @@ def search(client, tmp_path, monkeypatch):
     monkeypatch.setattr(strikes, "PAUSE", 0.2)
     found = StrikeSearch(argparse.Namespace(record=None, seed=7, keep=None))
     found.client, found.hosts, found.room, found.workers, found.of_frames = client, None, tmp_path, 2, set()
-    found.lasted = dict.fromkeys(("gas", "bulk_async", "dg.bridges"), 0.0)
+    found.lasted = dict.fromkeys(("gas", "dg.bridges"), 0.0)
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "during", "outcome"),
-    [("stop", "gas", "right"), ("stop", "dg.bridges", "right"), ("close the client", "bulk_async", "clear errors")],
-)
-def test_a_run_that_is_struck_gives_the_right_answer_or_a_clear_error(search, name, during, outcome):
+@pytest.mark.parametrize("during", ["gas", "dg.bridges"])
+def test_a_run_whose_worker_stops_for_a_while_gives_the_right_answer(search, during):
+    """A client is closed by `test_closed_clients`, at set moments: at others, Dask may leave on its workers what the
+    client was about to send, for which nobody asks any more."""
     run = StruckRun(during, seed=7, frame=0, parts=2)
     run.prepare()
-    assert search.struck(during, name, run, random.Random(7)) == outcome
+    assert search.struck(during, "stop", run, random.Random(7)) == "right"
 
 
 class WrongRun(StruckRun):
