@@ -1,14 +1,14 @@
 """Graphs that change: an update of one edge in 10,000, against building the graph anew from arrays.
 
-    .venv/bin/python benchmarks/changes.py [--scales 20 22]
+    .venv/bin/python benchmarks/changes.py [--scales 20 22] [--only pagerank]
 
 Batches of additions, of removals, and of both (80 : 20) on R-MAT graphs without repeated edges. The first operation on
 the new graph merges the changes, which has a row of its own. The new partition is compared, row by row, with one that
 is built anew.
 
-Then `wcc`, `bfs` and `sssp` go on from their answers for the graph before, against fresh runs on the new graph, which
-merge the changes first. All answers are compared with that of another fresh run. Distances start at the vertex with the
-most edges, and edges have no direction.
+Then `wcc`, `bfs`, `sssp` and `pagerank` go on from their answers for the graph before, against fresh runs on the new
+graph, which merge the changes first. All answers are compared with that of another fresh run; ranks must be within
+`tol` of the fixed point. Distances start at the vertex with the most edges, and edges have no direction.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ from harness import Claim, parser_of, rmat_edges, same, simple, take_turns
 import dgraph as dg
 
 UPDATE, BATCH = 0.05, 1e-4  # the most that an update may take, relative to building; edges of a batch, to those of all
-SOONER = {  # the most time that going on may take, relative to a fresh run: additions; removals
-    "wcc": (1 / 5, 1 / 2),
-    "bfs": (1 / 2, 1 / 2),
-    "sssp": (1 / 3, 1 / 3),
+FEW = 1e-6  # edges of a small batch
+READ = 0.05  # the most edges that going on may read, relative to a fresh run
+MOST = {  # the most time that it may take, relative to a fresh run, after additions and after others; and edges
+    "wcc": (1 / 5, 1 / 2, READ),
+    "bfs": (1 / 2, 1 / 2, READ),
+    "sssp": (1 / 3, 1 / 3, READ),
+    "pagerank, tol 1e-06": (1 / 2.5, 1 / 2.5, 0.35),
+    "pagerank, tol 1e-09": (1 / 1.6, 1 / 1.6, 0.6),
 }
-READ = 0.05  # the most edges that it may read, relative to those that a fresh run reads
+EXACT = 1e-13  # the tolerance of the ranks that others are compared with
 KINDS = {"additions": 1.0, "removals": 0.0, "additions and removals 80 : 20": 0.8}
 Frame = dict[str, np.ndarray]
 
@@ -86,12 +90,23 @@ def edges_read(result: dg.RunResult) -> int:
     return int(result.report["edges"].sum())
 
 
-def go_on(scale: int, kind: str, trials: int) -> None:
+def check_same(name: str, expected: dg.RunResult, found: dg.RunResult) -> None:
+    for column in ["component"] if name == "wcc" else ["distance", "predecessor"]:
+        same(found.by_number(column), expected.by_number(column), f"{name}: {column}")
+
+
+def check_distance(exact: dg.RunResult, tol: float, found: dg.RunResult) -> None:
+    off = np.abs(found.by_number("pagerank") - exact.by_number("pagerank")).sum()
+    if off > tol:
+        raise SystemExit(f"the ranks are {off:.1e} from the fixed point, and tol is {tol:.0e}")
+
+
+def go_on(scale: int, kind: str, trials: int, batch: float = BATCH, only: str = "") -> None:
     listed, size = simple(*rmat_edges(scale), 1 << scale), 1 << scale
     rng = np.random.default_rng(2)
     total = len(listed.source)
     edges: Frame = {"src": listed.source, "dst": listed.destination, "km": rng.integers(1, 256, total)}
-    count = max(1, int(BATCH * total))
+    count = max(1, int(batch * total))
     added = int(count * KINDS[kind])
     more: Frame = {name: rng.integers(0, size, added) for name in ("src", "dst")} | {"km": rng.integers(1, 256, added)}
     gone = rng.choice(total, count - added, replace=False)
@@ -100,8 +115,12 @@ def go_on(scale: int, kind: str, trials: int) -> None:
     source = int(np.bincount(np.concatenate([listed.source, listed.destination])).argmax())
     operations: dict[str, Any] = {"wcc": dg.wcc}
     operations |= {one.__name__: partial(one, source=source) for one in (dg.bfs, dg.sssp)}
+    operations |= {f"pagerank, tol {tol:.0e}": partial(dg.pagerank, tol=tol) for tol in (1e-6, 1e-9)}
     for name, run in operations.items():
+        if only not in name:
+            continue
         earlier, expected = run(graph), run(graph.updated(added=more, removed=less))
+        exact = dg.pagerank(graph.updated(added=more, removed=less), tol=EXACT) if name.startswith("pagerank") else None
 
         def fresh(run: Any = run) -> dg.RunResult:
             return run(graph.updated(added=more, removed=less))
@@ -109,29 +128,33 @@ def go_on(scale: int, kind: str, trials: int) -> None:
         def on(run: Any = run, earlier: dg.RunResult = earlier) -> dg.RunResult:
             return run(graph.updated(added=more, removed=less), previous=earlier)
 
-        def check(found: dg.RunResult, name: str = name, expected: dg.RunResult = expected) -> None:
-            for column in ["component"] if name == "wcc" else ["distance", "predecessor"]:
-                same(found.by_number(column), expected.by_number(column), f"{name} after {kind}: {column}")
-
+        check = partial(check_same, name, expected)
+        if exact is not None:
+            check = partial(check_distance, exact, run.keywords["tol"])
         went = on()
         if not went.report.options["previous"].startswith("went on"):
             raise SystemExit(f"{name} after {kind}: {went.report.options['previous']}")
         seconds = take_turns({"previous": (on, check), "fresh": (fresh, check)}, trials)
         where = f"{kind}, {count:,} of {total / 1e6:.1f} M edges, R-MAT scale {scale}"
-        claim = Claim("changes", f"{name}, previous=: {where}", "a fresh run", SOONER[name][kind != "additions"])
+        soon, sooner, most = MOST[name]
+        target = soon if kind == "additions" else sooner
+        claim = Claim("changes", f"{name}, previous=: {where}", "a fresh run", target)
         claim.record(seconds["previous"], seconds["fresh"])
-        read = Claim("changes", f"{name}, previous=, edges read: {where}", "a fresh run", READ, unit="edges")
+        read = Claim("changes", f"{name}, previous=, edges read: {where}", "a fresh run", most, unit="edges")
         read.record([edges_read(went)], [edges_read(expected)])
 
 
 def main() -> None:
     options = parser_of(__doc__, trials=5)
     options.add_argument("--scales", type=int, nargs="+", default=[20, 22])
+    options.add_argument("--only", default="", help="operations that go on with this in their name, and no updates")
     given = options.parse_args()
     for scale in given.scales:
         for kind in KINDS:
-            hold(scale, kind, given.trials)
-            go_on(scale, kind, given.trials)
+            if not given.only:
+                hold(scale, kind, given.trials)
+            go_on(scale, kind, given.trials, only=given.only)
+        go_on(scale, "additions", given.trials, FEW, "pagerank")
 
 
 if __name__ == "__main__":

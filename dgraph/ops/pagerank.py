@@ -21,9 +21,11 @@ from dgraph.ops import residuals
 from dgraph.options import Bsp, Gas
 from dgraph.programs.monoid import MAX, MIN, SUM
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram
+from dgraph.runs.continuation import go_on, refuse_with
 from dgraph.runs.early_end_warnings import warn_unsettled
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
+from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.plan import DESCENT, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds, sends_changes
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
@@ -226,6 +228,7 @@ def pagerank(
     weighted: bool = False,
     dangling: str | Mapping[Any, float] | Any | None = None,
     dtype: str = "float64",
+    previous: RunResult | None = None,
     engine: EngineLike = "auto",
     device: DeviceLike = "auto",
     daemons: DaemonsLike = None,
@@ -260,6 +263,11 @@ def pagerank(
         jump.
     dtype : {"float64", "float32"}, default "float64"
         Type of the ranks; 32 bits take half the memory and are faster.
+    previous : RunResult, optional
+        An earlier result of ``pagerank`` for a graph that `Graph.updated` has made this one from, with the same
+        `alpha`, `personalization`, `weighted` and `dangling`. The run starts from its ranks, takes fewer iterations and
+        ends as near to the fixed point, if what changed is known and this process holds the graph as one partition. The
+        report says so, or why the whole was computed.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
@@ -280,7 +288,8 @@ def pagerank(
     Raises
     ------
     OptionError
-        If an option has a value that is not allowed, or the engine cannot run this operation.
+        If an option has a value that is not allowed, the engine cannot run this operation, or `previous` is a result of
+        another operation, for another graph, or with other parameters.
     IdError
         If `personalization` or `dangling` names a vertex that is not in the graph.
     ColumnError
@@ -321,13 +330,24 @@ def pagerank(
         raise OptionError("personalization=[] is empty: give at least one {vertex: weight}")
     values = {"alpha": alpha, "kept": 0.0 if isinstance(dangling, str) and dangling == "none" else 1.0}
     limits = {"tol": change_within(tol or 0.0, alpha), "max_iter": max_iter}
-    shared = {"strength": _strength(graph, options)} if weighted else {}
     name = options.engine_name
     by_block = name == DESCENT
     freely = sends_changes(graph, options) and not (by_block and graph.num_parts == 1)
     if name in WITHOUT_COMMON_ROUNDS and (what := _why_endless(tol, alpha, dtype if freely else None)):
         refuse_without_common_rounds(name, f"it ends when the ranks are within tol of the fixed point, but {what}")
-    if several and name not in WITHOUT_COMMON_ROUNDS:
+    asked = {"alpha": alpha, "weighted": weighted, "personalization": jumps[0].get("restart")}
+    asked["dangling"] = values["kept"] and jumps[0].get("spread")
+    call, done, why = OperationCall.of(graph, "pagerank", asked), None, ""
+    if several:
+        refuse_with("personalization", list(personalization), previous)  # type: ignore[arg-type]
+    elif previous is not None:
+        program = _in_single_precision(IN_ROUNDS[weighted]) if dtype == "float32" else IN_ROUNDS[weighted]
+        columns = {name: _by_number(graph, shares) for name, shares in jumps[0].items()}
+        done, why = go_on(graph, call, previous, program(**values, **limits), options, columns)
+    shared = {"strength": _strength(graph, options)} if weighted and done is None else {}
+    if done is not None:
+        result = done
+    elif several and name not in WITHOUT_COMMON_ROUNDS:
         program = _in_single_precision(VECTOR_PROGRAMS[weighted]) if dtype == "float32" else VECTOR_PROGRAMS[weighted]
         columns = _together(graph, jumps) | shared
         result = execute(graph, program(**values, **limits, several=len(jumps)), options, columns)
@@ -348,7 +368,7 @@ def pagerank(
     if not freely:
         limit = limits["tol"] * result.totals.get("mass", 1.0)
         warn_unsettled(result, max_iter, result.totals["change"], limit, max_iter, tol)
-    return result
+    return result if several or done is not None else call.answered_by(result, why)
 
 
 def _why_endless(tol: float | None, alpha: float, dtype: str | None) -> str:
@@ -380,11 +400,15 @@ def _together(graph: Graph, jumps: list[dict[str, Any]]) -> dict[str, Any]:
     together = {name: np.zeros((graph.num_vertices, len(jumps))) for name in ("restart", "spread")}
     for name, vectors in together.items():
         for one, column in zip(jumps, vectors.T, strict=True):
-            if name in one:
-                column[[graph.numbering.find(vertex) for vertex in one[name]]] = list(one[name].values())
-            else:
-                column[:] = 1 / max(graph.num_vertices, 1)
+            column[:] = _by_number(graph, one[name]) if name in one else 1 / max(graph.num_vertices, 1)
     return together
+
+
+def _by_number(graph: Graph, shares: dict[Any, float]) -> np.ndarray:
+    """The share of each vertex; 0 for those that are not named."""
+    column = np.zeros(graph.num_vertices)
+    column[[graph.numbering.find(vertex) for vertex in shares]] = list(shares.values())
+    return column
 
 
 def _shares(name: str, given: Any) -> dict[Any, float]:

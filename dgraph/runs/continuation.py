@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from dgraph.arguments import shown
 from dgraph.building.partitioned_graph import PartitionedGraph
@@ -19,10 +23,15 @@ LEAVE_OUT = "leave it out to compute the whole"
 
 
 def go_on(
-    graph: PartitionedGraph, call: OperationCall, previous: Any, program: VertexProgram, options: RunOptions
+    graph: PartitionedGraph,
+    call: OperationCall,
+    previous: Any,
+    program: VertexProgram,
+    options: RunOptions,
+    columns: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> tuple[RunResult | None, str]:
     """The answer that an earlier one leads to; or the reason why the whole has to be computed, which is empty if there
-    is no earlier one."""
+    is no earlier one. `columns` are the vertex columns that the program reads, by number."""
     if previous is None:
         return None, ""
     _check(call, previous)
@@ -34,7 +43,7 @@ def go_on(
         return None, "an option asks for rounds, or for a GPU (experimental)"
     from dgraph.runs.repairs import repaired  # kernels that few calls need
 
-    result = repaired(graph, call, previous, options)
+    result = repaired(graph, call, previous, program, options, columns)
     if isinstance(result, str):
         return None, result
     return result, ""

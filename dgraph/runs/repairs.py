@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +15,10 @@ from dgraph.devices.probe import CPU
 from dgraph.native.interruptible_calls import call_interruptibly
 from dgraph.phrases.phrases import format_count
 from dgraph.programs.monoid import NONE, UNREACHED
+from dgraph.programs.program import VertexProgram
+from dgraph.runs.earlier_answer import EarlierAnswer, Repair
 from dgraph.runs.operation_call import OperationCall
+from dgraph.runs.rank_repairs import repaired_ranks
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import LOCAL, RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, single_call_row
@@ -28,65 +30,14 @@ TOO_MUCH = "too much depends on what changed"
 SMALL_WEIGHTS = "some weights are <= 0, or too small to change a distance"
 
 
-class Repair(NamedTuple):
-    """The values of an answer, which of them are vertices, and how many vertices and edges were looked at."""
-
-    values: dict[str, np.ndarray]
-    vertex_column: str
-    fired: int
-    edges: int
-    lowest: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class EarlierAnswer:
-    """An earlier answer, what was touched since, and the number that each vertex of its graph has now; None if it has
-    the same."""
-
-    call: OperationCall
-    result: RunResult
-    touched: Step
-    numbers: np.ndarray | None
-
-    @classmethod
-    def of(cls, result: RunResult, touched: Step, num_vertices: int) -> Self:
-        if not len(touched.vertices):
-            return cls(result._answers, result, touched, None)
-        is_old = np.ones(num_vertices, bool)
-        is_old[touched.vertices] = False
-        return cls(result._answers, result, touched, np.flatnonzero(is_old))
-
-    def column(self, name: str, new: Callable[[np.ndarray], Any]) -> np.ndarray:
-        """A copy of its values by present numbers; `new` makes those of new vertices."""
-        values = self._by_number(name)
-        if self.numbers is None:
-            return values
-        out = np.empty(len(self.numbers) + len(self.touched.vertices), values.dtype)
-        out[self.numbers], out[self.touched.vertices] = values, new(self.touched.vertices)
-        return out
-
-    def vertices(self, name: str, new: Callable[[np.ndarray], Any]) -> np.ndarray:
-        """The same of a column of vertices, in which numbers that are none stay."""
-        out = self.column(name, new)
-        if self.numbers is not None:
-            old = out[self.numbers]
-            valid = np.flatnonzero((old >= 0) & (old < len(self.numbers)))
-            old[valid] = self.numbers[old[valid]]
-            out[self.numbers] = old
-        return out
-
-    def _by_number(self, name: str) -> np.ndarray:
-        held = self.result._available()
-        if len(held.homes) > 1:
-            return self.result.by_number(name)
-        (part,) = held.homes
-        numbers, columns = held.of(part).parts[part]
-        out = np.empty_like(columns[name])
-        out[numbers] = columns[name]
-        return out
-
-
-def repaired(graph: PartitionedGraph, call: OperationCall, previous: RunResult, options: RunOptions) -> RunResult | str:
+def repaired(
+    graph: PartitionedGraph,
+    call: OperationCall,
+    previous: RunResult,
+    program: VertexProgram,
+    options: RunOptions,
+    columns: Mapping[str, np.ndarray],
+) -> RunResult | str:
     """The answer to a call, by repairing an earlier one; or the reason why that is not possible."""
     earlier: OperationCall = previous._answers
     edges = graph.input_edges
@@ -98,16 +49,22 @@ def repaired(graph: PartitionedGraph, call: OperationCall, previous: RunResult, 
     n = graph.num_vertices
     begun = time.perf_counter()
     how = graph, EarlierAnswer.of(previous, touched, n)
-    solve: Callable[..., Repair | str] = _components if call.operation == "wcc" else _paths
-    repair = call_interruptibly(lambda: solve(*how))
+    repair = call_interruptibly(
+        lambda: (
+            WITHOUT_PROGRAM[call.operation](*how)
+            if call.operation in WITHOUT_PROGRAM
+            else repaired_ranks(*how, program, columns)
+        )
+    )
     if isinstance(repair, str):
         return repair
     row = single_call_row(repair.fired, repair.edges, time.perf_counter() - begun)
-    missing = {name for name in [repair.vertex_column] if has_missing_vertex(repair.values[name], n)}
+    missing = {name for name in repair.vertex_columns if has_missing_vertex(repair.values[name], n)}
     parts = {0: VertexValues(np.arange(n, dtype=np.uint32 if n < 2**32 else np.int64), repair.values)}
     went = f"went on from it, after changes between {format_count(len(touched), 'pair')} of vertices"
     said = {"engine": LOCAL, "device": CPU, "previous": went}
-    result = RunResult(graph, [WorkerResult(parts, missing, [row], 1, {})], [repair.vertex_column], said)
+    work = WorkerResult(parts, missing, [row], repair.rounds, dict(repair.totals))
+    result = RunResult(graph, [work], repair.vertex_columns, said)
     result.options = replace(options, engine=LOCAL, device=CPU, progress=None)
     return replace(call, lowest=repair.lowest).answered_by(result)
 
@@ -124,7 +81,7 @@ def _components(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str
         (first[~present], second[~present]),
         (first[present], second[present]),
     )
-    return TOO_MUCH if edges < 0 else Repair({"component": labels}, "component", len(touched), edges)
+    return TOO_MUCH if edges < 0 else Repair({"component": labels}, len(touched), edges, ("component",))
 
 
 def _paths(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str:
@@ -143,7 +100,8 @@ def _paths(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str:
         return TOO_MUCH
     if not _changes_distances(lowest, distance):
         return SMALL_WEIGHTS
-    return Repair({"distance": distance, "predecessor": parent}, "predecessor", fired, edges, lowest)
+    values = {"distance": distance, "predecessor": parent}
+    return Repair(values, fired, edges, ("predecessor",), lowest)
 
 
 def _changes_distances(lowest: float, distance: np.ndarray) -> bool:
@@ -175,3 +133,10 @@ def _touched_arcs(
         weights[some], more = arc_weights(out, sources[some], destinations[some])
         read += more
     return TouchedArcs(sources.astype(np.int64), destinations.astype(np.int64), weights), read
+
+
+WITHOUT_PROGRAM: Mapping[str, Callable[[PartitionedGraph, EarlierAnswer], Repair | str]] = {
+    "wcc": _components,
+    "bfs": _paths,
+    "sssp": _paths,
+}

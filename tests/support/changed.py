@@ -1,12 +1,15 @@
 """What updates of a graph mean, on a plain list of edges; and a comparison with a graph that is made of the list."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from hypothesis import strategies as st
 
 import dgraph as dg
+from dgraph import errors
 
 Row = tuple[Any, Any, int]  # source, destination, weight
 COLUMNS = ("src", "dst", "w")
@@ -63,6 +66,57 @@ class ListedGraph:
     def graph(self, name: str = "int", **options: Any) -> dg.Graph:
         ids = pd.Series(sorted(self.vertices), dtype=IDS[name])
         return dg.Graph.from_edges(frame_of(self.rows, name), weight="w", vertices={"id": ids}, **self.rules, **options)
+
+
+RULES = st.fixed_dictionaries(
+    {
+        "directed": st.booleans(),
+        "loops": st.sampled_from(["keep", "drop"]),
+        "repeats": st.sampled_from(["keep", "keep", "keep", "first", "sum", "min", "max"]),
+    }
+)
+Update = tuple[list[Row], list[Row], list[int], bool]  # what is added, removed and listed; whether it is merged then
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> tuple[list[Row], list[Update]]:
+    """Edges, and updates."""
+    end, far = st.integers(0, 7), st.integers(0, 10)
+    weight = st.integers(1, draw(st.sampled_from([1, 3, 9])))
+    first = draw(st.lists(st.tuples(end, end, weight), max_size=16))
+    step = st.tuples(
+        st.lists(st.tuples(far, far, weight), max_size=4),
+        st.lists(st.one_of(st.sampled_from(first or [(0, 1, 1)]), st.tuples(far, far, weight)), max_size=4),
+        st.lists(far, max_size=1),
+        st.sampled_from([False, False, True]),
+    )
+    return first, draw(st.lists(step, min_size=1, max_size=4))
+
+
+def chain(
+    stream: tuple[list[Row], list[Update]], name: str, source: Any, **rules: Any
+) -> Iterator[tuple[dg.Graph, dg.Graph]]:
+    """The graph with this source, then after each update; each beside one that is made of the list of its edges."""
+
+    def rename(rows: Sequence[Row]) -> list[Row]:
+        return [(named(u, name), named(v, name), weight) for u, v, weight in rows]
+
+    rows, updates = stream
+    listed = ListedGraph(rename(rows), [source], **rules)
+    graph = listed.graph(name)
+    yield graph, graph
+    for added, removed, alone, is_merged in updates:
+        more, less, isolated = rename(added), rename(removed), [named(one, name) for one in alone]
+        listed = listed.updated(more, less, isolated)
+        kind = frame_of([], name)["src"].dtype
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.MissingEdgesWarning)
+            graph = graph.updated(
+                frame_of(more, name), frame_of(less, name)[["src", "dst"]], vertices=pd.Series(isolated, dtype=kind)
+            )
+        if is_merged:
+            graph.partitioned(("out", "incoming"))
+        yield graph, listed.graph(name)
 
 
 def arcs(graph: dg.Graph, order: str) -> list[Row]:

@@ -10,11 +10,13 @@ that the branch at the end of a row is predicted well.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numba import uint64
 
+from dgraph.native.ascending import first_from
 from dgraph.native.free_memory import has_room
 from dgraph.native.team import ONE, atomic_add, barrier, kernel, part, prefetch_once, share, team
 from dgraph.partition.adjacency import Adjacency
@@ -30,6 +32,14 @@ PER_LINE = 16  # senders on a cache line
 VERTEX_BYTES = 64  # what making a layout, and scores, take for each vertex
 
 
+class Terms(NamedTuple):
+    """What rows gather beside their edges: row rows[k], which ascend, gets factors[k] times what senders[k] sends."""
+
+    rows: np.ndarray
+    senders: np.ndarray
+    factors: np.ndarray
+
+
 class RowEdges(NamedTuple):
     """The edges into some rows, for kernels: those of row i come from senders[indptr[i]:indptr[i + 1]]. Blocks of rows
     cuts[b]:cuts[b + 1] take about the same work."""
@@ -38,6 +48,7 @@ class RowEdges(NamedTuple):
     indptr: np.ndarray
     senders: np.ndarray
     weights: np.ndarray | None  # None: all are 1
+    terms: Terms | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +58,32 @@ class Layout:
     rows: np.ndarray  # uint32
     edges: RowEdges
     degree: np.ndarray  # uint32, by place: the number of out-edges
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """The place of each vertex."""
+        out = np.empty_like(self.rows)
+        out[self.rows] = np.arange(len(out), dtype=np.uint32)
+        return out
+
+    def with_terms(self, size: int, terms: Terms) -> Layout:
+        """The layout of `size` vertices, of which the last are new. The terms, by vertex and in any order, are edges
+        that came, or with negative factors those that went. Without weights, factors are numbers of edges."""
+        old = len(self.rows)
+        new = np.arange(old, size, dtype=np.uint32)
+        places = np.concatenate([self.places, new]) if len(new) else self.places
+        receivers, senders = places[terms.rows], places[terms.senders]
+        degree = np.concatenate([self.degree, np.zeros(len(new), np.uint32)])
+        if self.edges.weights is None:
+            np.add.at(degree, senders, terms.factors.astype(np.int64).astype(np.uint32))  # which wraps around
+        order = np.argsort(receivers, kind="stable")
+        indptr, cuts = self.edges.indptr, self.edges.cuts
+        if len(new):
+            indptr, cuts = np.concatenate([indptr, np.full(len(new), indptr[-1])]), np.append(cuts, size)
+        edges = self.edges._replace(
+            cuts=cuts, indptr=indptr, terms=Terms(receivers[order], senders[order], terms.factors[order])
+        )
+        return Layout(np.concatenate([self.rows, new]), edges, degree)
 
 
 def table_of(problem: Problem, along: str) -> Adjacency:
@@ -173,7 +210,7 @@ def gather(edges, sent, lo, hi, sums):
     """Set sums[i - lo] to the sum of what row i is sent, for rows lo:hi. Four partial sums keep additions from waiting
     for each other. `senders` is read once per round and prefetched accordingly, so that the values that they send,
     which are read again and again, stay in the cache."""
-    _, indptr, senders, weights = edges
+    _, indptr, senders, weights, terms = edges
     zero, four = sent.dtype.type(0), uint64(4)
     for i in range(uint64(lo), uint64(hi)):
         e, end = uint64(indptr[i]), uint64(indptr[i + ONE])
@@ -191,6 +228,17 @@ def gather(edges, sent, lo, hi, sums):
             a += _term(senders, weights, sent, e)
             e += ONE
         sums[i - uint64(lo)] = (a + b) + (c + d)
+    _add_terms(terms, sent, uint64(lo), uint64(hi), sums)
+
+
+@part
+def _add_terms(terms, sent, lo, hi, sums):
+    if terms is not None:
+        last, kind = uint64(terms.rows.size), sent.dtype.type
+        k = first_from(terms.rows, uint64(0), last, lo)
+        while k < last and uint64(terms.rows[k]) < hi:
+            sums[uint64(terms.rows[k]) - lo] += kind(terms.factors[k]) * sent[terms.senders[k]]
+            k += ONE
 
 
 @part

@@ -20,18 +20,26 @@ from dgraph.tables.edge_tables import weight_sums
 
 def page_rank(problem: Problem, dtype: Any = np.float64) -> Solution:
     """Solver of PageRank."""
-    values, columns, n = problem.values, problem.columns, problem.vertices
-    layout, strength = dividing(layout_of(problem), columns, dtype)
+    return ranks_on(layout_of(problem), problem, dtype)
+
+
+def ranks_on(layout: Layout, problem: Problem, dtype: Any) -> Solution:
+    """The same with another layout than that of the problem's edges. Begins with the ranks in the column `known`, if
+    there is one."""
+    values, columns, n = problem.values, problem.columns, len(layout.rows)
+    layout, strength = dividing(layout, columns, dtype)
     jumps, again = 1 - values["alpha"], values["alpha"] * values["kept"]
+    by_vertex: tuple[np.ndarray, ...] = ()
     if "restart" in columns or "spread" in columns:
         evenly = np.full(n, 1 / max(n, 1))
-        restart, spread = (columns.get(name, evenly)[layout.rows].astype(dtype) for name in ("restart", "spread"))
-        factors, start = (values["alpha"], jumps, again), restart.copy()
-        scores, solved = fixed_point(problem, layout, strength, start, factors, values["tol"], restart, spread)
+        by_vertex = tuple(columns.get(name, evenly)[layout.rows].astype(dtype) for name in ("restart", "spread"))
+        start, factors = by_vertex[0].copy(), (values["alpha"], jumps, again)
     else:
         share_of_all = 1 / max(n, 1)
-        factors, start = (values["alpha"], jumps * share_of_all, again * share_of_all), np.full(n, share_of_all, dtype)
-        scores, solved = fixed_point(problem, layout, strength, start, factors, values["tol"])
+        start, factors = np.full(n, share_of_all, dtype), (values["alpha"], jumps * share_of_all, again * share_of_all)
+    if "known" in columns:
+        start = columns["known"][layout.rows].astype(dtype)
+    scores, solved = fixed_point(problem, layout, strength, start, factors, values["tol"], *by_vertex)
     return replace(solved, values={"pagerank": scores})
 
 
@@ -55,8 +63,11 @@ def _in_proportion(layout: Layout, strength: np.ndarray) -> tuple[Layout, np.nda
     """Weights as shares of their vertex's sum, for weights that are too small or too large to divide by that sum."""
     edges, sends = layout.edges, strength > 0
     assert edges.weights is not None
-    shares = edges.weights / np.where(sends, strength, 1)[edges.senders]
-    return replace(layout, edges=edges._replace(weights=shares)), sends.astype(float)
+    divisors, terms = np.where(sends, strength, 1), edges.terms
+    if terms is not None:
+        terms = terms._replace(factors=terms.factors / divisors[terms.senders])
+    shares = edges.weights / divisors[edges.senders]
+    return replace(layout, edges=edges._replace(weights=shares, terms=terms)), sends.astype(float)
 
 
 def katz(problem: Problem) -> Solution:

@@ -1,0 +1,77 @@
+"""An earlier answer by the present numbers of vertices, and what an answer that goes on from it consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from dgraph.changes.steps import Step
+from dgraph.runs.operation_call import OperationCall
+from dgraph.runs.result import RunResult
+
+
+class Repair(NamedTuple):
+    """The values of an answer, of which `vertex_columns` are vertices, and how many vertices and edges were looked
+    at."""
+
+    values: dict[str, np.ndarray]
+    fired: int
+    edges: int
+    vertex_columns: tuple[str, ...] = ()
+    lowest: float = 1.0
+    rounds: int = 1
+    totals: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierAnswer:
+    """An earlier answer, what was touched since, and the number that each vertex of its graph has now; None if it has
+    the same."""
+
+    call: OperationCall
+    result: RunResult
+    touched: Step
+    numbers: np.ndarray | None
+
+    @classmethod
+    def of(cls, result: RunResult, touched: Step, num_vertices: int) -> Self:
+        if not len(touched.vertices):
+            return cls(result._answers, result, touched, None)
+        is_old = np.ones(num_vertices, bool)
+        is_old[touched.vertices] = False
+        return cls(result._answers, result, touched, np.flatnonzero(is_old))
+
+    def column(self, name: str, new: Callable[[np.ndarray], Any]) -> np.ndarray:
+        """A copy of its values by present numbers; `new` makes those of new vertices."""
+        values = self._by_number(name)
+        if self.numbers is None:
+            return values
+        out = np.empty(len(self.numbers) + len(self.touched.vertices), values.dtype)
+        out[self.numbers], out[self.touched.vertices] = values, new(self.touched.vertices)
+        return out
+
+    def vertices(self, name: str, new: Callable[[np.ndarray], Any]) -> np.ndarray:
+        """The same of a column of vertices, in which numbers that are none stay."""
+        out = self.column(name, new)
+        if self.numbers is not None:
+            old = out[self.numbers]
+            valid = np.flatnonzero((old >= 0) & (old < len(self.numbers)))
+            old[valid] = self.numbers[old[valid]]
+            out[self.numbers] = old
+        return out
+
+    def _by_number(self, name: str) -> np.ndarray:
+        held = self.result._available()
+        if len(held.homes) > 1:
+            return self.result.by_number(name)
+        (part,) = held.homes
+        numbers, columns = held.of(part).parts[part]
+        if len(numbers) == len(columns[name]) and np.array_equal(numbers, np.arange(len(numbers), dtype=numbers.dtype)):
+            return columns[name].copy()
+        out = np.empty_like(columns[name])
+        out[numbers] = columns[name]
+        return out
