@@ -335,14 +335,15 @@ def pagerank(
     freely = sends_changes(graph, options) and not (by_block and graph.num_parts == 1)
     if name in WITHOUT_COMMON_ROUNDS and (what := _why_endless(tol, alpha, dtype if freely else None)):
         refuse_without_common_rounds(name, f"it ends when the ranks are within tol of the fixed point, but {what}")
+    done, why = None, ""
     asked = {"alpha": alpha, "weighted": weighted, "personalization": jumps[0].get("restart")}
     asked["dangling"] = values["kept"] and jumps[0].get("spread")
-    call, done, why = OperationCall.of(graph, "pagerank", asked), None, ""
     if several:
         refuse_with("personalization", list(personalization), previous)  # type: ignore[arg-type]
     elif previous is not None:
         program = _in_single_precision(IN_ROUNDS[weighted]) if dtype == "float32" else IN_ROUNDS[weighted]
         columns = {name: _by_number(graph, shares) for name, shares in jumps[0].items()}
+        call = OperationCall.of(graph, "pagerank", asked)
         done, why = go_on(graph, call, previous, program(**values, **limits), options, columns)
     shared = {"strength": _strength(graph, options)} if weighted and done is None else {}
     if done is not None:
@@ -368,7 +369,9 @@ def pagerank(
     if not freely:
         limit = limits["tol"] * result.totals.get("mass", 1.0)
         warn_unsettled(result, max_iter, result.totals["change"], limit, max_iter, tol)
-    return result if several or done is not None else call.answered_by(result, why)
+    if several or done is not None:
+        return result
+    return OperationCall.of(graph, "pagerank", asked).answered_by(result, why)
 
 
 def _why_endless(tol: float | None, alpha: float, dtype: str | None) -> str:

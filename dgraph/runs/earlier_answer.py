@@ -15,13 +15,14 @@ from dgraph.runs.result import RunResult
 
 
 class Repair(NamedTuple):
-    """The values of an answer, of which `vertex_columns` are vertices, and how many vertices and edges were looked
-    at."""
+    """The values of an answer, and how many vertices and edges were looked at. `vertex_columns` hold vertices; those in
+    `missing` have rows without one."""
 
     values: dict[str, np.ndarray]
     fired: int
     edges: int
     vertex_columns: tuple[str, ...] = ()
+    missing: frozenset[str] = frozenset()
     lowest: float = 1.0
     rounds: int = 1
     totals: Mapping[str, Any] = MappingProxyType({})
@@ -46,7 +47,7 @@ class EarlierAnswer:
         return cls(result._answers, result, touched, np.flatnonzero(is_old))
 
     def column(self, name: str, new: Callable[[np.ndarray], Any]) -> np.ndarray:
-        """A copy of its values by present numbers; `new` makes those of new vertices."""
+        """Its values by present numbers, not to be changed; `new` makes those of new vertices."""
         values = self._by_number(name)
         if self.numbers is None:
             return values
@@ -71,7 +72,7 @@ class EarlierAnswer:
         (part,) = held.homes
         numbers, columns = held.of(part).parts[part]
         if len(numbers) == len(columns[name]) and np.array_equal(numbers, np.arange(len(numbers), dtype=numbers.dtype)):
-            return columns[name].copy()
+            return columns[name]
         out = np.empty_like(columns[name])
         out[numbers] = columns[name]
         return out

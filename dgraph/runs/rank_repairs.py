@@ -19,7 +19,7 @@ from dgraph.programs.program import VertexProgram
 from dgraph.runs.earlier_answer import EarlierAnswer, Repair
 from dgraph.runs.plan import solver_orders
 from dgraph.solvers.ranks.gather import Terms, layout_of, table_of
-from dgraph.solvers.ranks.pagerank import ranks_on
+from dgraph.solvers.ranks.nearby_ranks import ranks_from
 from dgraph.solvers.solver import Problem
 from dgraph.tables.edge_tables import EdgeTables, cached_on, weight_sums
 
@@ -56,8 +56,10 @@ def repaired_ranks(
         problem.columns["strength"] = strength
     scale = len(earlier.numbers) / n if earlier.numbers is not None and not columns else 1.0
     known = earlier.column("pagerank", lambda _: 1 / n / scale if not columns else 0.0) * scale
-    problem.columns["known"] = np.maximum(known, 0)
-    found = ranks_on(layout, problem, program.fields["rank"].dtype)
+    changed = np.unique(np.concatenate([*earlier.touched.ends, earlier.touched.vertices]))
+    dtype = program.fields["rank"].dtype
+    stuck = earlier.result.totals.get("dangling")
+    found = ranks_from(layout, problem, dtype, known, stuck, changed, both_ways=not graph.directed)
     found.values["pagerank"] = np.maximum(found.values["pagerank"], 0)  # edges that went are subtracted
     return Repair(found.values, n * found.rounds, found.edges, rounds=found.rounds, totals=found.totals)
 

@@ -13,6 +13,8 @@ from dgraph.changes.current_rows import CurrentRows
 from dgraph.changes.steps import Step
 from dgraph.devices.probe import CPU
 from dgraph.native.interruptible_calls import call_interruptibly
+from dgraph.native.team import worthwhile_threads
+from dgraph.native.threads import cores
 from dgraph.phrases.phrases import format_count
 from dgraph.programs.monoid import NONE, UNREACHED
 from dgraph.programs.program import VertexProgram
@@ -59,11 +61,10 @@ def repaired(
     if isinstance(repair, str):
         return repair
     row = single_call_row(repair.fired, repair.edges, time.perf_counter() - begun)
-    missing = {name for name in repair.vertex_columns if has_missing_vertex(repair.values[name], n)}
     parts = {0: VertexValues(np.arange(n, dtype=np.uint32 if n < 2**32 else np.int64), repair.values)}
     went = f"went on from it, after changes between {format_count(len(touched), 'pair')} of vertices"
     said = {"engine": LOCAL, "device": CPU, "previous": went}
-    work = WorkerResult(parts, missing, [row], repair.rounds, dict(repair.totals))
+    work = WorkerResult(parts, set(repair.missing), [row], repair.rounds, dict(repair.totals))
     result = RunResult(graph, [work], repair.vertex_columns, said)
     result.options = replace(options, engine=LOCAL, device=CPU, progress=None)
     return replace(call, lowest=repair.lowest).answered_by(result)
@@ -80,6 +81,7 @@ def _components(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str
         lambda: [rows(order) for order in orders],
         (first[~present], second[~present]),
         (first[present], second[present]),
+        worthwhile_threads(graph.workers.kernel_threads(1) or cores(), len(labels)),
     )
     return TOO_MUCH if edges < 0 else Repair({"component": labels}, len(touched), edges, ("component",))
 
@@ -88,8 +90,8 @@ def _paths(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str:
     is_weighted = earlier.call.operation == "sssp"
     rows, none = CurrentRows(graph, graph.weight if is_weighted else None), UNREACHED if is_weighted else NONE
     lowest = min(rows.lowest, earlier.call.lowest)
-    distance = earlier.column("distance", lambda _: np.inf)
-    parent = earlier.vertices("predecessor", lambda _: none)
+    distance = earlier.column("distance", lambda _: np.inf).copy()
+    parent = earlier.vertices("predecessor", lambda _: none).copy()
     if not _changes_distances(lowest, distance):
         return SMALL_WEIGHTS
     arcs, read = _touched_arcs(graph, earlier.touched, rows, is_weighted)
@@ -100,8 +102,9 @@ def _paths(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str:
         return TOO_MUCH
     if not _changes_distances(lowest, distance):
         return SMALL_WEIGHTS
-    values = {"distance": distance, "predecessor": parent}
-    return Repair(values, fired, edges, ("predecessor",), lowest)
+    values, some_missing = {"distance": distance, "predecessor": parent}, has_missing_vertex(parent, graph.num_vertices)
+    missing = frozenset({"predecessor"} if some_missing else ())
+    return Repair(values, fired, edges, ("predecessor",), missing, lowest)
 
 
 def _changes_distances(lowest: float, distance: np.ndarray) -> bool:

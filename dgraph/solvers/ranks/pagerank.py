@@ -20,27 +20,25 @@ from dgraph.tables.edge_tables import weight_sums
 
 def page_rank(problem: Problem, dtype: Any = np.float64) -> Solution:
     """Solver of PageRank."""
-    return ranks_on(layout_of(problem), problem, dtype)
+    walk = walk_on(layout_of(problem), problem, dtype)
+    scores, solved = fixed_point(problem, walk, walk.start, problem.values["max_iter"])
+    return replace(solved, values={"pagerank": scores})
 
 
-def ranks_on(layout: Layout, problem: Problem, dtype: Any) -> Solution:
-    """The same with another layout than that of the problem's edges. Begins with the ranks in the column `known`, if
-    there is one."""
+def walk_on(layout: Layout, problem: Problem, dtype: Any) -> Walk:
+    """What a surfer does on a layout, which need not be that of the problem's edges."""
     values, columns, n = problem.values, problem.columns, len(layout.rows)
     layout, strength = dividing(layout, columns, dtype)
     jumps, again = 1 - values["alpha"], values["alpha"] * values["kept"]
-    by_vertex: tuple[np.ndarray, ...] = ()
-    if "restart" in columns or "spread" in columns:
-        evenly = np.full(n, 1 / max(n, 1))
-        by_vertex = tuple(columns.get(name, evenly)[layout.rows].astype(dtype) for name in ("restart", "spread"))
-        start, factors = by_vertex[0].copy(), (values["alpha"], jumps, again)
-    else:
-        share_of_all = 1 / max(n, 1)
-        start, factors = np.full(n, share_of_all, dtype), (values["alpha"], jumps * share_of_all, again * share_of_all)
-    if "known" in columns:
-        start = columns["known"][layout.rows].astype(dtype)
-    scores, solved = fixed_point(problem, layout, strength, start, factors, values["tol"], *by_vertex)
-    return replace(solved, values={"pagerank": scores})
+    if "restart" not in columns and "spread" not in columns:
+        share = 1 / max(n, 1)
+        factors = values["alpha"], jumps * share, again * share
+        return Walk(layout, strength, np.full(n, share, dtype), factors, values["tol"])
+    evenly = np.full(n, 1 / max(n, 1))
+    restart, spread = (columns.get(name, evenly)[layout.rows].astype(dtype) for name in ("restart", "spread"))
+    if np.array_equal(restart, spread):
+        spread = restart
+    return Walk(layout, strength, restart.copy(), (values["alpha"], jumps, again), values["tol"], restart, spread)
 
 
 def dividing(layout: Layout, columns: dict[str, np.ndarray], dtype: Any) -> tuple[Layout, np.ndarray]:
@@ -74,8 +72,8 @@ def katz(problem: Problem) -> Solution:
     """Solver of `katz`."""
     values, n = problem.values, problem.vertices
     layout = layout_of(problem)
-    factors = values["alpha"], values["beta"], 0.0
-    scores, solved = fixed_point(problem, layout, np.ones(n, np.uint32), np.zeros(n), factors, values["tol"] * n)
+    walk = Walk(layout, np.ones(n, np.uint32), np.zeros(n), (values["alpha"], values["beta"], 0.0), values["tol"] * n)
+    scores, solved = fixed_point(problem, walk, walk.start, values["max_iter"])
     with np.errstate(over="ignore", invalid="ignore"):  # where alpha is too large for the graph
         squares = float(np.einsum("i,i", scores, scores))  # `@` would start BLAS threads
         if values["normalized"] and squares > 0:
@@ -93,30 +91,38 @@ def strengths(problem: Problem) -> Solution:
     return Solution({"strength": strength}, 1, len(weights), totals)
 
 
+class Walk(NamedTuple):
+    """How scores pass along edges: score = factors[0] * gathered + factors[1] * restart + factors[2] * dangling *
+    spread, until the sum of changes is less than `tolerance`. Arrays are in the order of rows; `restart` and `spread`
+    default to 1 everywhere."""
+
+    layout: Layout
+    strength: np.ndarray  # the divisor of the score; 0 without out-edges
+    start: np.ndarray
+    factors: tuple[float, float, float]
+    tolerance: float
+    restart: np.ndarray | None = None
+    spread: np.ndarray | None = None
+
+
 def fixed_point(
-    problem: Problem,
-    layout: Layout,
-    strength: np.ndarray,
-    start: np.ndarray,
-    factors: tuple[float, float, float],
-    tolerance: float,
-    restart: np.ndarray | None = None,
-    spread: np.ndarray | None = None,
+    problem: Problem, walk: Walk, scores: np.ndarray, most: int, *, in_place: bool = False
 ) -> tuple[np.ndarray, Solution]:
-    """Scores by vertex. Repeats score = factors[0] * gathered + factors[1] * restart + factors[2] * dangling * spread
-    until the sum of changes is less than `tolerance`. `restart` and `spread` default to 1 everywhere. These two and
-    `start` are in the order of rows."""
-    values = problem.values
-    sent = np.empty_like(start), np.empty_like(start)
+    """Scores by vertex, after at most so many rounds from `scores`, which have those by row then. With `in_place`, a
+    row gathers what others send at that moment, so fewer rounds are needed, and results depend on the threads."""
+    layout = walk.layout
+    sent = np.empty_like(scores)
+    sends = sent if in_place else np.empty_like(scores)
     widest = int(np.diff(layout.edges.cuts).max(initial=0))
-    came = np.empty((problem.threads, widest), start.dtype)
+    came = np.empty((problem.threads, widest), scores.dtype)
     found, sums = np.zeros(3), np.zeros((2, len(layout.edges.cuts) - 1, 2))
-    scores = Scores(layout.rows, strength, start, *sent)
-    turns, limits = np.zeros(2 * LINE, np.int64), (tuple(map(float, factors)), tolerance, values["max_iter"])
-    turn = team(_fixed_point, problem.threads, turns, layout.edges, scores, restart, spread, *limits, sums, came, found)
+    arrays = Scores(layout.rows, walk.strength, scores, sent, sends)
+    turns, limits = np.zeros(2 * LINE, np.int64), (tuple(map(float, walk.factors)), walk.tolerance, most)
+    what = layout.edges, arrays, walk.restart, walk.spread
+    turn = team(_fixed_point, problem.threads, turns, *what, *limits, sums, came, found)
     rounds, change, dangling = int(found[0]), float(found[1]), float(found[2])
     edges = rounds * len(layout.edges.senders)
-    return sent[turn], Solution({}, rounds, edges, {"change": change, "dangling": dangling})
+    return (sent, sends)[turn], Solution({}, rounds, edges, {"change": change, "dangling": dangling})
 
 
 class Scores(NamedTuple):

@@ -141,7 +141,7 @@ def _send(lo, hi, scores, strength, sent, stuck):
 @part
 def _gather(lo, hi, edges, vectors, factors, tolerance, totals, came, moved, change):
     """Gather, and compute the new scores of rows lo:hi; `change` receives the sum of their changes."""
-    _, indptr, senders, weights = edges
+    indptr, senders, weights = edges.indptr, edges.senders, edges.weights
     (_, restart, spread, scores, sent), (alpha, jumps, again) = vectors, factors
     kind, width = scores.dtype.type, uint64(scores.shape[1])
     moved[:] = 0

@@ -13,7 +13,7 @@ import numpy as np
 from numba import uint64
 
 from dgraph.native.machine_code import inlined
-from dgraph.native.team import kernel, part
+from dgraph.native.team import kernel, part, share, team
 from dgraph.solvers.union_find import join_pairs
 from dgraph.tables.changed_rows import NOBODY, ChangedRows, extent, most_to_read, other_end
 
@@ -28,20 +28,21 @@ def repaired_components(
     rows: Callable[[], Sequence[ChangedRows]],
     gone: tuple[np.ndarray, np.ndarray],
     present: tuple[np.ndarray, np.ndarray],
+    threads: int,
 ) -> tuple[np.ndarray, int]:
     """The smallest vertex of the component of each vertex, and the number of edges read; -1 if these are more than is
     worth it.
 
-    `labels`, which are overwritten, are those before; new vertices are components of their own. Between the pairs of
-    vertices in `gone` there was an edge and is none; between those in `present` there is one. `rows()`, one
-    table or two, have the edges as they are; it is called if edges went within a component.
+    `labels` are those before; new vertices are components of their own. Between the pairs of vertices in `gone` there
+    was an edge and is none; between those in `present` there is one. `rows()`, one table or two, have the edges as they
+    are; it is called if edges went within a component.
     """
     first, second = (ends.astype(np.int64) for ends in gone)
     lost = (labels[first] == labels[second]) & (first != second)
     counts = np.zeros(2, np.int64)
     if lost.any():
         seeds, ends = np.unique(np.stack([first[lost], second[lost]], axis=1), return_inverse=True)
-        tables = rows()
+        tables, labels = rows(), labels.copy()
         most = most_to_read(tables[0])
         work = np.zeros(len(labels), np.uint32), np.zeros(len(labels), np.int64), np.empty(len(labels), np.int64)
         _find_alone(tables[0], tables[-1], len(tables), seeds, ends.reshape(-1), most, *work, labels, counts)
@@ -56,17 +57,18 @@ def repaired_components(
         join_pairs(places[0], places[1], above)
         to = np.zeros(len(labels), np.int64)
         to[names] = names[above] + 1
-        _rename(labels, to)
+        labels, before = np.empty_like(labels), labels
+        team(_rename, threads, before, to, labels)
     return labels, int(counts[READ])
 
 
 @kernel
-def _rename(labels, to):
+def _rename(rank, size, signals, before, to, labels):
     """Give components the names to[label] - 1, unless that is negative."""
-    for v in range(uint64(labels.size)):
-        name = to[uint64(labels[v])]
-        if name:
-            labels[v] = name - 1
+    low, high = share(rank, size, labels.size)
+    for v in range(uint64(low), uint64(high)):
+        name = to[uint64(before[v])]
+        labels[v] = name - 1 if name else before[v]
 
 
 @inlined
