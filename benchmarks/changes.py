@@ -6,9 +6,10 @@ Batches of additions, of removals, and of both (80 : 20) on R-MAT graphs without
 the new graph merges the changes, which has a row of its own. The new partition is compared, row by row, with one that
 is built anew.
 
-Then `wcc`, `bfs`, `sssp` and `pagerank` go on from their answers for the graph before, against fresh runs on the new
-graph, which merge the changes first. All answers are compared with that of another fresh run; ranks must be within
-`tol` of the fixed point. Distances start at the vertex with the most edges, and edges have no direction.
+Then `wcc`, `bfs`, `sssp`, `triangles`, `pagerank` and, after an update of one edge in 100,000, `core_number` go on from
+their answers for the graph before, against fresh runs on the new graph, which merge the changes first. All answers are
+compared with that of another fresh run; ranks must be within `tol` of the fixed point. Distances start at the vertex
+with the most edges, and edges have no direction.
 """
 
 from __future__ import annotations
@@ -22,15 +23,19 @@ from harness import Claim, parser_of, rmat_edges, same, simple, take_turns
 import dgraph as dg
 
 UPDATE, BATCH = 0.05, 1e-4  # the most that an update may take, relative to building; edges of a batch, to those of all
-FEW = 1e-6  # edges of a small batch
 READ = 0.05  # the most edges that going on may read, relative to a fresh run
 MOST = {  # the most time that it may take, relative to a fresh run, after additions and after others; and edges
     "wcc": (1 / 5, 1 / 2, READ),
     "bfs": (1 / 2, 1 / 2, READ),
     "sssp": (1 / 3, 1 / 3, READ),
+    "triangles": (1 / 10, 1 / 10, READ),
+    "core_number": (1 / 2, 1 / 2, READ),
     "pagerank, tol 1e-06": (1 / 2.5, 1 / 2.5, 0.35),
     "pagerank, tol 1e-09": (1 / 1.6, 1 / 1.6, 0.6),
 }
+BATCHES = {"core_number": 1e-5}  # of other sizes
+FEW = 1e-6  # of a row of its own
+COLUMNS = {"wcc": ["component"], "triangles": ["triangles"], "core_number": ["core"]}  # else distance and predecessor
 EXACT = 1e-11  # the tolerance of the ranks that others are compared with
 KINDS = {"additions": 1.0, "removals": 0.0, "additions and removals 80 : 20": 0.8}
 Frame = dict[str, np.ndarray]
@@ -113,20 +118,26 @@ def go_on(scale: int, kind: str, trials: int, batch: float = BATCH, only: str = 
     less: Frame = {name: edges[name][gone] for name in ("src", "dst")}
     graph = dg.Graph.from_edges(edges, vertices=size, weight="km", directed=False)
     source = int(np.bincount(np.concatenate([listed.source, listed.destination])).argmax())
-    operations: dict[str, Any] = {"wcc": dg.wcc}
+    operations: dict[str, Any] = {"wcc": dg.wcc, "triangles": dg.triangles, "core_number": dg.core_number}
     operations |= {one.__name__: partial(one, source=source) for one in (dg.bfs, dg.sssp)}
     operations |= {f"pagerank, tol {tol:.0e}": partial(dg.pagerank, tol=tol) for tol in (1e-6, 1e-9)}
     for name, run in operations.items():
         if only not in name:
             continue
-        earlier, expected = run(graph), run(graph.updated(added=more, removed=less))
-        exact = dg.pagerank(graph.updated(added=more, removed=less), tol=EXACT) if name.startswith("pagerank") else None
+        size_now = count if name not in BATCHES else max(1, int(BATCHES[name] * total))
+        come = int(size_now * KINDS[kind])
+        batch = {
+            "added": {column: values[:come] for column, values in more.items()},
+            "removed": {column: ends[: size_now - come] for column, ends in less.items()},
+        }
+        earlier, expected = run(graph), run(graph.updated(**batch))
+        exact = dg.pagerank(graph.updated(**batch), tol=EXACT) if name.startswith("pagerank") else None
 
-        def fresh(run: Any = run) -> dg.RunResult:
-            return run(graph.updated(added=more, removed=less))
+        def fresh(run: Any = run, batch: Any = batch) -> dg.RunResult:
+            return run(graph.updated(**batch))
 
-        def on(run: Any = run, earlier: dg.RunResult = earlier) -> dg.RunResult:
-            return run(graph.updated(added=more, removed=less), previous=earlier)
+        def on(run: Any = run, batch: Any = batch, earlier: dg.RunResult = earlier) -> dg.RunResult:
+            return run(graph.updated(**batch), previous=earlier)
 
         check = partial(check_same, name, expected)
         if exact is not None:
@@ -135,7 +146,7 @@ def go_on(scale: int, kind: str, trials: int, batch: float = BATCH, only: str = 
         if not went.report.options["previous"].startswith("went on"):
             raise SystemExit(f"{name} after {kind}: {went.report.options['previous']}")
         seconds = take_turns({"previous": (on, check), "fresh": (fresh, check)}, trials)
-        where = f"{kind}, {count:,} of {total / 1e6:.1f} M edges, R-MAT scale {scale}"
+        where = f"{kind}, {size_now:,} of {total / 1e6:.1f} M edges, R-MAT scale {scale}"
         soon, sooner, most = MOST[name]
         target = soon if kind == "additions" else sooner
         claim = Claim("changes", f"{name}, previous=: {where}", "a fresh run", target)

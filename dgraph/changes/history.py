@@ -139,8 +139,12 @@ class History:
 
     def with_batch(self, batch: Batch, version: object) -> History:
         """The history after a batch of changes of the graph of this version."""
-        steps = with_step(self.steps, Step.of(batch, version, self.rule.directed))
+        exist = self._exist if self.base.partition is not None else None  # else all listed edges would be read
+        steps = with_step(self.steps, Step.of(batch, version, self.rule.directed, exist))
         return replace(self, since=with_batch(self.since, batch, self.rule), steps=steps)
+
+    def _exist(self, keys: np.ndarray) -> np.ndarray:
+        return self.present(keys) > 0
 
     def touched_since(self, version: object) -> Step | None:
         """What the updates since an earlier version of the graph touched, by numbers in `numbering`; None if nobody

@@ -17,24 +17,37 @@ MOST_PAIRS = 1 << 21  # pairs that they touched, all together
 class Step:
     """An update of the graph with the version `before`. Each pair of ends that it named, as an ascending key, and
     whether the graph has an edge between them afterwards; and the numbers of the vertices that were new. If edges have
-    directions, so do pairs."""
+    directions, so do pairs. `existed` says whether there was an edge before; None if nobody knows."""
 
     before: object
     keys: np.ndarray
     present: np.ndarray
     vertices: np.ndarray
     directed: bool
+    existed: np.ndarray | None = None
 
     @classmethod
-    def of(cls, batch: Batch, before: object, directed: bool) -> Step:
+    def of(
+        cls,
+        batch: Batch,
+        before: object,
+        directed: bool,
+        exist: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> Step:
+        """The step of a batch. `exist` says which of some pairs had an edge before it."""
         keys = np.union1d(batch.removed, batch.added)
         gone = np.isin(keys, batch.removed[batch.emptied]) & ~np.isin(keys, batch.added)
-        return cls(before, keys, ~gone, np.sort(batch.numbers), directed)
+        existed = None
+        if exist is not None:
+            existed = np.isin(keys, batch.removed)
+            existed[~existed] = exist(keys[~existed])
+        return cls(before, keys, ~gone, np.sort(batch.numbers), directed, existed)
 
     @classmethod
     def nothing(cls, before: object) -> Step:
         """No update at all."""
-        return cls(before, np.empty(0, np.uint64), np.empty(0, bool), np.empty(0, np.uint32), True)
+        none = np.empty(0, bool)
+        return cls(before, np.empty(0, np.uint64), none, np.empty(0, np.uint32), True, none)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -49,7 +62,8 @@ class Step:
         keys = rule.keys(*map(renumber, self.ends))
         order = np.argsort(keys)
         vertices = np.sort(renumber(self.vertices))
-        return replace(self, keys=keys[order], present=self.present[order], vertices=vertices)
+        existed = None if self.existed is None else self.existed[order]
+        return replace(self, keys=keys[order], present=self.present[order], vertices=vertices, existed=existed)
 
 
 def with_step(steps: Sequence[Step], last: Step) -> tuple[Step, ...]:
@@ -70,7 +84,9 @@ def joined_steps(steps: Sequence[Step]) -> Step:
     order = np.argsort(keys, kind="stable")
     is_last = np.ones(len(keys), bool)
     is_last[:-1] = keys[order][1:] != keys[order][:-1]
-    order = order[is_last]
-    present = np.concatenate([one.present for one in steps])[order]
+    first, last = order[np.roll(is_last, 1)], order[is_last]
+    present = np.concatenate([one.present for one in steps])[last]
     vertices = np.sort(np.concatenate([one.vertices for one in steps]))
-    return replace(steps[0], keys=keys[order], present=present, vertices=vertices)
+    known = [one.existed for one in steps if one.existed is not None]
+    existed = np.concatenate(known)[first] if len(known) == len(steps) else None
+    return replace(steps[0], keys=keys[last], present=present, vertices=vertices, existed=existed)

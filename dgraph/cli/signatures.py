@@ -22,7 +22,7 @@ SEVERAL = ("sources",)  # parameters that take a list of vertices, even of one: 
 NOT_HERE = {
     "betweenness": ("edges",),
     "spanning_forest": ("weighted",),
-    **dict.fromkeys(("wcc", "bfs", "sssp"), ("previous",)),
+    **dict.fromkeys(("wcc", "bfs", "sssp", "pagerank", "triangles", "core_number"), ("previous",)),
 }
 NOTHING = "none"  # how a command line says None, for a parameter that otherwise takes one of some words
 TABLES = ("previous", "pairs")  # parameters that take a table: on a command line, a file

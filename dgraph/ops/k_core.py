@@ -16,8 +16,10 @@ from dgraph.graph import Graph
 from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.programs.monoid import H_INDEX, MAX, SUM
 from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexProgram
+from dgraph.runs.continuation import go_on
 from dgraph.runs.execution import execute
 from dgraph.runs.operation import operation
+from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.plan import uses_solver
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
@@ -51,6 +53,7 @@ class CoreNumber(VertexProgram):
 def core_number(
     graph: Graph,
     *,
+    previous: RunResult | None = None,
     engine: EngineLike = "auto",
     device: DeviceLike = "auto",
     daemons: DaemonsLike = None,
@@ -65,6 +68,10 @@ def core_number(
     ----------
     graph : Graph
         The graph.
+    previous : RunResult, optional
+        An earlier result of ``core_number`` for a graph that `Graph.updated` has made this one from. The answer is the
+        same; only what changed is computed, if it is known and this process holds the graph as one partition. The
+        report says so, or why the whole was computed.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
@@ -84,7 +91,8 @@ def core_number(
     Raises
     ------
     OptionError
-        If an option has a value that is not allowed, or the engine cannot run this operation.
+        If an option has a value that is not allowed, the engine cannot run this operation, or `previous` is a result of
+        another operation or for another graph.
     DeviceError
         If the requested device is not available.
     RoomError
@@ -101,8 +109,9 @@ def core_number(
     3       3     1
     """
     options = RunOptions(engine=engine, device=device, daemons=daemons, checkpoint=checkpoint, progress=progress)
-    program = CoreNumber()
-    return execute(graph_for_peeling(graph, program, options), program, options)
+    program, call = CoreNumber(), OperationCall.of(graph, "core_number", {})
+    done, why = go_on(graph, call, previous, program, options)
+    return done or call.answered_by(execute(graph_for_peeling(graph, program, options), program, options), why)
 
 
 def graph_for_peeling(graph: Graph, program: VertexProgram, options: RunOptions) -> Graph:

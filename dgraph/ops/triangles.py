@@ -27,8 +27,10 @@ from dgraph.native.team import worthwhile_threads
 from dgraph.native.threads import cores
 from dgraph.partition.adjacency import EdgeSlice, build
 from dgraph.partition.partition import Partition
+from dgraph.runs.continuation import go_on
 from dgraph.runs.execution import recoverable_result
 from dgraph.runs.operation import operation
+from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
@@ -45,7 +47,11 @@ Finish = Callable[[np.ndarray, Any, int], tuple[dict[str, np.ndarray], dict[str,
 
 @operation
 def triangles(
-    graph: Graph, *, engine: Literal["auto", "local", "cugraph"] = "auto", device: DeviceLike = "auto"
+    graph: Graph,
+    *,
+    previous: RunResult | None = None,
+    engine: Literal["auto", "local", "cugraph"] = "auto",
+    device: DeviceLike = "auto",
 ) -> RunResult:
     """Number of triangles through each vertex. A triangle is three vertices with an edge between every two of them.
 
@@ -56,6 +62,10 @@ def triangles(
     ----------
     graph : Graph
         The graph.
+    previous : RunResult, optional
+        An earlier result of ``triangles`` for a graph that `Graph.updated` has made this one from. The answer is the
+        same; only the neighbours of changed edges are read, if they are known and this process holds the graph as one
+        partition. The report says so, or why the whole was computed.
     engine : {"auto", "local", "cugraph"}, default "auto"
         No vertex program runs, so no other engine applies. ``"local"`` is for a graph with one partition.
     device : {"auto", "cpu", "cuda"}, default "auto"
@@ -69,7 +79,8 @@ def triangles(
     Raises
     ------
     OptionError
-        If an option has a value that is not allowed, or the engine cannot run this operation.
+        If an option has a value that is not allowed, the engine cannot run this operation, or `previous` is a result of
+        another operation or for another graph.
     DeviceError
         If the requested device is not available.
     RoomError
@@ -85,7 +96,9 @@ def triangles(
     2       2          1
     3       3          0
     """
-    return count_across(graph, _counted, engine=engine, device=device)
+    options, call = _checked(graph, engine, device), OperationCall.of(graph, "triangles", {})
+    done, why = go_on(graph, call, previous, None, options)
+    return done or call.answered_by(count_across(graph, _counted, engine=engine, device=device), why)
 
 
 def _counted(counts: np.ndarray, degree: np.ndarray | None, total: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -130,16 +143,20 @@ def count_across(
 ) -> RunResult:
     """Count, for each vertex, the edges opposite it in its triangles (with `directions`, the arcs), and let `finish`
     turn the counts into columns. With `degrees`, also count degrees."""
-    options = RunOptions(engine=engine, device=device)
-    parts = graph.num_parts
+    options = _checked(graph, engine, device)
+    result = recoverable_result(graph, partial(_across, finish=finish, directions=directions, degrees=degrees))
+    result.options = replace(options, device="cpu")
+    return result
+
+
+def _checked(graph: Graph, engine: EngineLike, device: DeviceLike) -> RunOptions:
+    options, parts = RunOptions(engine=engine, device=device), graph.num_parts
     if engine not in ("auto", "local") or (engine == "local" and parts > 1):
         remedy = '"auto"' if parts > 1 else '"auto" or "local"'
         raise OptionError(f"engine={engine!r} is not available, because no vertex program runs; choose {remedy}")
     if device not in ("auto", "cpu"):
         raise OptionError(f"device={device!r} is not available, because the kernels run only on the CPU; leave it out")
-    result = recoverable_result(graph, partial(_across, finish=finish, directions=directions, degrees=degrees))
-    result.options = replace(options, device="cpu")
-    return result
+    return options
 
 
 def _across(graph: Graph, finish: Finish, directions: bool, degrees: bool) -> RunResult:
@@ -167,13 +184,15 @@ def _whole(
     def by_team() -> WorkerResult:
         begun, order = time.perf_counter(), None
         if not directed and are_short(tables[0]):
-            tally = TriangleCounts(*of_short_rows(tables[0], threads, degrees=degrees), [])
+            counts, degree, read = of_short_rows(tables[0], threads, degrees=degrees)
+            tally = TriangleCounts(counts, degree, [])
         else:
             order = by_degree(EdgeTables(partition, directed, {}, threads).degrees("both"))
             lower = distinct(tables, size, threads, kept=LOWER, order=order, ways=directions)
-            counts = count(lower, 0, lower, 0, 0, size, threads)
+            counts, read = count(lower, 0, lower, 0, 0, size, threads)
+            read += sum(table.num_edges for table in tables)
             tally = TriangleCounts(counts, ends(lower, 0, 0, size) if degrees else None, [])
-        tally.rows.append(single_call_row(size, sum(table.num_edges for table in tables), time.perf_counter() - begun))
+        tally.rows.append(single_call_row(size, read, time.perf_counter() - begun))
         return tally.result(partition, order, finish)
 
     return call_team(threads, by_team)
@@ -283,14 +302,15 @@ def _pair(
     each: int,
 ) -> TriangleCounts:
     begun = time.perf_counter()
-    counts = count(mine, part, theirs, other, shift, size, each)
+    counts, read = count(mine, part, theirs, other, shift, size, each)
     if before is None:
         degree = ends(mine, part, shift, size) if degrees else None
-        row = single_call_row(len(mine), mine.num_edges, time.perf_counter() - begun, partition=part)
+        row = single_call_row(len(mine), mine.num_edges + read, time.perf_counter() - begun, partition=part)
         return TriangleCounts(counts, degree, [row])
     counts += before.across
     row = before.rows[0]
-    return TriangleCounts(counts, before.degree, [row | {"busy": row["busy"] + time.perf_counter() - begun}])
+    more = {"edges": row["edges"] + read, "busy": row["busy"] + time.perf_counter() - begun}
+    return TriangleCounts(counts, before.degree, [row | more])
 
 
 def add_up(counts: Sequence[Any]) -> Any:

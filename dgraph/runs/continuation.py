@@ -26,12 +26,13 @@ def go_on(
     graph: PartitionedGraph,
     call: OperationCall,
     previous: Any,
-    program: VertexProgram,
+    program: VertexProgram | None,
     options: RunOptions,
     columns: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> tuple[RunResult | None, str]:
     """The answer that an earlier one leads to; or the reason why the whole has to be computed, which is empty if there
-    is no earlier one. `columns` are the vertex columns that the program reads, by number."""
+    is no earlier one. `program` is None if none runs, and the options were checked. `columns` are the vertex columns
+    that it reads, by number."""
     if previous is None:
         return None, ""
     _check(call, previous)
@@ -39,7 +40,7 @@ def go_on(
         return None, "the graph is on a cluster"
     if graph.num_parts > 1:
         return None, "the graph has several partitions"
-    if not uses_solver(graph, program, options):
+    if program is not None and not uses_solver(graph, program, options):
         return None, "an option asks for rounds, or for a GPU (experimental)"
     from dgraph.runs.repairs import repaired  # kernels that few calls need
 

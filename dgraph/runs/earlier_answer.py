@@ -13,6 +13,9 @@ from dgraph.changes.steps import Step
 from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.result import RunResult
 
+TOO_MUCH = "too much depends on what changed"
+TWO_TABLES = "the edges are too many to hold by source and by destination"
+
 
 class Repair(NamedTuple):
     """The values of an answer, and how many vertices and edges were looked at. `vertex_columns` hold vertices; those in

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -18,17 +19,17 @@ from dgraph.native.threads import cores
 from dgraph.phrases.phrases import format_count
 from dgraph.programs.monoid import NONE, UNREACHED
 from dgraph.programs.program import VertexProgram
-from dgraph.runs.earlier_answer import EarlierAnswer, Repair
+from dgraph.runs.earlier_answer import TOO_MUCH, TWO_TABLES, EarlierAnswer, Repair
 from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.rank_repairs import repaired_ranks
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import LOCAL, RunOptions
+from dgraph.runs.subgraph_repairs import repaired_core_numbers, repaired_triangle_counts
 from dgraph.runs.worker_results import VertexValues, WorkerResult, has_missing_vertex, single_call_row
 from dgraph.solvers.paths.repaired_paths import TouchedArcs, arc_weights, farthest_of, repaired_paths
 from dgraph.solvers.subgraphs.repaired_components import repaired_components
 
 UNKNOWN = "what changed since previous= is not known, because this graph was not made from its graph by few updates"
-TOO_MUCH = "too much depends on what changed"
 SMALL_WEIGHTS = "some weights are <= 0, or too small to change a distance"
 
 
@@ -36,7 +37,7 @@ def repaired(
     graph: PartitionedGraph,
     call: OperationCall,
     previous: RunResult,
-    program: VertexProgram,
+    program: VertexProgram | None,
     options: RunOptions,
     columns: Mapping[str, np.ndarray],
 ) -> RunResult | str:
@@ -51,13 +52,11 @@ def repaired(
     n = graph.num_vertices
     begun = time.perf_counter()
     how = graph, EarlierAnswer.of(previous, touched, n)
-    repair = call_interruptibly(
-        lambda: (
-            WITHOUT_PROGRAM[call.operation](*how)
-            if call.operation in WITHOUT_PROGRAM
-            else repaired_ranks(*how, program, columns)
-        )
-    )
+    solve = SOLVERS.get(call.operation)
+    if solve is None:
+        assert program is not None, "only operations without one are solved otherwise"
+        solve = partial(repaired_ranks, program=program, columns=columns)
+    repair = call_interruptibly(lambda: solve(*how))
     if isinstance(repair, str):
         return repair
     row = single_call_row(repair.fired, repair.edges, time.perf_counter() - begun)
@@ -73,7 +72,7 @@ def repaired(
 def _components(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str:
     touched, orders = earlier.touched, ("out", "incoming") if graph.directed else ("out",)
     if graph.directed and graph.input_edges.streamed is not None:
-        return "the edges are too many to hold by source and by destination"
+        return TWO_TABLES
     labels = earlier.vertices("component", lambda vertices: vertices)
     rows, (first, second), present = CurrentRows(graph, None), touched.ends, touched.present
     labels, edges = repaired_components(
@@ -138,8 +137,10 @@ def _touched_arcs(
     return TouchedArcs(sources.astype(np.int64), destinations.astype(np.int64), weights), read
 
 
-WITHOUT_PROGRAM: Mapping[str, Callable[[PartitionedGraph, EarlierAnswer], Repair | str]] = {
+SOLVERS: dict[str, Callable[[PartitionedGraph, EarlierAnswer], Repair | str]] = {
     "wcc": _components,
     "bfs": _paths,
     "sssp": _paths,
+    "triangles": repaired_triangle_counts,
+    "core_number": repaired_core_numbers,
 }

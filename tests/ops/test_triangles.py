@@ -78,9 +78,20 @@ def test_two_threads_count_triangles_in_short_rows():
     expected = np.full(n, 3)
     expected[[0, -1]], expected[[1, -2]] = 1, 2
     for threads in (1, 2, 3):
-        triangles, degree = of_short_rows(table, threads, degrees=True)
+        triangles, degree, read = of_short_rows(table, threads, degrees=True)
+        assert read > table.num_edges
         assert triangles[numbers].tolist() == expected.tolist()
         assert degree[numbers].tolist() == np.minimum(np.minimum(u, u[::-1]) + 2, 4).tolist()
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_report_counts_each_look_at_an_edge(parts):
+    """In a complete graph, once for each triangle, after the neighbours were listed."""
+    n = 40
+    low, high = np.triu_indices(n, 1)
+    result = triangles(dg.Graph.from_edges({"src": low, "dst": high}, directed=False, parts=parts))
+    listed = n * (n - 1) if parts == 1 else n * (n - 1) // 2
+    assert result.report["edges"].sum() == listed + n * (n - 1) * (n - 2) // 6
 
 
 @pytest.mark.parametrize("name", SMALL)
