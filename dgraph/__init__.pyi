@@ -3,7 +3,12 @@ that of listings; `OPERATIONS` are the names that `ops/` has for any graph, `ALL
 
 # graphs: from frames, files, generators and other libraries, and back
 from dgraph.graph import Graph as Graph
-from dgraph.io.graphs import open_graph as open_graph, read_edges as read_edges, write_edges as write_edges
+from dgraph.io.graphs import (
+    open_graph as open_graph,
+    read_edges as read_edges,
+    write_edges as write_edges,
+    compact as compact,
+)
 from dgraph.io.library_graphs import (
     from_networkx as from_networkx,
     from_igraph as from_igraph,

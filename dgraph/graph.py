@@ -261,6 +261,17 @@ class Graph(GraphDisplay, ContainerRefusal):
         """
         return self.input_edges.changes
 
+    @property
+    def version(self) -> int | None:
+        """The number of the saved version that this graph is; None if it is not saved as it is.
+
+        Examples
+        --------
+        >>> dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}).version is None
+        True
+        """
+        return self.input_edges.places[-1].number if self.input_edges.is_saved else None
+
     @known_options()
     def save(
         self,
@@ -273,7 +284,8 @@ class Graph(GraphDisplay, ContainerRefusal):
         """Write the graph to a folder, which `dgraph.open_graph` opens instantly (memory-mapped).
 
         The folder appears complete or not at all. Columns of edges and vertices keep their pandas dtypes: numbers,
-        text, categories, times, booleans, and objects such as decimals and dates.
+        text, categories, times, booleans, and objects such as decimals and dates. If `updated` made the graph from the
+        one that is saved there, the changes are appended as a new version, at a cost that follows the changes.
 
         Parameters
         ----------
@@ -284,7 +296,7 @@ class Graph(GraphDisplay, ContainerRefusal):
         results : mapping of str to RunResult, optional
             Results to save with the graph, by name; the opened graph has them as `Graph.results`.
         overwrite : bool, default False
-            Replace a graph that was saved there before.
+            Replace a graph that was saved there before, with all its versions.
 
         Raises
         ------
@@ -293,7 +305,8 @@ class Graph(GraphDisplay, ContainerRefusal):
         OptionError
             If the folder exists and `overwrite` is False, or it holds other files, or `results` are of another graph.
         StorageError
-            If the folder cannot be written. Its previous contents are kept.
+            If the folder cannot be written, or has a later version than the one that the graph was made from. Its
+            previous contents are kept.
 
         Examples
         --------
@@ -308,7 +321,7 @@ class Graph(GraphDisplay, ContainerRefusal):
         1       1       1.0            0
         2       2       2.0            1
         """
-        from dgraph.building.graph_writer import save
+        from dgraph.changes.versions import save
         from dgraph.runs.saved_results import to_save
 
         save(self, path, columns=columns, overwrite=overwrite, results=to_save(self, results))

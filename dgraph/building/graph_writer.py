@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -16,7 +16,15 @@ import pyarrow as pa
 from dgraph.arguments import check_flag
 from dgraph.building import assembly, graph_frames, whole_folder
 from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.building.saved_graph import KIND, MANIFEST, VERSION, all_blocks, local_folder
+from dgraph.building.saved_graph import (
+    KIND,
+    MANIFEST,
+    WITHOUT_CHANGES,
+    SavedGraph,
+    SavedVersion,
+    all_blocks,
+    local_folder,
+)
 from dgraph.cluster.retry import retry_on_loss
 from dgraph.errors import ColumnError, OptionError, StorageError
 from dgraph.frames.any_frame import LazyPieces, is_lazy, select_columns
@@ -30,10 +38,12 @@ from dgraph.partition.typed_columns import Description, description_of, is_of_nu
 class ResultToSave(Protocol):
     """A result that is saved with the graph."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
-    def write(self, folder: Path, number: int) -> dict[str, Any]:
-        """Write the blocks of the result. Returns its entry in the manifest, which includes the ``blocks``."""
+    def write(self, folder: Path, prefix: str) -> dict[str, Any]:
+        """Write the blocks of the result, whose names begin with `prefix`. Returns its entry in the manifest, which
+        includes the ``blocks``."""
 
 
 @retry_on_loss
@@ -50,10 +60,30 @@ def save(
     Everything is written to a temporary folder next to the target, which takes the target's place at the end.
     """
     folder = free_folder(path, overwrite)
+
+    def put(beside: Path) -> None:
+        with whole_folder.alone(folder):
+            free_folder(folder, overwrite)  # checked again, because other files may have appeared meanwhile
+            whole_folder.put(beside, folder, replaces=overwrite)
+
+    write_whole(graph, folder, put, columns=columns, results=results)
+
+
+def write_whole(
+    graph: PartitionedGraph,
+    folder: Path,
+    put: Callable[[Path], None],
+    *,
+    columns: list[str] | None = None,
+    results: Sequence[ResultToSave] = (),
+    origin: SavedVersion | None = None,
+) -> None:
+    """Write all of a graph to a new folder, which `put` moves to its place. If the graph is a later version of another
+    one, `origin` says which."""
     chosen = EdgeColumns.of(graph, _names(graph, columns))
     attributes = _vertex_dtypes(graph)
     described(attributes)  # refuses types that a saved graph cannot hold
-    if graph.input_edges.saved is not None:
+    if graph.input_edges.opened is not None:
         graph.partitioned()  # opens the saved partitions, so that all their orders are saved again
     orders = list(dict.fromkeys((*(graph.built.orders if graph.built else ()), "out")))
     held = _partitions(graph, orders, chosen)
@@ -71,17 +101,22 @@ def save(
                 | _write_empty(beside, "edges", chosen.others)
                 | _write_empty(beside, "vertices", attributes)
                 | _write_vertices(graph, beside, attributes),
-                "results": {one.name: one.write(beside, number) for number, one in enumerate(results)},
+                "results": {one.name: one.write(beside, f"result{number}") for number, one in enumerate(results)},
+                **({} if origin is None else {"origin": asdict(origin)}),
             }
             store.check_sizes(beside, all_blocks(content))
             with (beside / MANIFEST).open("w") as file:
-                file.write(manifest_text(KIND, VERSION, content))
+                file.write(manifest_text(KIND, WITHOUT_CHANGES, content))
                 store.flush(file)
-            free_folder(folder, overwrite)  # checked again, because other files may have appeared meanwhile
-            whole_folder.put(beside, folder, replaces=overwrite)
+            put(beside)
     except OSError as cause:
-        remedy = "check the free disk space, and that nothing else writes there"
-        raise StorageError(f"{folder}: could not be written ({cause}; {remedy}); nothing was changed") from cause
+        raise not_written(folder, cause) from cause
+    graph.input_edges.saved_as(SavedGraph(folder, content, 0).first)
+
+
+def not_written(folder: Path, cause: OSError) -> StorageError:
+    remedy = "check the free disk space, and that nothing else writes there"
+    return StorageError(f"{folder}: could not be written ({cause}; {remedy}); nothing was changed")
 
 
 def _names(graph: PartitionedGraph, columns: list[str] | None) -> list[str]:
@@ -137,9 +172,9 @@ def _without_errors(written: Sequence[Any]) -> Sequence[Any]:
     return written
 
 
-def free_folder(path: Any, overwrite: bool) -> Path:
-    """The folder to save to. Refuses a folder that exists, unless `overwrite` is set and it holds only a saved
-    graph."""
+def free_folder(path: Any, overwrite: bool, how: str = "overwrite=True") -> Path:
+    """The folder to save to. Refuses a folder that exists, unless `overwrite` is set and it holds only a saved graph.
+    `how` says in errors what would replace it."""
     folder, replaces = local_folder(path), check_flag("overwrite", overwrite)
     if folder.is_symlink():  # replace the folder that the link leads to, not the link
         folder = folder.resolve()
@@ -151,7 +186,7 @@ def free_folder(path: Any, overwrite: bool) -> Path:
     is_saved = (folder / MANIFEST).exists()
     others = [path.name for path in files if not is_saved or path.suffix not in (".npy", ".arrow", ".json")]
     if others:
-        problem = f"{folder} is not just a saved graph: overwrite=True would also remove {others[0]!r}"
+        problem = f"{folder} is not just a saved graph: {how} would also remove {others[0]!r}"
         raise OptionError(f"{problem}; pass another path")
     return folder
 
@@ -171,7 +206,7 @@ def _write(
 
 
 def _describe(graph: PartitionedGraph, columns: list[str], orders: list[str]) -> dict[str, Any]:
-    id_type, ranks = graph.numbering.id_type, graph.numbering.ranks
+    id_type, ranks, rules = graph.numbering.id_type, graph.numbering.ranks, graph.input_edges.later_rules
     return {
         "directed": graph.directed,
         "source": graph.input_edges.edges.source,
@@ -185,6 +220,7 @@ def _describe(graph: PartitionedGraph, columns: list[str], orders: list[str]) ->
         "num_vertices": graph.num_vertices,
         "num_edges": graph.num_edges,
         "id_type": [id_type.kind, id_type.dtype],
+        "rules": {"loops": rules.loops, "repeats": rules.repeats, "symmetrize": rules.symmetrize},
         "first": ranks.first if ranks is not None else 0,
     }
 

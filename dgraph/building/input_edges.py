@@ -45,7 +45,7 @@ from dgraph.phrases.phrases import format_count
 
 if TYPE_CHECKING:
     from dgraph.building.partition_set import Partitions
-    from dgraph.building.saved_graph import SavedGraph
+    from dgraph.building.saved_graph import SavedGraph, SavedVersion
 
 BYTES_TO_SORT = 32  # bytes per edge while a partition is assembled: its ends by number, by local id, and sorted
 MEMORY_SHARE = 6  # sorting a partition's edges may use 1 / MEMORY_SHARE of a worker's memory
@@ -90,7 +90,12 @@ class InputEdges:
     ):
         self.edges, self.vertices, self.rules = edges, vertices, rules
         self.workers, self.saved, self.stopwatch = workers, saved, Stopwatch()
-        self.version = self.root = object()  # these edges, and those that they were made from by updates
+        self.version: object = object()  # these edges
+        self.root = self.version  # and those that they were made from by updates
+        self.later_rules = rules  # which edges of later updates are in the graph
+        self.opened = saved  # what they were opened as
+        self.lists_all_vertices = saved is not None  # whether the frame of vertices has those without attributes, too
+        self._places: tuple[SavedVersion, ...] = ()
         self.rows: list[int] = saved.content["edges"] if saved else []  # the rows of each piece of the edge frame
         self.fresh: list[Any] | None = None  # the numbered chunks, kept from numbering until the first build
         self._lent, self._lending = False, Lock()  # whether anything besides the build may still read `fresh`
@@ -111,6 +116,20 @@ class InputEdges:
             other.rows = self.rows
             return other.numbered_as(self)
         return other
+
+    @property
+    def places(self) -> tuple[SavedVersion, ...]:
+        """The versions of saved graphs that these edges are."""
+        return self._places
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether they are a version of a saved graph."""
+        return bool(self.places)
+
+    def saved_as(self, version: SavedVersion) -> None:
+        """Note that they have been saved."""
+        self._places = (*(one for one in self._places if one.root != version.root), version)
 
     def numbered_as(self, other: InputEdges) -> InputEdges:
         """These edges, whose vertices have the numbers that they have in another graph."""

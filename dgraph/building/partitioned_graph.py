@@ -44,7 +44,7 @@ class PartitionedGraph(NotPicklable):
         self.input_edges, self.asked = input_edges, asked
         self.built: Partitions | None = None
         self._placement: Placement | None = None
-        self._as_saved = as_saved
+        self.as_saved = as_saved
         self.joins, self.joined = 0, JoinedGraphs()  # how many partitions this graph has joined; what joins its own
 
     # -- properties ---------------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class PartitionedGraph(NotPicklable):
         >>> dg.Graph.from_edges({"src": [0, 1, 2, 3], "dst": [1, 2, 3, 0]}, parts=2).placement.owner
         array([0, 0, 1, 1], dtype=uint16)
         """
-        return self._placement or self._place([] if self._as_saved or self._is_whole else self.input_edges.by_number())
+        return self._placement or self._place([] if self.as_saved or self._is_whole else self.input_edges.by_number())
 
     @property
     def _is_whole(self) -> bool:
@@ -361,7 +361,7 @@ class PartitionedGraph(NotPicklable):
 
     def _partitioned(self, orders: Sequence[str], columns: Sequence[str]) -> Partitions:
         if self.built is None or any_lost(self.built.held):
-            self.built = self._opened() if self._as_saved else self._spliced()
+            self.built = self._opened() if self.as_saved else self._spliced()
         now = self._described([], {}) if self.built is None else self.built
         symmetric = not self.directed and self.num_parts == 1  # then both orders are the same
         missing = _lacking(now.kept, [*orders, *(now.kept if symmetric else ())], columns)
@@ -429,7 +429,7 @@ class PartitionedGraph(NotPicklable):
         return Partitions(held, self.workers, kept, self.cut.name, self.input_edges.num_vertices, seconds)
 
     def _place(self, chunks: Sequence[Any]) -> Placement:
-        if self._placement is None and self._as_saved and self.input_edges.saved is not None:
+        if self._placement is None and self.as_saved and self.input_edges.saved is not None:
             self._placement = self.input_edges.saved.placement(self.cut)
         if self._placement is None:
             arcs, shares = self.input_edges.rules.arc_options, self._shares()

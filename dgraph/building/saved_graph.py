@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,9 +30,11 @@ from dgraph.partition.manifest import is_blocks, is_count, is_flag, is_number_ty
 from dgraph.partition.partition import Partition
 from dgraph.partition.placement import Placement
 from dgraph.partition.policies import PartitionOptions
+from dgraph.partition.rules import LOOPS, REPEATS
 from dgraph.partition.typed_columns import Description, cast_to_description, frame_of, is_description
 
-KIND, VERSION = "dgraph graph", 2
+KIND, VERSION = "dgraph graph", 3
+WITHOUT_CHANGES = 2  # the version of graphs that no changes have been appended to
 OLDEST = 1  # in this version, edge columns are only numbers, and vertices have whatever types Arrow gave them
 MANIFEST = "manifest.json"
 REMEDY = "save the graph again"
@@ -44,6 +47,37 @@ def _is_column(value: Any) -> bool:
     if isinstance(value, dict) and "block" in value:
         return is_number_type(value["block"]) and is_description(value.get("as"))
     return is_number_type(value) or is_description(value)
+
+
+def _is_results(value: Any) -> bool:
+    return table_of(lambda one: isinstance(one, dict) and is_blocks(one.get("blocks")))(value)
+
+
+CHANGES_SHAPE = {
+    "identity": is_text,
+    **dict.fromkeys(("num_vertices", "num_edges", "added", "removed", "vertices"), is_count),
+    **dict.fromkeys(("columns", "attributes"), table_of(is_description)),
+    "blocks": is_blocks,
+    "results": _is_results,
+}
+
+
+def _are_changes(value: Any) -> bool:
+    """Whether `value` is a manifest's entry for the changes that make a version."""
+    return isinstance(value, dict) and all(test(value.get(name)) for name, test in CHANGES_SHAPE.items())
+
+
+def _is_origin(value: Any) -> bool:
+    """Whether `value` has the fields of a `SavedVersion`."""
+    tests = {"root": is_text, "identity": is_text, "number": is_count}
+    return isinstance(value, dict) and value.keys() == tests.keys() and all(tests[name](value[name]) for name in tests)
+
+
+def _are_rules(value: Any) -> bool:
+    """Whether `value` has the fields of `EdgeRules` but the direction."""
+    if not isinstance(value, dict) or value.keys() != {"loops", "repeats", "symmetrize"}:
+        return False
+    return value["loops"] in LOOPS and value["repeats"] in REPEATS and is_flag(value["symmetrize"])
 
 
 MANIFEST_SHAPE = {
@@ -61,23 +95,43 @@ MANIFEST_SHAPE = {
     "first": lambda value: isinstance(value, int) and abs(value) < 1 << 64,
     "partitions": list_of(is_blocks),
     "shared": is_blocks,
+    "rules": optional(_are_rules),  # those of updates; the saved edges have followed them already
+    "origin": optional(_is_origin),
+    "versions": optional(list_of(_are_changes)),
 }
+
+
+@dataclass(frozen=True)
+class SavedVersion:
+    """A version of a saved graph. Its identity tells whether another one is equal; `root` is that of the first
+    version, from which all others were made. Both are one object in each process, as the versions of other graphs
+    are, because an answer goes on if its version is that of a graph."""
+
+    root: str
+    identity: str
+    number: int
+
+    def __post_init__(self) -> None:
+        for name in ("root", "identity"):
+            object.__setattr__(self, name, sys.intern(getattr(self, name)))
 
 
 @dataclass(frozen=True, eq=False)
 class SavedGraph:
-    """A folder with a saved graph, and the content of its manifest."""
+    """A folder with a saved graph, the content of its manifest, and the number of a version in it."""
 
     folder: Path
     content: dict[str, Any]
+    number: int
 
     @classmethod
-    def find(cls, folder: Path) -> SavedGraph:
-        """The saved graph in a folder, once its manifest and the size of each block are checked."""
+    def find(cls, folder: Path, version: int | None = None) -> SavedGraph:
+        """A version of the saved graph in a folder, by default the newest, once the manifest and the size of each of
+        its blocks are checked."""
         for _ in range(ATTEMPTS):
-            found = cls._read(folder)
+            found = cls._read(folder, version)
             try:
-                store.check_sizes(folder, all_blocks(found.content))
+                store.check_sizes(folder, found.blocks)
                 return found
             except StorageError:
                 if not found._is_replaced():
@@ -86,24 +140,29 @@ class SavedGraph:
         raise StorageError(f"{problem}; try again once it has finished")
 
     @classmethod
-    def _read(cls, folder: Path) -> SavedGraph:
+    def _read(cls, folder: Path, version: int | None) -> SavedGraph:
         """The saved graph in a folder, once its manifest is checked."""
         path = folder / MANIFEST
         try:
             text = path.read_bytes()
-        except FileNotFoundError as cause:
+        except (FileNotFoundError, NotADirectoryError) as cause:
             raise StorageError(f"{folder} is not a saved graph: {MANIFEST} is missing") from cause
         except OSError as cause:
             raise StorageError(f"{path}: cannot be read ({cause})") from cause
         content = manifest.read_manifest(text, KIND, VERSION, MANIFEST_SHAPE, path=path, remedy=REMEDY, oldest=OLDEST)
-        results = content.get("results", {})
-        if not table_of(lambda one: isinstance(one, dict) and is_blocks(one.get("blocks")))(results):
+        if not _is_results(content.get("results", {})):
             raise StorageError(f"{path}: its results are not valid; {REMEDY}")
         if len(content["columns"]) != len(content["dtypes"]):
             raise StorageError(f"{path}: its lists of columns differ in length; {REMEDY}")
         if not len(content["owned"]) == len(content["partitions"]) == len(content["edges"]) > 0:
             raise StorageError(f"{path}: its lists of partitions differ in length; {REMEDY}")
-        return cls(folder, content)
+        first = content["origin"]["number"] if "origin" in content else 0
+        last = first + len(content.get("versions", []))
+        number = last if version is None else version
+        if not first <= number <= last:
+            which = f"only version {last}" if first == last else f"the versions {first} to {last}"
+            raise OptionError(f"version={version} is not in {folder}, which has {which}")
+        return cls(folder, content, number)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -121,14 +180,15 @@ class SavedGraph:
         """Whether the folder has another manifest now."""
         try:
             now = json.loads((self.folder / MANIFEST).read_bytes())
-            return bool(now["checksum"] != manifest.checksum_of(self.content))
+            return _as_a_whole(now["content"]) != _as_a_whole(self.content)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return False
 
     def opened(
         self, workers: Workers, weight: str | None, policy: Any, parts: int, capacities: Any
     ) -> tuple[InputEdges, PartitionOptions, bool]:
-        """The edges, the options to partition them, and whether the saved partitions are used unchanged."""
+        """The edges of the first version, the options to partition them, and whether the saved partitions are used
+        unchanged."""
         content = self.content
         same_policy = policy is None or is_default(policy, content["policy"])
         as_saved = same_policy and parts == self.parts and capacities is None
@@ -144,7 +204,46 @@ class SavedGraph:
         listed = LazyPieces(self._empty_vertices, lambda: self._tasks(SavedGraph.vertex_table))
         vertices = VertexSource(listed if content["attributes"] else None, content["id"])
         input_edges = InputEdges(edges, vertices, EdgeRules(directed=content["directed"]), workers, self)
+        input_edges.later_rules = EdgeRules(content["directed"], **content.get("rules", {}))
+        input_edges.root, input_edges.version = self.first.root, self.first.identity
+        input_edges.saved_as(self.first)
         return input_edges, PartitionOptions(policy, parts, capacities), as_saved
+
+    # -- versions ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def first(self) -> SavedVersion:
+        """The version that is saved as a whole."""
+        if "origin" in self.content:
+            return SavedVersion(**self.content["origin"])
+        identity = _identity_of(self.content)
+        return SavedVersion(identity, identity, 0)
+
+    @property
+    def changes(self) -> list[dict[str, Any]]:
+        """The manifest's entries for the changes after the first version, up to the chosen one."""
+        return self.content.get("versions", [])[: self.number - self.first.number]
+
+    @property
+    def version(self) -> SavedVersion:
+        """The chosen version."""
+        identity = self.changes[-1]["identity"] if self.changes else self.first.identity
+        return SavedVersion(self.first.root, identity, self.number)
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """The manifest's entries for the results that were saved with the chosen version."""
+        return self.changes[-1]["results"] if self.changes else self.content.get("results", {})
+
+    @property
+    def prefix(self) -> str:
+        """How the names of the chosen version's blocks begin, except for the first one's."""
+        return prefix_of(self.number) if self.changes else ""
+
+    @property
+    def blocks(self) -> dict[str, store.Entry]:
+        """All blocks that the chosen version needs."""
+        return all_blocks({**self.content, "versions": self.changes})
 
     @property
     def parts(self) -> int:
@@ -278,7 +377,7 @@ class SavedGraph:
         return pd.concat([pd.DataFrame({self.content["id"]: self._no_ids()}), table], axis=1)
 
     def verify(self) -> int:
-        """Check every block. Returns the number of blocks."""
+        """Check every block that the chosen version needs. Returns the number of blocks."""
         self._empty_edges(), self._empty_vertices()
         numbering = self.numbering()
         where = self.placement(policies.choose_policy("auto", 1))
@@ -287,17 +386,43 @@ class SavedGraph:
             if self.content["attributes"]:
                 self.vertex_table(part)
         with self.reading():
-            for one in self.content.get("results", {}).values():
-                for name, entry in one["blocks"].items():
-                    store.read_array(self.folder, name.removesuffix(".npy"), entry, None)
-        return len(all_blocks(self.content))
+            others = [self.content.get("results", {}), *(one["results"] for one in self.changes)]
+            for blocks in (*(one["blocks"] for results in others for one in results.values()), *self._of_changes):
+                for name, entry in blocks.items():
+                    if name.endswith(".arrow"):
+                        store.read_table(self.folder, name.removesuffix(".arrow"), entry)
+                    else:
+                        store.read_array(self.folder, name.removesuffix(".npy"), entry, None)
+        return len(self.blocks)
+
+    @property
+    def _of_changes(self) -> list[dict[str, store.Entry]]:
+        return [one["blocks"] for one in self.changes]
 
 
 def all_blocks(content: dict[str, Any]) -> dict[str, store.Entry]:
     """All blocks that a manifest lists."""
-    of_results = [one["blocks"] for one in content.get("results", {}).values()]
-    parts = (*content["partitions"], content["shared"], *of_results)
+    versions = content.get("versions", [])
+    results = [content.get("results", {}), *(one["results"] for one in versions)]
+    of_results = [one["blocks"] for some in results for one in some.values()]
+    parts = (*content["partitions"], content["shared"], *(one["blocks"] for one in versions), *of_results)
     return {name: entry for blocks in parts for name, entry in blocks.items()}
+
+
+def prefix_of(version: int) -> str:
+    """How the names of blocks begin that a version adds to the first one."""
+    return f"v{version}."
+
+
+def _identity_of(content: dict[str, Any]) -> str:
+    """The identity of a graph that is saved as a whole: it tells what is in its blocks, and in which order."""
+    others = ("results", "origin")
+    return manifest.checksum_of({name: one for name, one in _as_a_whole(content).items() if name not in others})
+
+
+def _as_a_whole(content: dict[str, Any]) -> dict[str, Any]:
+    """What a manifest says of the version that is saved as a whole."""
+    return {name: value for name, value in content.items() if name != "versions"}
 
 
 def local_folder(path: Any) -> Path:

@@ -84,7 +84,7 @@ class Validation:
 @retry_on_loss
 def validate(graph: PartitionedGraph, weight: Any = None) -> Validation:
     """Read the whole graph and count its features. `weight` is a column to count as weights if the graph has none."""
-    blocks = graph.input_edges.saved.verify() if graph.input_edges.saved is not None else 0
+    blocks = graph.input_edges.opened.verify() if graph.input_edges.opened is not None else 0
     workers, ids, size = graph.workers, graph.numbering, graph.num_vertices
     listed = graph.input_edges.as_listed()
     once = EdgeRules(graph.directed, repeats="first")

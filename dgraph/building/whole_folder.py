@@ -45,6 +45,18 @@ def beside(folder: Path) -> Iterator[Path]:
         _remove(made)  # unless the folder is there now
 
 
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Within the block, no other writer changes or replaces `folder`: they wait. On file systems without locks they do
+    not."""
+    path = folder.with_name(f".{folder.name}.lock")
+    lock = _lock(path)
+    try:
+        yield
+    finally:
+        _release(path, lock)
+
+
 def put(new: Path, folder: Path, *, replaces: bool) -> None:
     """Move the complete folder `new`, which `beside` created, into place. With `replaces`, an older folder may be
     there: the two are exchanged, and `new` is then the older one. Where the system cannot do that, the older one is

@@ -68,12 +68,23 @@ class Batch:
         rule: PairRule,
         added: tuple[np.ndarray, np.ndarray],
         frame: pd.DataFrame,
+        ids: pa.Array | None = None,
+        size: int = 0,
     ) -> Batch:
-        """A batch of added edges, given the numbers of their ends."""
+        """A batch of added edges, given the numbers of their ends, and of new ids, which are numbered after `size`
+        others."""
         keys = rule.keys(*added)
         rows = np.argsort(keys, kind="stable").astype(np.uint32)
         flipped = (added[0] > added[1])[rows] if not rule.directed else np.zeros(len(rows), bool)
-        return cls(np.empty(0, np.uint64), np.empty(0, np.uint32), keys[rows], rows, flipped, frame)
+        made = cls(np.empty(0, np.uint64), np.empty(0, np.uint32), keys[rows], rows, flipped, frame)
+        if ids is None or not len(ids):
+            return made
+        return replace(made, ids=ids, numbers=np.arange(size, size + len(ids), dtype=np.uint32))
+
+    def without(self, keys: np.ndarray, counts: np.ndarray, emptied: np.ndarray) -> Batch:
+        """The batch of added edges, before which some are removed."""
+        order = np.argsort(keys)
+        return replace(self, removed=keys[order], counts=counts[order], emptied=emptied[order])
 
     def __len__(self) -> int:
         return len(self.removed) + len(self.added)
@@ -148,6 +159,10 @@ class Batch:
             flipped=self.flipped[kept],
             frame=self.frame[stays],
         )
+
+    def without_ids(self) -> Batch:
+        """The batch of a graph in which no vertex is new any more."""
+        return replace(self, ids=None, numbers=np.empty(0, np.uint32))
 
     def renumbered(self, renumber: Callable[[np.ndarray], np.ndarray], rule: PairRule) -> Batch:
         """The batch with other numbers, in which no vertex is new any more."""

@@ -4,7 +4,7 @@ built from the listed edges, of which those that were removed are left out."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any
@@ -15,6 +15,7 @@ import pandas as pd
 from dgraph.building.graph_frames import empty
 from dgraph.building.input_edges import EdgeRules, InputEdges
 from dgraph.building.partition_set import Partitions
+from dgraph.building.saved_graph import SavedVersion
 from dgraph.changes.batch import net_of
 from dgraph.changes.history import Base, History
 from dgraph.changes.listed_pairs import pairs_in
@@ -31,20 +32,48 @@ AMBIGUOUS = "built from the listed edges, because rows do not tell which of seve
 class ChangedEdges(InputEdges):
     """The edges of a graph after batches of changes."""
 
-    def __init__(self, history: History, vertices: VertexSource, report: UpdateReport, more_edges: int | None):
-        """`more_edges` is by how many edges the graph is larger than the listed one; None if nobody counted them."""
-        listed = history.listed
+    def __init__(
+        self,
+        listed: InputEdges,
+        history: History | Callable[[], History],
+        vertices: VertexSource,
+        report: UpdateReport,
+        more_edges: int | None,
+        places: tuple[SavedVersion, ...] = (),
+        unsaved_vertices: tuple[pd.DataFrame, ...] = (),
+    ):
+        """`more_edges` is by how many edges the graph is larger than the listed one; None if nobody counted them.
+        `history` may be a function that reads it from the disk. `unsaved_vertices` are frames of vertices that the
+        saved graph which these edges were made from does not list."""
         self._history, self._report, self._more = history, report, more_edges
-        self._finding, self._rows = Lock(), list[int]()
+        self._finding, self._rows, self._reading = Lock(), list[int](), Lock()
         self._gone: list[np.ndarray] | None = None  # the removed rows of each piece of the listed edges
         self._added: Any = None  # the edges that were added
         frame = LazyPieces(lambda: empty(listed.edges.frame), self._frames)
-        super().__init__(replace(listed.edges, frame=frame), vertices, listed.rules, listed.workers)
-        self.root = listed.root
+        super().__init__(replace(listed.edges, frame=frame), vertices, listed.later_rules, listed.workers)
+        self.root, self._listed, self.lists_all_vertices = listed.root, listed, listed.lists_all_vertices
+        self._places, self.unsaved_vertices = places, unsaved_vertices
 
     @property
     def history(self) -> History:
-        return self._history
+        with self._reading:
+            if callable(self._history):
+                self._history = self._history()
+            return self._history
+
+    @property
+    def places(self) -> tuple[SavedVersion, ...]:
+        """The versions of saved graphs that these edges are or were made from."""
+        return self._places or self._listed.places
+
+    @property
+    def is_saved(self) -> bool:
+        return bool(self._places) and (callable(self._history) or not self._history.unsaved)
+
+    def saved_as(self, version: SavedVersion) -> None:
+        kept = [one for one in self.places if self.is_saved and one.root != version.root]
+        self._places = (*kept, version)
+        self._history, self.unsaved_vertices = self.history.as_saved(), ()
 
     @property
     def changes(self) -> UpdateReport:
@@ -58,13 +87,13 @@ class ChangedEdges(InputEdges):
 
     @property
     def num_vertices(self) -> int:
-        return self._history.size
+        return self.history.size if self.opened is None else self.opened.changes[-1]["num_vertices"]
 
     @property
     def num_edges(self) -> int:
         if self._more is None:
-            self._more = super().num_edges - self._history.listed.num_edges
-        return self._history.listed.num_edges + self._more
+            self._more = super().num_edges - self._listed.num_edges
+        return self._listed.num_edges + self._more
 
     @property
     def more_edges(self) -> int | None:
@@ -72,7 +101,7 @@ class ChangedEdges(InputEdges):
 
     def _number(self) -> Numbering:
         if self._numbering is None:
-            self._numbering = self._history.numbering
+            self._numbering = self.history.numbering
         return self._numbering
 
     # -- partitions ----------------------------------------------------------------------------------------------------
@@ -80,7 +109,7 @@ class ChangedEdges(InputEdges):
     def spliced(self, policy: str) -> Partitions | None:
         """The only partition of the graph, made of that of the base; None if there is none, or if it does not tell
         which of several edges to remove. Afterwards, the base is not needed any more."""
-        history = self._history
+        history = self.history
         if history.base.partition is None:
             return None
         start = time.perf_counter()
@@ -109,7 +138,7 @@ class ChangedEdges(InputEdges):
         """The rows of each piece of the listed edges that were removed; and count those that stay."""
         with self._finding:
             if self._gone is None:
-                history = self._history
+                history = self.history
                 net = net_of(history.batches, history.rule)
                 known, keys = history.of_listed(net.removed)
                 found = pairs_in(history.listed, keys, history.rule)
@@ -123,7 +152,7 @@ class ChangedEdges(InputEdges):
     def _frames(self) -> list[Any]:
         """Tasks that make the pieces of the changed frame."""
         gone, call = self._find_removed(), self.workers.call
-        pieces = zip(self._history.listed.edge_pieces, gone, strict=True)
+        pieces = zip(self._listed.edge_pieces, gone, strict=True)
         return [*(call(_without_rows, piece, rows) for piece, rows in pieces), call(_same, self._added)]
 
     def anew(self, rules: EdgeRules | None = None) -> InputEdges:

@@ -58,9 +58,15 @@ def read_edges(edges: InputEdges, given: Any, *, all_columns: bool) -> EdgeTable
         numeric_column(frame, source.weight, is_weight=True)
     if edges.num_vertices and all_columns:  # else it has no types yet
         edges.numbering.id_type.join(chunk.id_type)
-        kinds = {name: kind for name, kind in meta.dtypes.items() if frame[name].dtype != kind}
-        frame = frame.assign(**{name: _cast(frame[name], kind, name in ends) for name, kind in kinds.items()})
+        frame = with_types_of(meta, frame, source)
     return EdgeTable(frame, chunk, ends)
+
+
+def with_types_of(meta: pd.DataFrame, frame: pd.DataFrame, source: EdgeSource) -> pd.DataFrame:
+    """Edges in the types that columns have in the graph, if no value changes."""
+    kinds = {name: kind for name, kind in meta.dtypes.items() if frame[name].dtype != kind}
+    ends = source.source, source.destination
+    return frame.assign(**{name: _cast(frame[name], kind, name in ends) for name, kind in kinds.items()})
 
 
 def _check_columns(listed: EdgeSource, source: EdgeSource) -> None:
@@ -130,16 +136,24 @@ def joined_vertices(edges: InputEdges, listed: VertexSource) -> VertexSource:
         return old
     if not old.columns:
         return replace(listed, id_range=old.id_range)
-    meta, call = empty(old.frame), edges.workers.call
+    meta, call, names = empty(old.frame), edges.workers.call, tuple(old.columns)
+    keep = _with_values if edges.lists_all_vertices else _same
     more = listed.frame[[old.id, *old.columns]]
     for name in old.columns:
         if more[name].dtype != meta[name].dtype:
             more = more.assign(**{name: _cast(more[name], meta[name].dtype)})
     return replace(
         old,
-        frame=LazyPieces(lambda: meta, lambda: [*(call(_same, one) for one in edges.vertex_pieces), call(_same, more)]),
+        frame=LazyPieces(
+            lambda: meta, lambda: [*(call(keep, one, names) for one in edges.vertex_pieces), call(_same, more, names)]
+        ),
     )
 
 
-def _same(frame: Any) -> Any:
+def _same(frame: Any, columns: tuple[str, ...]) -> Any:
     return frame
+
+
+def _with_values(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    """The vertices with attributes: a saved graph lists all vertices, and updates may list those without."""
+    return frame.dropna(how="all", subset=list(columns))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -64,24 +64,36 @@ def _counted(table: Adjacency | None, rows: np.ndarray, others: np.ndarray) -> n
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """The edges as they were first listed; the batch of changes that the base has; and the batches since.
+    """The edges as they were first listed; the batches of changes that the base has; and the batches since.
 
     Batches know vertices by the numbers of the base, and new vertices by numbers after these. `numbers` has the number
     in the base of each vertex of the listed edges, which ascend; None if it is the same. `steps` are the latest
-    updates, one by one, whether the base has them or not."""
+    updates, one by one, whether the base has them or not.
+
+    Batches `before` and the first `num_saved` of those `since` are on disk if the graph, or one that it was made from,
+    was saved; batches `unsaved_before` and the rest are not. If `unsaved_before` are any, `num_saved` is 0. The
+    vertices that `unsaved_before` brought have the numbers `unsaved_vertices`."""
 
     listed: InputEdges
     base: Base
     rule: PairRule
     numbers: np.ndarray | None = None
-    before: Batch | None = None
+    before: tuple[Batch, ...] = ()
     since: tuple[Batch, ...] = ()
     steps: tuple[Step, ...] = ()
+    num_saved: int = 0
+    unsaved_before: tuple[Batch, ...] = ()
+    unsaved_vertices: np.ndarray = field(default_factory=lambda: np.empty(0, np.uint32))
 
     @property
     def batches(self) -> Sequence[Batch]:
         """All batches since the edges were listed."""
-        return self.since if self.before is None else (self.before, *self.since)
+        return *self.before, *self.unsaved_before, *self.since
+
+    @property
+    def unsaved(self) -> Sequence[Batch]:
+        """The batches that are not on disk."""
+        return *self.unsaved_before, *self.since[self.num_saved :]
 
     @property
     def size(self) -> int:
@@ -141,7 +153,18 @@ class History:
         """The history after a batch of changes of the graph of this version."""
         exist = self._exist if self.base.partition is not None else None  # else all listed edges would be read
         steps = with_step(self.steps, Step.of(batch, version, self.rule.directed, exist))
-        return replace(self, since=with_batch(self.since, batch, self.rule), steps=steps)
+        saved, more = self.since[: self.num_saved], self.since[self.num_saved :]
+        return replace(self, since=(*saved, *with_batch(more, batch, self.rule)), steps=steps)
+
+    def as_saved(self) -> History:
+        """The same history, once all batches are on disk."""
+        since = self._chained(self.since[: self.num_saved], self.since[self.num_saved :])
+        before = self._chained(self.before, self.unsaved_before)
+        none = np.empty(0, np.uint32)
+        return replace(self, before=before, since=since, num_saved=len(since), unsaved_before=(), unsaved_vertices=none)
+
+    def _chained(self, batches: tuple[Batch, ...], more: Sequence[Batch]) -> tuple[Batch, ...]:
+        return reduce(lambda all_, one: with_batch(all_, one, self.rule), more, batches)
 
     def _exist(self, keys: np.ndarray) -> np.ndarray:
         return self.present(keys) > 0
@@ -211,7 +234,8 @@ class History:
         """The same history, of a graph whose own partition and numbering are the base of later batches."""
         if not self.since:
             return replace(self, base=base)
-        before = net_of(self.batches, self.rule).renumbered(self.renumber, self.rule)
+        unsaved = self.since[self.num_saved :]
+        new = np.concatenate([self.unsaved_vertices, *(one.numbers for one in unsaved)])
         numbers = self.moves
         if self.numbers is not None:
             numbers = self.renumber(self.numbers)
@@ -220,4 +244,20 @@ class History:
         steps = self.steps
         if not self.keeps_numbers:
             steps = tuple(one.renumbered(self.renumber, self.rule) for one in steps)
-        return replace(self, base=base, numbers=numbers, before=before, since=(), steps=steps)
+        return replace(
+            self,
+            base=base,
+            numbers=numbers,
+            before=self._chained(self._moved(self.before), self._moved(self.since[: self.num_saved])),
+            since=(),
+            steps=steps,
+            num_saved=0,
+            unsaved_before=self._chained(self._moved(self.unsaved_before), self._moved(unsaved)),
+            unsaved_vertices=self.renumber(new),
+        )
+
+    def _moved(self, batches: Sequence[Batch]) -> tuple[Batch, ...]:
+        """Batches of the base, by its own numbers."""
+        if self.keeps_numbers:
+            return tuple(one.without_ids() for one in batches)
+        return tuple(one.renumbered(self.renumber, self.rule) for one in batches)

@@ -44,17 +44,16 @@ def updated(graph: PartitionedGraph, added: Any, removed: Any, vertices: Any) ->
         raise OptionError(f"updated() is limited to {MOST_VERTICES:,} vertices, got {size:,}")
     with naming("removed"):
         gone = Removal.of(history, *known_numbers(history, kind, less.chunk))
-    numbers = np.arange(history.size, size, dtype=np.uint32)
-    batch = Batch.of(history.rule, ends, more.frame)
-    batch = replace(batch, removed=gone.keys, counts=gone.counts, emptied=gone.emptied)
-    if len(ids):
-        batch = replace(batch, ids=ids, numbers=numbers)
+    batch = Batch.of(history.rule, ends, more.frame, ids, history.size).without(gone.keys, gone.counts, gone.emptied)
     loops = int(np.count_nonzero(ends[0] == ends[1])) if history.rule.skip_loops else 0
     report = UpdateReport(len(ends[0]) - loops, int(gone.counts.sum()), gone.missing, len(ids))
     _warn_of_missing(report, less, gone.first_missing)
     change = _more_edges(graph.input_edges, history, batch)
     history = history.with_batch(batch, graph.input_edges.version)
-    made = ChangedEdges(history, joined_vertices(graph.input_edges, listed), report, change)
+    old = graph.input_edges
+    places, unsaved = (old._places, old.unsaved_vertices) if isinstance(old, ChangedEdges) else ((), ())
+    unsaved = (*unsaved, *([listed.frame] if listed.columns else []))
+    made = ChangedEdges(history.listed, history, joined_vertices(old, listed), report, change, places, unsaved)
     return made, tuple(history.base.kept) if history.is_large else ()
 
 
@@ -63,6 +62,12 @@ def _check(graph: PartitionedGraph, added: Any, removed: Any, vertices: Any) -> 
         raise InputError(
             "updated() is only for graphs in this process; on a cluster, make the graph anew from the changed edges "
             "with Graph.from_edges"
+        )
+    edges = graph.input_edges
+    if edges.later_rules.symmetrize and not edges.rules.symmetrize:
+        raise InputError(
+            "updated() is not for a saved graph that was made with symmetrize=True, because its reverses are edges "
+            "like all others now; make it anew with directed=False"
         )
     if graph.input_edges.of_gpus:
         raise InputError("updated() is not for graphs of cuDF frames; make the graph from frame.to_pandas()")
@@ -73,7 +78,7 @@ def _check(graph: PartitionedGraph, added: Any, removed: Any, vertices: Any) -> 
 def _anew(graph: PartitionedGraph, more: EdgeTable, less: EdgeTable, listed: VertexSource) -> InputEdges:
     """The added edges, of a graph that has no vertices and knows no type of ids."""
     old = graph.input_edges
-    made = InputEdges(replace(old.edges, frame=more.frame), listed, old.rules, old.workers)
+    made = InputEdges(replace(old.edges, frame=more.frame), listed, old.later_rules, old.workers)
     made.root = old.root
     made.changes = UpdateReport(len(more.chunk), 0, len(less.chunk), made.num_vertices)
     _warn_of_missing(made.changes, less, 0)
@@ -82,9 +87,11 @@ def _anew(graph: PartitionedGraph, more: EdgeTable, less: EdgeTable, listed: Ver
 
 def history_of(graph: PartitionedGraph) -> History:
     """The history of a graph's edges, based on its own partition if it is built and whole."""
-    edges, rules, built = graph.input_edges, graph.input_edges.rules, graph.built
+    edges, rules, built = graph.input_edges, graph.input_edges.later_rules, graph.built
     rule = PairRule(rules.directed and not rules.symmetrize, rules.repeats != "keep", rules.skip_loops)
     whole = graph.num_parts == 1 and graph.cut.by_range and not rules.symmetrize
+    if whole and graph.as_saved:
+        built = graph.partitions  # opened, not built
     base = Base(graph.numbering, *((built.held[0], built.kept) if built and whole else ()))
     if not isinstance(edges, ChangedEdges):
         return History(edges, base, rule)
@@ -141,7 +148,7 @@ def _warn_of_missing(report: UpdateReport, less: EdgeTable, row: int) -> None:
 def _more_edges(edges: InputEdges, history: History, batch: Batch) -> int | None:
     """By how many edges the graph is now larger than as it was listed; None if this is not known cheaply."""
     before = edges.more_edges if isinstance(edges, ChangedEdges) else 0
-    rule, symmetrizes = history.rule, edges.rules.symmetrize
+    rule, symmetrizes = history.rule, edges.later_rules.symmetrize
     if before is None or (rule.merges and history.base.partition is None):
         return None
     added = np.unique(batch.added) if rule.merges else batch.added

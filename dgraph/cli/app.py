@@ -15,7 +15,7 @@ from dgraph.cli.command import Group
 from dgraph.cli.exits import run_and_exit
 
 COMMANDS = [
-    *("run", "generate", "convert", "partition"),
+    *("run", "generate", "convert", "partition", "update"),
     *("estimate", "plan", "validate", "explain", "bench", "graphalytics", "warmup", "info"),
 ]
 

@@ -40,7 +40,7 @@ def graph_card(graph: Graph) -> str:
         "attributes of vertices": ", ".join(given.vertices.columns) or None,
         "partitions": parts and f"{parts:,} ({'built' if built else 'built when first needed'})",
         "where": "this process" if graph.client is None else "the workers of a Dask cluster",
-        "folder": None if given.saved is None else given.saved.folder,
+        "folder": None if given.opened is None else given.opened.folder,
     }
     then = ["dg.pagerank(G).compute()  # a frame with your own ids"]
     then += ["G.validate()  # loops, repeated edges, unusual weights"]

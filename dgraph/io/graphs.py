@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
 from dgraph.arguments import check_choice, check_flag, check_integer, known_options
+from dgraph.building import whole_folder
 from dgraph.building.saved_graph import SavedGraph, local_folder
 from dgraph.cluster.shares import MOST_PARTS, check_capacities
 from dgraph.cluster.workers import Workers
@@ -258,6 +260,7 @@ def _as_range(vertices: pd.DataFrame) -> Any:
 def open_graph(
     path: Any,
     *,
+    version: int | None = None,
     weight: str | None = "auto",
     policy: Any = None,
     parts: int | None = None,
@@ -269,12 +272,16 @@ def open_graph(
 
     This reads only the manifest; blocks are memory-mapped and verified on first use. The saved partitions are reused if
     there are `parts` of them and no other policy is given; otherwise the graph is partitioned again. Results that were
-    saved with the graph are in its attribute `results`.
+    saved with the graph are in its attribute `results`. In a version that consists of changes, these are merged into
+    the partitions when an operation needs them.
 
     Parameters
     ----------
     path : str or path
         The folder.
+    version : int, optional
+        The version to open; by default the newest. The first one is 0, and each `Graph.save` of a changed graph adds
+        one.
     weight : str or None, default "auto"
         Edge column with the weights. ``"auto"`` uses the weight column that the graph was saved with, if any; None
         opens an unweighted graph.
@@ -298,7 +305,7 @@ def open_graph(
     StorageError
         If the folder is not a saved graph, is damaged, or was saved in a version that cannot be read.
     OptionError
-        If an option has a value that is not allowed.
+        If an option has a value that is not allowed, or there is no such version.
     ColumnError
         If the edges have no column `weight`.
 
@@ -310,8 +317,72 @@ def open_graph(
     >>> dg.open_graph(folder).num_edges
     2
     """
-    workers, saved = Workers.find(client, memory), SavedGraph.find(local_folder(path))
+    version = check_integer("version", version, 0, or_none=True)
+    workers, saved = Workers.find(client, memory), SavedGraph.find(local_folder(path), version)
     parts = check_integer("parts", parts, 1, MOST_PARTS, or_none=True) or len(workers.addresses) or saved.parts
     check_capacities(workers, capacities, parts)
-    input_edges, partitioning, as_saved = saved.opened(workers, weight, policy, parts, capacities)
+    how = workers, weight, policy, parts, capacities
+    if saved.changes:
+        from dgraph.changes.versions import opened  # kernels that other graphs do not need
+
+        input_edges, partitioning, as_saved = opened(saved, *how)
+    else:
+        input_edges, partitioning, as_saved = saved.opened(*how)
     return Graph.of(input_edges, partitioning, as_saved=as_saved)
+
+
+@known_options()
+def compact(path: Any) -> None:
+    """Merge all versions of a saved graph into one, which is opened without changes to merge.
+
+    The newest version stays, with its number and its results; earlier ones are removed. It is replaced in one step, so
+    `open_graph` finds either all versions or the merged one. A graph that somebody has open keeps the blocks that it
+    has mapped; if it needs any other block, a StorageError says to open it again. Changes that other processes save in
+    the meantime wait, and then follow the merged version.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+
+    Raises
+    ------
+    StorageError
+        If the folder is not a saved graph, is damaged, or cannot be written. Its contents are kept.
+    OptionError
+        If the folder holds other files.
+    RoomError
+        If there is not enough memory in this process to merge the changes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp() + "/saved"
+    >>> G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]})
+    >>> G.save(folder)
+    >>> G.updated(added={"src": [2], "dst": [0]}).save(folder)
+    >>> dg.compact(folder)
+    >>> dg.open_graph(folder).version
+    1
+    """
+    from dgraph.building.graph_writer import free_folder, not_written, write_whole
+    from dgraph.changes.versions import opened
+    from dgraph.runs.saved_results import to_save
+
+    folder = local_folder(path).resolve()
+    SavedGraph.find(folder)
+    try:
+        with whole_folder.alone(folder):
+            saved = SavedGraph.find(folder)
+            if not saved.changes:
+                return
+
+            def put(beside: Path) -> None:
+                free_folder(folder, overwrite=True, how="compact()")
+                whole_folder.put(beside, folder, replaces=True)
+
+            edges, asked, _ = opened(saved, Workers(), "auto", None, saved.parts, None)
+            graph = Graph.of(edges, asked)
+            write_whole(graph, folder, put, results=to_save(graph, graph.results), origin=saved.version)
+    except OSError as cause:
+        raise not_written(folder, cause) from cause

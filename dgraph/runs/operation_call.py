@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
+from uuid import UUID
 
+from dgraph.arguments import to_python
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.runs.result import RunResult
 
@@ -26,9 +28,42 @@ class OperationCall:
         edges = graph.input_edges
         return cls(operation, arguments, edges.version, edges.root)
 
+    def described(self) -> dict[str, Any] | None:
+        """The call as JSON, without the graph, for `of_description`; None if an argument cannot be told."""
+        try:
+            arguments = {name: _told(value) for name, value in self.arguments.items()}
+        except TypeError:
+            return None
+        return {"operation": self.operation, "arguments": arguments, "lowest": float(self.lowest)}
+
+    @classmethod
+    def of_description(cls, graph: PartitionedGraph, said: Mapping[str, Any]) -> Self:
+        """The call that `described` has told. Raises a ValueError or the like if it is not one."""
+        arguments = {str(name): _meant(value) for name, value in said["arguments"].items()}
+        return replace(cls.of(graph, str(said["operation"]), arguments), lowest=float(said["lowest"]))
+
     def answered_by(self, result: RunResult, why: str = "") -> RunResult:
         """The result, from which later calls can go on. `why` says why it did not go on from an earlier one."""
         result._answers = self
         if why:
             result._options["previous"] = f"computed anew: {why}"
         return result
+
+
+def _told(value: Any) -> Any:
+    """An argument as JSON. Raises a TypeError if that is not possible."""
+    if isinstance(value, frozenset):
+        return {"set": [_told(one) for one in sorted(value)]}
+    value = to_python(value)
+    if isinstance(value, UUID):
+        return {"uuid": str(value)}
+    if not isinstance(value, str | int | float | None):
+        raise TypeError(value)
+    return value
+
+
+def _meant(said: Any) -> Any:
+    """The argument that `_told` has told."""
+    if not isinstance(said, dict):
+        return said
+    return UUID(said["uuid"]) if "uuid" in said else frozenset(map(_meant, said["set"]))

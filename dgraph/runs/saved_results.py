@@ -19,6 +19,7 @@ from dgraph.errors import ColumnError, OptionError
 from dgraph.partition import store
 from dgraph.partition.manifest import is_count, is_flag, is_number_type, is_text, list_of, require
 from dgraph.runs.execution import recoverable_result
+from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.result import RunResult
 from dgraph.runs.result_column import has_vertices_of
 from dgraph.runs.worker_results import VertexValues, WorkerResult
@@ -42,13 +43,13 @@ class NamedResult:
 
     name: str
     result: RunResult
+    call: dict[str, Any] | None  # what it answers, so that later calls can go on from it
 
-    def write(self, folder: Path, number: int) -> dict[str, Any]:
-        """Write the blocks of the result. `number` is its position among the graph's results. Returns its entry in the
-        manifest."""
+    def write(self, folder: Path, prefix: str) -> dict[str, Any]:
+        """Write the blocks of the result, whose names begin with `prefix`. Returns its entry in the manifest."""
         result, workers = self.result, self.result._workers
         held = result._available()
-        arguments = [(folder, _prefix(number, part), held.of(part), part) for part in sorted(held.homes)]
+        arguments = [(folder, f"{prefix}.p{part}", held.of(part), part) for part in sorted(held.homes)]
         written = workers.bring(workers.each(_write, arguments))
         for one in written:
             if isinstance(one, OSError):
@@ -67,6 +68,7 @@ class NamedResult:
             "totals": {name: _typed(value) for name, value in result.totals.items()},
             "rows": json.loads(json.dumps(result._rows, default=_as_json)),
             "options": json.loads(json.dumps(result._options, default=_as_json)),
+            **({} if self.call is None else {"call": self.call}),
             "blocks": {name: entry for blocks in written for name, entry in blocks.items()},
         }
 
@@ -93,11 +95,13 @@ def to_save(graph: PartitionedGraph, results: Mapping[str, RunResult] | None) ->
             if not is_number_type(values.dtype.str):
                 what = f"column {column!r} of type {values.dtype}"
                 raise ColumnError(f"results={{{name!r}: ...}}: {what} cannot be saved; leave this result out")
-    return [NamedResult(name, result) for name, result in (results or {}).items()]
+    return [NamedResult(name, result, _call_of(result, graph)) for name, result in (results or {}).items()]
 
 
-def _prefix(number: int, part: int) -> str:
-    return f"result{number}.p{part}"
+def _call_of(result: RunResult, graph: PartitionedGraph) -> dict[str, Any] | None:
+    """What a result answers; None if it is for another version of the graph, or nobody can go on from it."""
+    call: OperationCall | None = result._answers
+    return call.described() if call is not None and call.version is graph.input_edges.version else None
 
 
 def _write(folder: Path, prefix: str, result: WorkerResult, part: int) -> dict[str, store.Entry] | OSError:
@@ -114,8 +118,8 @@ class SavedResults(Mapping):
     """The results that were saved with an opened graph, by name. Looking one up opens it."""
 
     def __init__(self, graph: PartitionedGraph):
-        self._graph, saved = graph, graph.input_edges.saved
-        self._saved: dict[str, Any] = saved.content.get("results", {}) if saved is not None else {}
+        self._graph, opened = graph, graph.input_edges.opened
+        self._saved: dict[str, Any] = {} if opened is None else opened.results
 
     def __getitem__(self, name: str) -> RunResult:
         if name not in self._saved:
@@ -137,9 +141,9 @@ class SavedResults(Mapping):
 
 def _opened(graph: PartitionedGraph, name: str) -> RunResult:
     """A saved result, memory-mapped by the workers."""
-    saved, workers = graph.input_edges.saved, graph.workers
+    saved, workers = graph.input_edges.opened, graph.workers
     assert saved is not None
-    said, number = saved.content["results"][name], list(saved.content["results"]).index(name)
+    said, number = saved.results[name], list(saved.results).index(name)
     with saved.reading():
         for field, test in SHAPE.items():
             require(test(said[field]), f"{field} of result {name!r}")
@@ -147,6 +151,7 @@ def _opened(graph: PartitionedGraph, name: str) -> RunResult:
         columns = zip(said["columns"], said["dtypes"], said["widths"], strict=True)
         none = {column: np.empty((0,) if width is None else (0, width), dtype) for column, dtype, width in columns}
         totals = {name: np.array(value, dtype)[()] for name, (dtype, value) in said["totals"].items()}
+        call = OperationCall.of_description(graph, said["call"]) if "call" in said else None
     about = set(said["missing"]), said["rows"], said["rounds"], totals
     empty = [WorkerResult({part: VertexValues(np.empty(0, np.int64), none)}, *about) for part in said["parts"]]
     arguments = [(saved, number, part, none, graph.num_vertices) for part in said["parts"]]
@@ -155,6 +160,7 @@ def _opened(graph: PartitionedGraph, name: str) -> RunResult:
     kind = _kind(said.get("operation", ""))
     result = kind(graph, held, said["vertex_columns"], said["options"], summaries=empty)
     result._rows, result._whole, result._is_beside = said["rows"], said["whole"], False
+    result._answers = call
     return result
 
 
@@ -167,8 +173,8 @@ def _kind(operation: str) -> type[RunResult]:
 
 def _read(saved: SavedGraph, number: int, part: int, none: Mapping[str, np.ndarray], vertices: int) -> WorkerResult:
     """A partition's share of a saved result. Numbers and types are checked, because kernels trust them."""
-    prefix = _prefix(number, part)
-    blocks = list(saved.content["results"].values())[number]["blocks"]
+    prefix = f"{saved.prefix}result{number}.p{part}"
+    blocks = list(saved.results.values())[number]["blocks"]
 
     def get(role: str, types: Sequence[DTypeLike], dimensions: int = 1) -> np.ndarray:
         return store.read_array(saved.folder, f"{prefix}.{role}", blocks[f"{prefix}.{role}.npy"], types, dimensions)

@@ -151,7 +151,7 @@ def test_invalid_manifests_are_refused(tmp_path):
     for wrong, message in (
         ("", "not the manifest"),
         ("[]", "not the manifest"),
-        (json.dumps({**good, "version": 99}), "format 99; this release reads format 2"),
+        (json.dumps({**good, "version": 99}), "format 99; this release reads format 3"),
         (json.dumps({**good, "content": {**good["content"], "num_edges": 7}}), "checksum"),
     ):
         path.write_text(wrong)

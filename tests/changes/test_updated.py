@@ -3,50 +3,11 @@
 import warnings
 
 import pandas as pd
-from changed import ListedGraph, check_alike, frame_of, named
+from changed import NAMES, RULES, ListedGraph, ask, check_alike, edges, frame_of, named, rename, updates
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dgraph as dg
 from dgraph import errors
-
-NAMES = ("int", "sparse", "str")
-RULES = st.fixed_dictionaries(
-    {
-        "directed": st.booleans(),
-        "loops": st.sampled_from(["keep", "drop"]),
-        "repeats": st.sampled_from(["keep", "keep", "first", "sum", "min", "max"]),
-    }
-)
-
-
-def edges(most: int) -> st.SearchStrategy:
-    """Edges between few vertices, so that many repeat, with weights."""
-    end = st.integers(0, 6)
-    return st.lists(st.tuples(end, end, st.integers(1, 9)), max_size=most)
-
-
-@st.composite
-def updates(draw):
-    """What is added, removed and listed in each update, and what is asked of the new graph before the next one."""
-    number = st.integers(0, 9)
-    row = st.tuples(number, number, st.integers(1, 9))
-    asked = st.sampled_from(["nothing", "nothing", "out", "incoming", "both", "plain"])
-    step = st.tuples(
-        st.lists(row, max_size=6), st.lists(row, max_size=5), st.lists(st.integers(0, 12), max_size=2), asked
-    )
-    return draw(st.lists(step, min_size=1, max_size=4))
-
-
-def ask(graph: dg.Graph, what: str) -> None:
-    """Have partitions built, as operations do."""
-    if what != "nothing":
-        orders = {"both": ("out", "incoming"), "plain": ("out",)}.get(what, (what,))
-        graph.partitioned(orders, () if what == "plain" else ("w",))
-
-
-def rename(rows, name):
-    return [(named(u, name), named(v, name), weight) for u, v, weight in rows]
 
 
 @given(edges(12), updates(), RULES, st.sampled_from(NAMES), st.sampled_from([1, 1, 1, 3]), st.data())
