@@ -69,57 +69,6 @@ class ListedGraph:
         return dg.Graph.from_edges(frame_of(self.rows, name), weight="w", vertices={"id": ids}, **self.rules, **options)
 
 
-RULES = st.fixed_dictionaries(
-    {
-        "directed": st.booleans(),
-        "loops": st.sampled_from(["keep", "drop"]),
-        "repeats": st.sampled_from(["keep", "keep", "keep", "first", "sum", "min", "max"]),
-    }
-)
-Update = tuple[list[Row], list[Row], list[int], bool]  # what is added, removed and listed; whether it is merged then
-
-
-@st.composite
-def streams(draw: st.DrawFn) -> tuple[list[Row], list[Update]]:
-    """Edges, and updates."""
-    end, far = st.integers(0, 7), st.integers(0, 10)
-    weight = st.integers(1, draw(st.sampled_from([1, 3, 9])))
-    first = draw(st.lists(st.tuples(end, end, weight), max_size=16))
-    step = st.tuples(
-        st.lists(st.tuples(far, far, weight), max_size=4),
-        st.lists(st.one_of(st.sampled_from(first or [(0, 1, 1)]), st.tuples(far, far, weight)), max_size=4),
-        st.lists(far, max_size=1),
-        st.sampled_from([False, False, True]),
-    )
-    return first, draw(st.lists(step, min_size=1, max_size=4))
-
-
-def chain(
-    stream: tuple[list[Row], list[Update]], name: str, source: Any, **rules: Any
-) -> Iterator[tuple[dg.Graph, dg.Graph]]:
-    """The graph with this source, then after each update; each beside one that is made of the list of its edges."""
-
-    def rename(rows: Sequence[Row]) -> list[Row]:
-        return [(named(u, name), named(v, name), weight) for u, v, weight in rows]
-
-    rows, updates = stream
-    listed = ListedGraph(rename(rows), [source], **rules)
-    graph = listed.graph(name)
-    yield graph, graph
-    for added, removed, alone, is_merged in updates:
-        more, less, isolated = rename(added), rename(removed), [named(one, name) for one in alone]
-        listed = listed.updated(more, less, isolated)
-        kind = frame_of([], name)["src"].dtype
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", errors.MissingEdgesWarning)
-            graph = graph.updated(
-                frame_of(more, name), frame_of(less, name)[["src", "dst"]], vertices=pd.Series(isolated, dtype=kind)
-            )
-        if is_merged:
-            graph.partitioned(("out", "incoming"))
-        yield graph, listed.graph(name)
-
-
 def arcs(graph: dg.Graph, order: str) -> list[Row]:
     """The edges of all partitions with the ids of their ends, sorted."""
     found, ids = [], np.asarray(graph.numbering.restored(np.arange(graph.num_vertices)))
@@ -191,5 +140,47 @@ def ask(graph: dg.Graph, what: str) -> None:
         graph.partitioned(orders, () if what == "plain" else ("w",))
 
 
-def rename(rows, name):
+def rename(rows: Sequence[Row], name: str) -> list[Row]:
     return [(named(u, name), named(v, name), weight) for u, v, weight in rows]
+
+
+Update = tuple[list[Row], list[Row], list[int], bool]  # what is added, removed and listed; whether it is merged then
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> tuple[list[Row], list[Update]]:
+    """Edges, and updates."""
+    end, far = st.integers(0, 7), st.integers(0, 10)
+    weight = st.integers(1, draw(st.sampled_from([1, 3, 9])))
+    first = draw(st.lists(st.tuples(end, end, weight), max_size=16))
+    step = st.tuples(
+        st.lists(st.tuples(far, far, weight), max_size=4),
+        st.lists(st.one_of(st.sampled_from(first or [(0, 1, 1)]), st.tuples(far, far, weight)), max_size=4),
+        st.lists(far, max_size=1),
+        st.sampled_from([False, False, True]),
+    )
+    return first, draw(st.lists(step, min_size=1, max_size=4))
+
+
+def chain(
+    stream: tuple[list[Row], list[Update]], name: str, source: Any, **rules: Any
+) -> Iterator[tuple[dg.Graph, dg.Graph]]:
+    """The graph with this source, then after each update; each beside one that is made of the list of its edges."""
+
+    rows, updates = stream
+    listed = ListedGraph(rename(rows, name), [source], **rules)
+    graph = listed.graph(name)
+    yield graph, graph
+    for added, removed, alone, is_merged in updates:
+        more, less = rename(added, name), rename(removed, name)
+        isolated = [named(one, name) for one in alone]
+        listed = listed.updated(more, less, isolated)
+        kind = frame_of([], name)["src"].dtype
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.MissingEdgesWarning)
+            graph = graph.updated(
+                frame_of(more, name), frame_of(less, name)[["src", "dst"]], vertices=pd.Series(isolated, dtype=kind)
+            )
+        if is_merged:
+            graph.partitioned(("out", "incoming"))
+        yield graph, listed.graph(name)
