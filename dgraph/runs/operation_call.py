@@ -54,6 +54,8 @@ def _told(value: Any) -> Any:
     """An argument as JSON. Raises a TypeError if that is not possible."""
     if isinstance(value, frozenset):
         return {"set": [_told(one) for one in sorted(value)]}
+    if isinstance(value, Mapping):
+        return {"shares": [[_told(one), float(share)] for one, share in value.items()]}
     value = to_python(value)
     if isinstance(value, UUID):
         return {"uuid": str(value)}
@@ -66,4 +68,6 @@ def _meant(said: Any) -> Any:
     """The argument that `_told` has told."""
     if not isinstance(said, dict):
         return said
+    if "shares" in said:
+        return {_meant(one): float(share) for one, share in said["shares"]}
     return UUID(said["uuid"]) if "uuid" in said else frozenset(map(_meant, said["set"]))

@@ -310,3 +310,17 @@ def test_answers_for_sources_of_every_kind_go_on(tmp_path, ids):
     found = dg.bfs(H, ids[:2], depth_limit=5, previous=G.results["hops"])
     assert found.report.options["previous"].startswith("went on")
     pd.testing.assert_frame_equal(found.compute(), dg.bfs(H, ids[:2]).compute())
+
+
+@pytest.mark.parametrize("ids", [["a", "b", "é"], [uuid.UUID(int=k) for k in range(3)], [2**63, 2**63 + 1, 2**64 - 1]])
+def test_ranks_with_chosen_jumps_go_on_after_they_were_saved(tmp_path, ids):
+    how = {"personalization": {ids[0]: 1, ids[1]: 2}, "dangling": {ids[1]: 3}}
+    G = dg.Graph.from_edges({"src": ids[:2], "dst": ids[1:]})
+    G.save(tmp_path / "g", results={"ranks": dg.pagerank(G, **how)})
+    G = dg.open_graph(tmp_path / "g")
+    H = G.updated(added={"src": ids[:1], "dst": ids[1:2]})
+    found = dg.pagerank(H, **how, previous=G.results["ranks"])
+    assert found.report.options["previous"].startswith("went on")
+    other = how | {"personalization": {ids[0]: 1}}
+    with pytest.raises(errors.OptionError, match=r"previous= was found with personalization="):
+        dg.pagerank(H, **other, previous=G.results["ranks"])
