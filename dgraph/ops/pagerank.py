@@ -265,9 +265,9 @@ def pagerank(
         Type of the ranks; 32 bits take half the memory and are faster.
     previous : RunResult, optional
         An earlier result of ``pagerank`` for a graph that `Graph.updated` has made this one from, with the same
-        `alpha`, `personalization`, `weighted` and `dangling`. The run starts from its ranks, takes fewer iterations and
-        ends as near to the fixed point, if what changed is known and this process holds the graph as one partition. The
-        report says so, or why the whole was computed.
+        `alpha`, `personalization`, `weighted` and `dangling`. The run starts from its ranks, mostly takes far fewer
+        iterations, and ends as near to the fixed point, if what changed is known and this process holds the graph as
+        one partition. The report says so, or why the whole was computed.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"

@@ -26,6 +26,7 @@ from dgraph.tables.edge_tables import EdgeTables, cached_on, weight_sums
 NO_LIMIT = "tol=0 asks for a number of rounds from the start"
 ANY_ANSWER = "with alpha=1 there may be several answers"
 BAD_WEIGHTS = "some weights that were added are negative or not finite"
+UNSETTLED = "from the earlier ranks, more than max_iter iterations would be needed"
 NO_TERMS = ChangedTerms(NO_ROWS, NO_ROWS, np.empty(0))
 
 
@@ -60,6 +61,8 @@ def repaired_ranks(
     dtype = program.fields["rank"].dtype
     stuck = earlier.result.totals.get("dangling")
     found = ranks_from(layout, problem, dtype, known, stuck, changed, both_ways=not graph.directed)
+    if not found.totals["change"] < values["tol"]:
+        return UNSETTLED
     found.values["pagerank"] = np.maximum(found.values["pagerank"], 0)  # edges that went are subtracted
     return Repair(found.values, n * found.rounds, found.edges, rounds=found.rounds, totals=found.totals)
 

@@ -121,6 +121,24 @@ def test_ranks_that_have_no_use_for_earlier_ones_are_computed_anew():
     assert "an option asks for rounds" in anew(dg.pagerank(changed, engine="bulk_async", previous=dg.pagerank(graph)))
 
 
+def test_where_no_edges_lead_back_rounds_are_few():
+    """Ranks were scaled between the rounds, which disturbed those that were right."""
+    path = dg.Graph.from_edges({"src": range(8), "dst": range(1, 9)})
+    changed = path.updated({"src": [0, 2], "dst": [4, 7]})
+    asked = {"alpha": 0.99, "dangling": "none", "tol": 1e-8}
+    found, fresh = (dg.pagerank(changed, **asked, **how) for how in ({"previous": dg.pagerank(path, **asked)}, {}))
+    assert went_on(found) and found.rounds <= 2 * fresh.rounds
+
+
+def test_ranks_that_do_not_settle_from_the_earlier_ones_are_computed_anew():
+    """Even ranks are those of a circle, so that a fresh run is soon over."""
+    graph = dg.Graph.from_edges({"src": [0], "dst": [1]})
+    changed = graph.updated({"src": [1], "dst": [0]})
+    asked = {"alpha": 0.99, "tol": 1e-4}
+    found = dg.pagerank(changed, **asked, previous=dg.pagerank(graph, **asked))
+    assert "more than max_iter iterations" in anew(found) and found.by_number("pagerank").tolist() == [0.5, 0.5]
+
+
 def test_added_weights_that_break_the_rules_are_refused():
     graph = small()
     earlier = dg.pagerank(graph, weighted=True)

@@ -22,7 +22,8 @@ from dgraph.solvers.ranks.gather import Layout, RowEdges, gather
 from dgraph.solvers.ranks.pagerank import Walk, fixed_point, walk_on
 from dgraph.solvers.solver import Problem, Solution
 
-PASSES = 2  # rounds between two times that ranks are scaled
+PASSES = 2  # rounds between two times that ranks may be scaled
+SLOW = 0.5  # rounds that leave more than this share of the change are slow
 SHORT = 16  # edges of a row that is brought up to date by itself
 LEAST = 1 / 16  # of the tolerance: by how much all of these together may still differ
 SHARE = 8  # for this, at most 1 / SHARE of all edges are read at a time
@@ -48,9 +49,11 @@ def ranks_from(
         if stuck is None:
             stuck = float(scores[walk.strength == 0].sum())
         lost = walk._replace(factors=(alpha, jumps + again * stuck, 0.0))
-        steps, change = (_TwoWaySteps if both_ways else _RankSteps)(lost, scores, changed), np.inf
+        steps = (_TwoWaySteps if both_ways else _RankSteps)(lost, scores, changed)
+        before = change = np.inf
         while rounds < most - 1 and not change < walk.tolerance:
-            steps.take()
+            steps.take(helped=not change > SLOW * before)
+            before = change
             _, some = fixed_point(problem, lost, scores, min(PASSES, most - 1 - rounds), in_place=True)
             rounds, read, change = rounds + some.rounds, read + some.edges, some.totals["change"]
         read += steps.read
@@ -61,25 +64,28 @@ def ranks_from(
 
 
 class _RankSteps:
-    """What happens between rounds: ranks are scaled to the sum that jumps lead to. `read` counts the edges that this
-    reads."""
+    """What happens between rounds: ranks are scaled to the sum that jumps lead to, until that does not help. Where no
+    edges lead back, it would disturb ranks that are right. `read` counts the edges that this reads."""
 
     def __init__(self, walk: Walk, scores: np.ndarray, changed: np.ndarray):
-        self._walk, self._scores, self.read = walk, scores, 0
+        self._walk, self._scores, self.read, self._helps = walk, scores, 0, True
         self._sends = walk.strength != 0
         self._restart = float(len(scores) if walk.restart is None else walk.restart.sum())
 
-    def take(self) -> None:
-        sent = float(self._scores[self._sends].sum())
-        self._scores *= self._factor(self._restart, float(self._scores.sum()) - self._walk.factors[0] * sent)
+    def take(self, *, helped: bool) -> None:
+        """Do this after rounds that were quick, if it `helped`."""
+        self._helps &= helped
+        if self._helps:
+            sent = float(self._scores[self._sends].sum())
+            self._scores *= self._factor(self._restart, float(self._scores.sum()) - self._walk.factors[0] * sent)
 
     def _factor(self, restart: float, total: float) -> float:
         return self._walk.factors[1] * restart / total if total > 0 else 1.0
 
 
 class _TwoWaySteps(_RankSteps):
-    """The same where edges have no direction: what passes along them stays in a component, so small ones are left as
-    they are. And vertices near the changes are brought up to date."""
+    """The same where edges have no direction: what passes along them stays in a component, so it always helps, and
+    small components are left as they are. And vertices near the changes are brought up to date."""
 
     def __init__(self, walk: Walk, scores: np.ndarray, changed: np.ndarray):
         super().__init__(walk, scores, changed)
@@ -91,7 +97,7 @@ class _TwoWaySteps(_RankSteps):
         length = max(2, len(edges.senders) // max(1, int(self._sends.sum())))
         self.read = int(_mark_near_long(edges.indptr, edges.senders, np.uint64(length), self._large))
 
-    def take(self) -> None:
+    def take(self, *, helped: bool) -> None:
         self._bring_up_to_date()
         sent = float(self._scores[self._sends].sum())
         self._scores[self._large] *= self._factor(self._restart, (1 - self._walk.factors[0]) * sent)
