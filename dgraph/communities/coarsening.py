@@ -18,7 +18,7 @@ from dgraph.graph import Graph
 from dgraph.native.interruptible_calls import call_team
 from dgraph.partition.partition import Partition
 from dgraph.solvers.communities.aggregation import Room, members_of, merged
-from dgraph.solvers.communities.ties import NO_TIES, Ties
+from dgraph.solvers.communities.ties import Ties
 
 WEIGHTS = ("sum", "count")
 LARGEST = 2**53  # sums of whole weights are exact up to here
@@ -100,7 +100,7 @@ def _pairs(
     local = codes[partition.numbers]
     ties = Ties.of(rows.indptr, rows.neighbours, column.astype(np.float64, copy=False))
     numbers = np.zeros(0, np.int64) if directed else np.asarray(partition.numbers, np.int64)
-    call = partial(merged, ties, NO_TIES, local, members_of(local, len(names)), 1.0, threads, Room(), numbers)
+    call = partial(merged, ties, Ties.none(ties), local, members_of(local, len(names)), 1.0, threads, Room(), numbers)
     found = call_team(threads, call)
     sources, destinations, weights = found.listed()
     if whole and weights.max(initial=0) >= LARGEST:

@@ -41,7 +41,7 @@ from dgraph.runs.run_options import LOCAL, RunOptions
 from dgraph.runs.worker_results import VertexValues, WorkerResult, single_call_row
 from dgraph.solvers.communities import search
 from dgraph.solvers.communities.search import ITERATIONS, NO_NUMBERS, CommunitySearch, Hierarchy, Stage, smallest_of
-from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, Ties, row_sums
+from dgraph.solvers.communities.ties import Level, NullModel, Ties, level_weights, row_sums
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -153,7 +153,7 @@ class Detection:
         loops = 1.0 if self.directed else 2.0  # both tables of a directed graph list each loop
         null, weight = self.null_model([row_sums(one, loops, threads) for one in ties])
         cores = 1 if self.deterministic else threads
-        return Level((ties[0], ties[1] if self.directed else NO_TIES), loops, null, weight, cores)
+        return Level((ties[0], ties[1] if self.directed else Ties.none(ties[0])), loops, null, weight, cores)
 
     def null_model(self, sums: Sequence[np.ndarray]) -> tuple[NullModel, float]:
         """What chance expects, and the weight of all edges in both directions, given the weight of each vertex's edges;
@@ -176,8 +176,8 @@ class Detection:
 
 
 def _ties(table: Adjacency, weight: str | None) -> Ties:
-    weights = NONE if weight is None else table.columns[weight].astype(np.float64, copy=False)
-    return Ties.of(table.indptr, table.neighbours, weights)
+    column = None if weight is None else table.columns[weight]
+    return Ties.of(table.indptr, table.neighbours, level_weights(column, len(table.neighbours)))
 
 
 def _in_order(table: Adjacency, weight: str, threads: int) -> Adjacency:

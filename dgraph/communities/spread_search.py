@@ -24,7 +24,7 @@ from dgraph.solvers.communities.aggregation import Members
 from dgraph.solvers.communities.quality import roots
 from dgraph.solvers.communities.search import NO_NUMBERS, CommunitySearch, Hierarchy, coarser_null
 from dgraph.solvers.communities.shares import REFINING_TURNS, TURNS, Mover, Moves, Refiner, Share
-from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, Ties, inside, row_sums
+from dgraph.solvers.communities.ties import Level, NullModel, Ties, inside, row_sums
 from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.steps import Steps
 
@@ -116,7 +116,7 @@ class SpreadSearch(CommunitySearch):
         (sent,) = workers.send([null])
         cores = workers.kernel_threads(len(homes)) or workers.threads  # a worker's shares move one after the other
         how = loops, sent, weight, cores
-        seconds = ties[1] if len(ties) > 1 else [NO_TIES] * len(homes)
+        seconds = ties[1] if len(ties) > 1 else [None] * len(homes)
         all_ties = zip(ties[0], seconds, pairwise(bounds.tolist()), strict=True)
         shares = workers.each(_share, [(first, second, *how, *of) for first, second, of in all_ties], homes)
         return SpreadLevel(shares, homes, null, weight, untied, edges)
@@ -225,9 +225,17 @@ def _facts(ties: Ties, loops: float, low: int, high: int) -> tuple[np.ndarray, n
 
 
 def _share(
-    first: Ties, second: Ties, loops: float, null: NullModel, weight: float, threads: int, low: int, high: int
+    first: Ties,
+    second: Ties | None,
+    loops: float,
+    null: NullModel,
+    weight: float,
+    threads: int,
+    low: int,
+    high: int,
 ) -> Share:
-    return Share(Level((first, second), loops, null, weight, threads), low, high)
+    ties = first, Ties.none(first) if second is None else second
+    return Share(Level(ties, loops, null, weight, threads), low, high)
 
 
 def _inside(share: Share, labels: np.ndarray) -> float:
@@ -250,7 +258,7 @@ def _climb(
 ) -> tuple[Hierarchy, list[dict[str, Any]]]:
     """The rest of an iteration, by the worker that runs this task."""
     ties = _rows([EdgeSlice(one[0], one[1], {WEIGHTS: one[2]}) for one in edges], len(null.strengths), threads)
-    level = Level((ties, NO_TIES), 1.0, null, weight, threads)
+    level = Level((ties, Ties.none(ties)), 1.0, null, weight, threads)
     return search.climb(level, labels, refines=refines, depth=depth), search.rows
 
 

@@ -206,6 +206,19 @@ def test_the_scale_of_weights_does_not_matter(weight, directed):
         dg.leiden(huge, weighted=True)
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float64])
+@pytest.mark.parametrize("weight", [1, 1 << 30, 1 << 31])  # the last two add up to more than 2**32 and 2**31
+def test_the_type_of_weights_does_not_matter(weight, kind):
+    if weight > np.iinfo(np.uint8).max and kind == np.uint8:
+        kind = np.uint32
+    ring = nx.ring_of_cliques(12, 6)
+    ends = np.array(ring.edges)
+    edges = {"src": ends[:, 0], "dst": ends[:, 1], "weight": np.full(len(ends), weight, kind)}
+    found = dg.leiden(dg.Graph.from_edges(edges, directed=False), weighted=True)
+    assert found.by_number("community").tolist() == (np.arange(72) // 6 * 6).tolist()
+    assert found.totals["modularity"] == pytest.approx(dg.leiden(dg.from_networkx(ring)).totals["modularity"])
+
+
 @pytest.mark.parametrize("parts", [1, 3])
 def test_communities_are_columns_of_later_runs(parts):
     class Same(dg.VertexProgram):

@@ -13,6 +13,7 @@ from dgraph.native.team import ONE, atomic_add, barrier, kernel, team, worthwhil
 from dgraph.solvers.communities.ties import NEXT, READS, Ties, WeightTable, add, tables
 
 GRAIN = 512  # communities that a thread takes at a time, fewer if there are few
+PLACED = 8  # in `tally`: how many edges of the new rows have a place
 
 
 class Members(NamedTuple):
@@ -30,16 +31,17 @@ def members_of(labels: np.ndarray, count: int) -> Members:
 
 
 class Room:
-    """Memory for the edges of a level, kept for later levels: new memory takes as long to get as edges to write."""
+    """Memory for the edges of a level, kept for later levels: new memory takes as long to get as edges to write. The
+    system gives none for places that are not written."""
 
     def __init__(self) -> None:
         self.neighbours, self.weights = np.empty(0, np.uint32), np.empty(0)
 
-    def for_edges(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        if len(self.neighbours) < count:
+    def for_edges(self, count: int, kind: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        if len(self.neighbours) < count or self.weights.dtype != kind:
             # The old memory is freed first, for there may be no room for both.
             self.neighbours, self.weights = np.empty(0, np.uint32), np.empty(0)
-            self.neighbours, self.weights = np.empty(count, np.uint32), np.empty(count)
+            self.neighbours, self.weights = np.empty(count, np.uint32), np.empty(count, kind)
         return self.neighbours, self.weights
 
 
@@ -59,9 +61,9 @@ def merged(
     edges = np.bincount(labels, first.lengths, count)
     if len(second.begins):
         edges += np.bincount(labels, second.lengths, count)
-    begins = np.zeros(count + 1, np.int64)
-    np.cumsum(np.minimum(edges, count), out=begins[1:], dtype=np.int64)  # a row that is as long as it can be
-    rows = Ties(begins[:-1], np.empty(count, np.int64), *room.for_edges(int(begins[-1])))
+    most = int(np.minimum(edges, count).sum())  # if no edges of a community are added up
+    places = np.empty(count, np.int64), np.empty(count, np.int64)
+    rows = Ties(*places, *room.for_edges(most, first.weights.dtype))
     threads = worthwhile_threads(threads, READS * (first.entries + second.entries))
     how, tally = (loops, max(1, min(GRAIN, count // 64))), np.zeros(64, np.int64)
     team(_merge, threads, first, second, labels, members, numbers, rows, *tables(threads, count), how, tally)
@@ -95,7 +97,7 @@ def _merge(rank, size, signals, first, second, labels, members, numbers, rows, s
     begin = uint64(atomic_add(tally, NEXT, grain))
     while begin < count:
         _merge_grain(
-            begin, min(begin + uint64(grain), count), first, second, labels, members, numbers, rows, table, loops
+            begin, min(begin + uint64(grain), count), first, second, labels, members, numbers, rows, table, loops, tally
         )
         begin = uint64(atomic_add(tally, NEXT, grain))
     barrier(size, signals)
@@ -103,15 +105,17 @@ def _merge(rank, size, signals, first, second, labels, members, numbers, rows, s
 
 
 @scalar_part
-def _merge_grain(begin, end, first, second, labels, members, numbers, rows, table, loops):
-    """Write the rows of some communities."""
+def _merge_grain(begin, end, first, second, labels, members, numbers, rows, table, loops, tally):
+    """Write the rows of some communities, each where the last one ends that a thread has written."""
     for c in range(begin, end):
-        entries, place = uint64(0), uint64(rows.begins[c])
+        entries = uint64(0)
         for i in range(uint64(members.starts[c]), uint64(members.starts[c + ONE])):
             u = uint64(members.order[i])
             entries = _add_row(u, first, labels, numbers, table, loops, entries)
             if second.begins.size:
                 entries = _add_row(u, second, labels, numbers, table, loops, entries)
+        place = uint64(atomic_add(tally, PLACED, entries))
+        rows.begins[c] = place
         for i in range(entries):
             label = uint64(table.touched[i])
             rows.neighbours[place + i] = label

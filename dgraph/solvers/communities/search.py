@@ -16,7 +16,7 @@ import numpy as np
 from dgraph.solvers.communities.aggregation import Members, Room, members_of, merged
 from dgraph.solvers.communities.moves import move_vertices
 from dgraph.solvers.communities.refinement import refine
-from dgraph.solvers.communities.ties import NO_TIES, Level, NullModel, VisitingOrder, connected, inside
+from dgraph.solvers.communities.ties import Level, NullModel, Ties, VisitingOrder, connected, inside
 
 NO_NUMBERS = np.zeros(0, np.int64)
 MOST_PASSES = 100  # of moves on one level
@@ -161,7 +161,7 @@ class CommunitySearch:
         (first, second), room = level.ties, self.rooms[depth % 2]
         ties = merged(first, second, numbers, members, level.loops, level.cores, room, NO_NUMBERS)
         null = coarser_null(level.null, numbers, len(members.starts) - 1)
-        return replace(level, ties=(ties, NO_TIES), loops=1.0, null=null)
+        return replace(level, ties=(ties, Ties.none(ties)), loops=1.0, null=null)
 
     def order(self, level: Level) -> VisitingOrder:
         return VisitingOrder.drawn(level.vertices, self.draw)

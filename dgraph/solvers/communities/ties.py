@@ -27,11 +27,16 @@ class Ties(NamedTuple):
     begins: np.ndarray
     ends: np.ndarray
     neighbours: np.ndarray
-    weights: np.ndarray  # float64; empty if each edge weighs 1
+    weights: np.ndarray  # uint32 if they are whole and add up to less than 2**32, else float64; empty if all are 1
 
     @classmethod
     def of(cls, indptr: np.ndarray, neighbours: np.ndarray, weights: np.ndarray) -> Ties:
         return cls(indptr[:-1], indptr[1:], neighbours, weights)
+
+    @classmethod
+    def none(cls, like: Ties) -> Ties:
+        """In place of the second table of a level, of the same type as the first one."""
+        return cls.of(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, like.weights.dtype))
 
     @property
     def lengths(self) -> np.ndarray:
@@ -117,7 +122,17 @@ class Level:
         return tables(self.threads, self.vertices)
 
 
-NO_TIES = Ties.of(np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0))
+def level_weights(column: np.ndarray | None, edges: int) -> np.ndarray:
+    """The weights of the edges of a level, from a column or 1 each. A level of communities has a new weight for each of
+    its edges, so the narrower type saves a third of its memory. It holds any sum of them, loops counted twice."""
+    if column is None:
+        return np.zeros(0, _kind(edges))
+    whole = column.dtype.kind in "iu"
+    return column.astype(_kind(column.sum(dtype=np.float64)) if whole else np.float64, copy=False)
+
+
+def _kind(total: float) -> type:
+    return np.uint32 if 2 * total < 1 << 32 else np.float64
 
 
 def tables(threads: int, count: int) -> tuple[np.ndarray, np.ndarray]:
