@@ -24,7 +24,7 @@ from dgraph.solvers.communities.aggregation import Members
 from dgraph.solvers.communities.quality import roots
 from dgraph.solvers.communities.search import NO_NUMBERS, CommunitySearch, Hierarchy, coarser_null
 from dgraph.solvers.communities.shares import REFINING_TURNS, TURNS, Mover, Moves, Refiner, Share
-from dgraph.solvers.communities.ties import Level, NullModel, Ties, inside, row_sums
+from dgraph.solvers.communities.ties import Level, NullModel, Ties, inside, level_weights, row_sums
 from dgraph.supersteps.run_steps import run_steps
 from dgraph.supersteps.steps import Steps
 
@@ -197,7 +197,7 @@ def _cut(partition: Partition, weight: str | None, bounds: np.ndarray, reverse: 
     """The edges of a partition by number, cut by the range of their first ends; of their second ends, if `reverse`."""
     rows, numbers = partition.by_source, np.asarray(partition.numbers, np.uint32)
     ends = numbers[rows.rows()], numbers[rows.neighbours]
-    weights = np.zeros(0) if weight is None else rows.columns[weight].astype(np.float64, copy=False)
+    weights = np.zeros(0) if weight is None else rows.columns[weight]
     return _cut_listed((*(ends[::-1] if reverse else ends), weights), bounds)
 
 
@@ -216,7 +216,7 @@ def _cut_listed(listed: tuple[np.ndarray, np.ndarray, np.ndarray], bounds: np.nd
 def _rows(slices: list[EdgeSlice], vertices: int, threads: int) -> Ties:
     weighted = any(one.columns for one in slices)
     rows = build([one for one in slices if one.columns or not weighted], vertices, workers=threads)  # others are empty
-    return Ties.of(rows.indptr, rows.neighbours, rows.columns[WEIGHTS] if weighted else np.zeros(0))
+    return Ties.of(rows.indptr, rows.neighbours, level_weights(rows.columns.get(WEIGHTS), len(rows.neighbours)))
 
 
 def _facts(ties: Ties, loops: float, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:

@@ -50,7 +50,7 @@ class Passes(NamedTuple):
 
 def move_vertices(
     level: Level,
-    labels: np.ndarray,
+    communities: Communities,
     order: VisitingOrder,
     tolerance: float,
     most: int,
@@ -62,7 +62,7 @@ def move_vertices(
     (a share of the weight of all edges). Only those that are `pending` and not `waiting` have a turn, by default all;
     afterwards, those that have to try again are pending."""
     pending = np.ones(level.vertices, np.bool_) if pending is None else pending
-    communities, (first, end) = sums_of(level.null, labels), spare or Spare.beside(labels)
+    first, end = spare or Spare.beside(communities.labels)
     tally, gains = np.zeros(64, np.int64), np.zeros(16)
     tally[FREE], tally[LIMIT] = first, end
     how = most, tolerance * level.weight
@@ -75,6 +75,7 @@ def move_vertices(
 
 
 def sums_of(null: NullModel, labels: np.ndarray) -> Communities:
+    """The communities of these labels, which change with them."""
     into = np.bincount(labels, null.into, len(labels)) if len(null.into) else null.into
     return Communities(labels, np.bincount(labels, null.strengths, len(labels)), into)
 

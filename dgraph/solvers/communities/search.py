@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dgraph.solvers.communities.aggregation import Members, Room, members_of, merged
-from dgraph.solvers.communities.moves import move_vertices
+from dgraph.solvers.communities.moves import move_vertices, sums_of
 from dgraph.solvers.communities.refinement import refine
 from dgraph.solvers.communities.ties import Level, NullModel, Ties, VisitingOrder, connected, inside
 
@@ -143,7 +143,7 @@ class CommunitySearch:
 
     def move(self, level: Any, labels: np.ndarray) -> tuple[int, int]:
         """Move vertices, changing `labels`. Returns the number of passes and of edges read."""
-        done = move_vertices(level, labels, self.order(level), self.tol, MOST_PASSES)
+        done = move_vertices(level, sums_of(level.null, labels), self.order(level), self.tol, MOST_PASSES)
         return done.passes, done.read
 
     def refine(self, level: Any, labels: np.ndarray) -> tuple[np.ndarray, int]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dgraph.solvers.communities.aggregation import Room, members_of, merged
-from dgraph.solvers.communities.moves import Spare, move_vertices
+from dgraph.solvers.communities.moves import Spare, move_vertices, sums_of
 from dgraph.solvers.communities.refinement import Parts, refine
 from dgraph.solvers.communities.search import NO_NUMBERS
 from dgraph.solvers.communities.ties import Level, VisitingOrder, connected
@@ -68,7 +68,8 @@ class Mover:
 
     def __init__(self, share: Share, labels: np.ndarray, place: int, places: int, seed: int):
         """Before the first turn of the share `place` of `places`. Labels are numbered without gaps."""
-        self.share, self.place, self.labels = share, place, labels.copy()
+        self.share, self.place = share, place
+        self.communities = sums_of(share.level.null, labels.copy())
         self.draw, unused = np.random.default_rng([seed, place]), Spare.beside(labels)
         bounds = np.linspace(unused.first, unused.end, places + 1).astype(int)
         self.spare = Spare(int(bounds[place]), int(bounds[place + 1]))
@@ -77,18 +78,19 @@ class Mover:
         self.turn_of = np.zeros(len(labels), np.uint8)  # of each vertex
 
     def __sizeof__(self) -> int:  # Dask decides by this size when to spill; the share is counted elsewhere
-        return self.labels.nbytes + self.pending.nbytes + self.turn_of.nbytes
+        sums = self.communities
+        return sum(one.nbytes for one in (*sums, self.pending, self.turn_of))
 
     def turn(self, number: int) -> TurnResult:
         """One pass over the vertices that are pending and whose turn it is."""
-        labels, pending, low, high = self.labels, self.pending, self.share.low, self.share.high
+        labels, pending, low, high = self.communities.labels, self.pending, self.share.low, self.share.high
         begun = labels[low:high].copy()
         pending[:low] = pending[high:] = False
         if number % TURNS == 0:
             self.turn_of = _turns(TURNS, len(labels), self.draw)
         order = VisitingOrder.drawn(len(labels), self.draw)
         waiting = self.turn_of != number % TURNS
-        done = move_vertices(self.share.level, labels, order, 0.0, 1, pending, waiting, self.spare)
+        done = move_vertices(self.share.level, self.communities, order, 0.0, 1, pending, waiting, self.spare)
         self.spare = done.spare
         moved = low + np.flatnonzero(labels[low:high] != begun)
         woken = np.concatenate([np.flatnonzero(pending[:low]), high + np.flatnonzero(pending[high:])])
@@ -97,12 +99,18 @@ class Mover:
 
     def hear(self, moves: Moves) -> None:
         """Note what another share has moved, and which vertices of this one have to try again."""
-        self.labels[moves.vertices] = moves.labels
+        labels, totals, totals_into = self.communities
+        strengths, into = self.share.level.null.strengths, self.share.level.null.into
+        for sums, each in (totals, strengths), (totals_into, into):
+            if len(each):
+                np.subtract.at(sums, labels[moves.vertices], each[moves.vertices])
+                np.add.at(sums, moves.labels, each[moves.vertices])
+        labels[moves.vertices] = moves.labels
         self.pending[moves.woken] = True
 
     def found(self) -> np.ndarray | None:
         """The labels, which all shares have at the end: those of the first."""
-        return self.labels if self.place == 0 else None
+        return self.communities.labels if self.place == 0 else None
 
 
 class Refiner:
