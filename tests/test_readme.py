@@ -218,10 +218,11 @@ def test_operations_and_peers_without_measurements_are_left_out(readme):
 
 
 def test_nothing_takes_longer_alone_than_end_to_end(readme):
-    """In what one run recorded, which are the numbers that the tables show side by side."""
+    """In what one run recorded, which are the numbers that the tables show side by side. The threads of a search for
+    communities race, so that it takes more passes in one trial than in another."""
     found = {}
     for row in readme.read(ROOT / "benchmarks" / "results"):
-        if row.get("detail") and row["ratio"] is not None:
+        if row.get("detail") and row["ratio"] is not None and row["operation"] not in ("leiden", "louvain"):
             found.setdefault((row["graph"], row["title"], row["peer"]), {})[row["column"]] = row
     both = [one for one in found.values() if {"alone", "end to end"} <= one.keys()]
     assert both
