@@ -94,10 +94,10 @@ FOOTPRINTS: dict[str, Footprint] = {
         MemoryNeed(BOTH, 52, 10), MemoryNeed(("out",), 0, 6.5, 5, everywhere=28), message_bytes=0, passed_bytes=4
     ),
     "leiden": Footprint(
-        MemoryNeed(BOTH, 150, 22, 21), MemoryNeed(("out",), 0, 50, 50, everywhere=90), message_bytes=0, planned=False
+        MemoryNeed(BOTH, 150, 14, 16), MemoryNeed(("out",), 0, 32, 38, everywhere=90), message_bytes=0, planned=False
     ),
     "louvain": Footprint(
-        MemoryNeed(BOTH, 120, 11, 11), MemoryNeed(("out",), 0, 25, 25, everywhere=85), message_bytes=0, planned=False
+        MemoryNeed(BOTH, 120, 6, 7), MemoryNeed(("out",), 0, 18, 21, everywhere=85), message_bytes=0, planned=False
     ),
     "matching": Footprint(MemoryNeed(("out",), 26), MemoryNeed(("out",), 97, 1, 23.5), both_ends=True),
     "maximal_independent_set": Footprint(MemoryNeed(BOTH, 20), MemoryNeed(BOTH, 95), message_bytes=18),
