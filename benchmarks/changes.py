@@ -10,6 +10,10 @@ Then `wcc`, `bfs`, `sssp`, `triangles`, `pagerank` and, after an update of one e
 their answers for the graph before, against fresh runs on the new graph, which merge the changes first. All answers are
 compared with that of another fresh run; ranks must be within `tol` of the fixed point. Distances start at the vertex
 with the most edges, and edges have no direction.
+
+Last, `louvain` and `leiden` start from the division of the graph before, of planted communities. They may find another
+division than a fresh run, but no worse one. Counted are the edges that they read, and the vertices that change their
+community although no edge of that community came or went.
 """
 
 from __future__ import annotations
@@ -35,6 +39,9 @@ MOST = {  # the most time that it may take, relative to a fresh run, after addit
 }
 BATCHES = {"core_number": 1e-5}  # of other sizes
 FEW = 1e-6  # of a row of its own
+FEW_PER_COMMUNITY = 1e-4  # edges of a batch after which most communities of 50 vertices are as they were
+DIVISIONS = 1 / 3, 0.01  # the most edges that a search from an earlier division may read, and vertices that it may move
+WORSE = 1e-3  # by how much its modularity may be lower than that of a fresh search
 COLUMNS = {"wcc": ["component"], "triangles": ["triangles"], "core_number": ["core"]}  # else distance and predecessor
 EXACT = 1e-11  # the tolerance of the ranks that others are compared with
 KINDS = {"additions": 1.0, "removals": 0.0, "additions and removals 80 : 20": 0.8}
@@ -155,6 +162,45 @@ def go_on(scale: int, kind: str, trials: int, batch: float = BATCH, only: str = 
         read.record([edges_read(went)], [edges_read(expected)])
 
 
+def planted(size: int, rng: np.random.Generator) -> Frame:
+    """Communities of 50 vertices, whose edges stay inside in 4 of 5 cases."""
+    source, other = rng.integers(0, size, 8 * size), rng.integers(0, size, 8 * size)
+    inside = np.minimum(source // 50 * 50 + rng.integers(0, 50, 8 * size), size - 1)
+    destination = np.where(rng.random(8 * size) < 0.8, inside, other)
+    return {"src": source[source != destination], "dst": destination[source != destination]}
+
+
+def divide(scale: int, kind: str, only: str = "") -> None:
+    size, rng = 1 << scale, np.random.default_rng(3)
+    edges = planted(size, rng)
+    total = len(edges["src"])
+    count = max(1, int(FEW_PER_COMMUNITY * total))
+    added = int(count * KINDS[kind])
+    more: Frame = {name: rng.integers(0, size, added) for name in edges}
+    gone = rng.choice(total, count - added, replace=False)
+    less: Frame = {name: ends[gone] for name, ends in edges.items()}
+    graph = dg.Graph.from_edges(edges, vertices=size, directed=False)
+    changed = graph.updated(added=more, removed=less)
+    for name, run in {"louvain": dg.louvain, "leiden": dg.leiden}.items():
+        if only not in name:
+            continue
+        earlier = run(graph, deterministic=True)
+        fresh, on = run(changed, deterministic=True), run(changed, deterministic=True, previous=earlier)
+        if on.totals["modularity"] < fresh.totals["modularity"] - WORSE:
+            raise SystemExit(f"{name}, previous=: the modularity is {on.totals['modularity']}")
+        before, now = (one.by_number("community") for one in (earlier, on))
+        ends = np.concatenate([*more.values(), *less.values()])
+        untouched = ~np.isin(before, before[ends])
+        where = f"{kind}, {count:,} of {total / 1e6:.1f} M edges in communities of 50"
+        read, moved = DIVISIONS
+        claim = Claim("changes", f"{name}, previous=, edges read: {where}", "a fresh run", read, unit="edges")
+        claim.record([edges_read(on)], [edges_read(fresh)])
+        claim = Claim(
+            "changes", f"{name}, previous=, moved: {where}", "all in untouched communities", moved, unit="vertices"
+        )
+        claim.record([int((before != now)[untouched].sum())], [int(untouched.sum())])
+
+
 def main() -> None:
     options = parser_of(__doc__, trials=5)
     options.add_argument("--scales", type=int, nargs="+", default=[20, 22])
@@ -165,6 +211,7 @@ def main() -> None:
             if not given.only:
                 hold(scale, kind, given.trials)
             go_on(scale, kind, given.trials, only=given.only)
+            divide(scale, kind, given.only)
         go_on(scale, "additions", given.trials, FEW, "pagerank")
 
 

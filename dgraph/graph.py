@@ -285,7 +285,8 @@ class Graph(GraphDisplay, ContainerRefusal):
 
         The folder appears complete or not at all. Columns of edges and vertices keep their pandas dtypes: numbers,
         text, categories, times, booleans, and objects such as decimals and dates. If `updated` made the graph from the
-        one that is saved there, the changes are appended as a new version, at a cost that follows the changes.
+        one that is saved there, the changes are appended as a new version, at a cost that follows the changes. If the
+        graph itself is saved there, as the newest version, `results` are added to those that this version has.
 
         Parameters
         ----------
@@ -303,7 +304,8 @@ class Graph(GraphDisplay, ContainerRefusal):
         ColumnError
             If a column does not exist, or has a type that cannot be restored exactly, such as lists.
         OptionError
-            If the folder exists and `overwrite` is False, or it holds other files, or `results` are of another graph.
+            If the folder exists and `overwrite` is False, or it holds other files, or `results` are of another graph or
+            have names that the saved version has already.
         StorageError
             If the folder cannot be written, or has a later version than the one that the graph was made from. Its
             previous contents are kept.

@@ -9,6 +9,7 @@ import numpy as np
 
 from dgraph.building.input_edges import InputEdges
 from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.building.saved_graph import SavedVersion
 from dgraph.changes.batch import Batch, PairRule, ends_of
 from dgraph.changes.changed_edges import ChangedEdges
 from dgraph.changes.changed_frames import EdgeTable, joined_vertices, naming, read_edges, read_vertices, vertex_ids
@@ -75,11 +76,25 @@ def _check(graph: PartitionedGraph, added: Any, removed: Any, vertices: Any) -> 
         raise OptionError("updated() needs added=, removed= or vertices=; frames without rows are allowed")
 
 
+class FirstEdges(InputEdges):
+    """The first edges of a graph that had no vertices, which may have been saved."""
+
+    made_from: tuple[SavedVersion, ...] = ()
+
+    @property
+    def places(self) -> tuple[SavedVersion, ...]:
+        return self._places or self.made_from
+
+    @property
+    def is_saved(self) -> bool:
+        return bool(self._places)
+
+
 def _anew(graph: PartitionedGraph, more: EdgeTable, less: EdgeTable, listed: VertexSource) -> InputEdges:
     """The added edges, of a graph that has no vertices and knows no type of ids."""
     old = graph.input_edges
-    made = InputEdges(replace(old.edges, frame=more.frame), listed, old.later_rules, old.workers)
-    made.root = old.root
+    made = FirstEdges(replace(old.edges, frame=more.frame), listed, old.later_rules, old.workers)
+    made.root, made.made_from = old.root, old.places
     made.changes = UpdateReport(len(more.chunk), 0, len(less.chunk), made.num_vertices)
     _warn_of_missing(made.changes, less, 0)
     return made

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,16 @@ from dgraph.building import graph_frames, graph_writer, whole_folder
 from dgraph.building.graph_writer import ResultToSave
 from dgraph.building.input_edges import InputEdges
 from dgraph.building.partitioned_graph import PartitionedGraph
-from dgraph.building.saved_graph import KIND, MANIFEST, VERSION, SavedGraph, SavedVersion, local_folder, prefix_of
+from dgraph.building.saved_graph import (
+    KIND,
+    MANIFEST,
+    VERSION,
+    WITHOUT_CHANGES,
+    SavedGraph,
+    SavedVersion,
+    local_folder,
+    prefix_of,
+)
 from dgraph.changes.batch import Batch, ends_of, net_of
 from dgraph.changes.changed_edges import ChangedEdges
 from dgraph.changes.changed_frames import joined_vertices, with_types_of
@@ -40,7 +50,8 @@ from dgraph.partition.policies import PartitionOptions, is_saved_function
 from dgraph.partition.typed_columns import frame_of, table_of
 
 NEXT_MANIFEST = "manifest.next.json"
-OF_VERSIONS = re.compile(r"v[0-9]+\..*|" + re.escape(NEXT_MANIFEST))  # the files that are added to those of a graph
+# the files that are added to those of a graph
+OF_VERSIONS = re.compile(r"v[0-9]+\..*|result[0-9]+\..*|" + re.escape(NEXT_MANIFEST))
 ANOTHER_PATH = "pass another path, or overwrite=True"
 ARROW_TYPES = {"string": pa.types.is_large_string, "uuid": UUID_BYTES.equals, "integer": pa.types.is_integer}
 
@@ -57,7 +68,7 @@ def save(
     results: Sequence[ResultToSave] = (),
 ) -> None:
     """Save a graph to a folder; see `Graph.save`. If it was made from the graph that is saved there, only what has
-    changed since is written."""
+    changed since is written; if it is that graph, only results are."""
     folder = local_folder(path)
     if check_flag("overwrite", overwrite) or not graph.input_edges.places or not (folder / MANIFEST).exists():
         graph_writer.save(graph, folder, columns=columns, overwrite=overwrite, results=results)
@@ -67,14 +78,19 @@ def save(
         with whole_folder.alone(folder):
             whole_folder.remove_leftovers(folder)
             saved = SavedGraph.find(folder)
-            _check(graph.input_edges, saved, columns)
-            _append(graph, saved, results)
+            _check(graph.input_edges, saved, columns, results)
+            if graph.input_edges.is_saved:
+                _add_results(saved, results)
+            elif saved.content["num_vertices"]:
+                _append(graph, saved, results)
+            else:
+                _replace_empty(graph, saved, results)
     except OSError as cause:
         raise graph_writer.not_written(folder, cause) from cause
 
 
-def _check(edges: InputEdges, saved: SavedGraph, columns: list[str] | None) -> None:
-    """Refuse to append changes to a graph that these edges were not made from."""
+def _check(edges: InputEdges, saved: SavedGraph, columns: list[str] | None, results: Sequence[ResultToSave]) -> None:
+    """Refuse to append changes to a graph that these edges were not made from, or results that it has."""
     folder, newest = saved.folder, saved.version
     place = next((one for one in edges.places if one.root == newest.root), None)
     if place is None:
@@ -85,9 +101,13 @@ def _check(edges: InputEdges, saved: SavedGraph, columns: list[str] | None) -> N
         now = f"version {newest.number}" if place.number != newest.number else "another one of that number"
         remedy = "open that one with dgraph.open_graph and update it, or save to another path"
         raise StorageError(f"{folder}: {which}, and there is {now} now; {remedy}")
-    if edges.is_saved:
+    if edges.is_saved and not results:
         raise OptionError(f"{folder} already exists, and has this graph as version {place.number}; {ANOTHER_PATH}")
-    if edges.later_rules.symmetrize:
+    for name in (one.name for one in results if edges.is_saved):
+        if name in saved.results:
+            has = f"version {place.number} in {folder} already has a result {name!r}"
+            raise OptionError(f"results=: {has}; choose another name")
+    if edges.later_rules.symmetrize and not edges.is_saved:
         raise InputError(
             f"{folder}: a changed graph with symmetrize=True cannot be appended to the one that is saved there, "
             f"because its reverses are edges like all others there; {ANOTHER_PATH}"
@@ -123,8 +143,38 @@ def _append(graph: PartitionedGraph, saved: SavedGraph, results: Sequence[Result
     edges.saved_as(SavedVersion(saved.first.root, entry["identity"], number))
 
 
+def _add_results(saved: SavedGraph, results: Sequence[ResultToSave]) -> None:
+    """Write results that the newest version did not have."""
+    folder, first = saved.folder, len(saved.results)
+    _remove_leftovers(saved)
+    try:
+        written = {
+            one.name: one.write(folder, f"{saved.prefix}result{number}") for number, one in enumerate(results, first)
+        }
+        content = {**saved.content, "results": {**saved.results, **written}}
+        if saved.changes:
+            last = {**saved.changes[-1], "results": content["results"]}
+            content = {**saved.content, "versions": [*saved.changes[:-1], last]}
+        _replace_manifest(folder, manifest_text(KIND, VERSION if saved.changes else WITHOUT_CHANGES, content))
+    except BaseException:
+        _remove_leftovers(SavedGraph.find(folder))
+        raise
+
+
+def _replace_empty(graph: PartitionedGraph, saved: SavedGraph, results: Sequence[ResultToSave]) -> None:
+    """Write the version after one without vertices, whose ids have no type yet, in place of it."""
+
+    def put(beside: Path) -> None:
+        graph_writer.free_folder(saved.folder, overwrite=True, how="save()")
+        whole_folder.put(beside, saved.folder, replaces=True)
+
+    origin = SavedVersion(saved.first.root, uuid4().hex, saved.number + 1)
+    columns = saved.content["columns"]
+    graph_writer.write_whole(graph, saved.folder, put, columns=columns, results=results, origin=origin)
+
+
 def _remove_leftovers(saved: SavedGraph) -> None:
-    """Remove the files of a version that was not completed. `saved` is the newest version."""
+    """Remove the files of a version, or of results, that were not completed. `saved` is the newest version."""
     for path in saved.folder.iterdir():
         if OF_VERSIONS.fullmatch(path.name) and path.name not in saved.blocks:
             path.unlink()

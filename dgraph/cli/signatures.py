@@ -17,8 +17,8 @@ from dgraph.keywords import HOW
 
 LIST_FILES = {"starts": "start_file", "seeds": "seed_file"}  # lists of vertices, which may also stand in a file
 SEVERAL = ("sources",)  # parameters that take a list of vertices, even of one: a single value means a number of them
-# parameters for a result of another kind, which no command writes, or of the same process; and what an option about the
-# graph already says
+# parameters for a result of another kind, which no command writes, or for one that `kept_answers.py` finds by its name;
+# and what an option about the graph already says
 NOT_HERE = {
     "betweenness": ("edges",),
     "spanning_forest": ("weighted",),

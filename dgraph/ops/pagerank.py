@@ -337,7 +337,7 @@ def pagerank(
         refuse_without_common_rounds(name, f"it ends when the ranks are within tol of the fixed point, but {what}")
     done, why = None, ""
     asked = {"alpha": alpha, "weighted": weighted, "personalization": jumps[0].get("restart")}
-    asked["dangling"] = values["kept"] and jumps[0].get("spread")
+    asked |= {"dangling": values["kept"] and jumps[0].get("spread"), "weight": graph.weight if weighted else None}
     if several:
         refuse_with("personalization", list(personalization), previous)  # type: ignore[arg-type]
     elif previous is not None:

@@ -282,7 +282,7 @@ def sssp(
         option = "target" if target is not None else "per_source" if per_source else "predecessors"
         refuse_with(option, {"target": target, "per_source": True, "predecessors": False}[option], previous)
     elif weighted:
-        call = OperationCall.of(graph, "sssp", {"source": frozenset(sources)})
+        call = OperationCall.of(graph, "sssp", {"source": frozenset(sources), "weight": graph.weight})
         done, why = go_on(graph, call, previous, WithPredecessors(), options)
         if done is not None:
             return done

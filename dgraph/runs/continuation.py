@@ -71,7 +71,7 @@ def _check(call: OperationCall, previous: Any) -> None:
     if earlier.operation != name:
         raise OptionError(f"previous= is a result of dg.{earlier.operation}; expected one of dg.{name}; {LEAVE_OUT}")
     for argument, value in call.arguments.items():
-        if (before := earlier.arguments[argument]) != value:
+        if (before := earlier.arguments.get(argument)) != value:
             said = [_said(argument, one) for one in (before, value)]
             raise OptionError(f"previous= was found with {said[0]}, and this call has {said[1]}; {LEAVE_OUT}")
     if earlier.root is not call.root:

@@ -17,11 +17,12 @@ from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.cluster.retry import replicate, retry
 from dgraph.cluster.tasks import copy_here
 from dgraph.cluster.workers import any_lost
-from dgraph.errors import ColumnError, InputError, LostChainError
+from dgraph.errors import ColumnError, InputError, LostChainError, OptionError
 from dgraph.phrases.phrases import format_count
 from dgraph.phrases.printable import printable
 from dgraph.runs.result_changes import ResultChange
 from dgraph.runs.result_column import ResultColumn
+from dgraph.runs.result_differences import differences
 from dgraph.runs.result_paths import Trails
 from dgraph.runs.run_report import RunReport
 from dgraph.runs.worker_results import (
@@ -307,6 +308,10 @@ class RunResult(ResultChange):
         array([0., 1., 2.])
         """
         self._check_whole_column(name, "so use compute(), which includes their ids")
+        return self._values_of_all(name)
+
+    def _values_of_all(self, name: str) -> np.ndarray:
+        """The values of a column, by the numbers of all vertices."""
 
         def arguments() -> list[tuple]:
             held = self._available()
@@ -316,6 +321,53 @@ class RunResult(ResultChange):
         values = np.concatenate([value for _, value in pairs])
         values[np.concatenate([number for number, _ in pairs])] = values.copy()
         return values
+
+    def changes(self, previous: RunResult, *, tolerance: float = 0.0) -> pd.DataFrame:
+        """What has changed since an earlier result: the vertices whose values differ, and those that are new or gone.
+
+        Both results may be for any graphs with ids of one kind, such as two versions of a saved graph. The values are
+        fetched to this process.
+
+        Parameters
+        ----------
+        previous : RunResult
+            The earlier result, with the same columns.
+        tolerance : float, default 0.0
+            By how much numbers may differ and still count as unchanged; for ranks, whose last digits always change.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per vertex that changed, sorted by vertex: ``vertex``; ``change``, which is ``"changed"``, ``"new"``
+            or ``"gone"``; and for each column its value before and after, such as ``component_before`` and
+            ``component_after``. A vertex that is new has no values before, and one that is gone has none after.
+
+        Raises
+        ------
+        OptionError
+            If `previous` is not a result, or `tolerance` is below 0.
+        ColumnError
+            If the results have different columns, or one of them lists only some of the vertices.
+        IdError
+            If the ids of both graphs are of different kinds.
+
+        Examples
+        --------
+        >>> G = dg.Graph.from_edges({"src": ["a", "c"], "dst": ["b", "d"]})
+        >>> H = G.updated(added={"src": ["b", "d"], "dst": ["c", "e"]})
+        >>> before = dg.wcc(G)
+        >>> dg.wcc(H, previous=before).changes(before)
+          vertex   change component_before component_after
+        0      c  changed                c               a
+        1      d  changed                c               a
+        2      e      new              NaN               a
+        """
+        if not isinstance(previous, RunResult):
+            raise OptionError(f"previous={type(previous).__name__} must be an earlier result, to compare this one with")
+        for one in (previous, self):
+            for name in one._empty.columns:
+                one._check_whole_column(name, "and changes() compares all of them")
+        return differences(previous, self, tolerance)
 
     def path(self, target: Any) -> Any:
         """The path that `bfs` or `sssp` found to a vertex, or to each of several, along `predecessor`.

@@ -14,6 +14,7 @@ from saved import IDS, example
 
 import dgraph as dg
 from dgraph import errors
+from dgraph.partition import store
 
 ROWS = [(0, 1, 3), (1, 2, 5), (2, 0, 4), (0, 1, 7), (3, 3, 1), (4, 1, 2)]
 THEN = ["nothing", "nothing", "save", "save", "reopen", "reopen in parts", "compact"]
@@ -324,3 +325,93 @@ def test_ranks_with_chosen_jumps_go_on_after_they_were_saved(tmp_path, ids):
     other = how | {"personalization": {ids[0]: 1}}
     with pytest.raises(errors.OptionError, match=r"previous= was found with personalization="):
         dg.pagerank(H, **other, previous=G.results["ranks"])
+
+
+@pytest.mark.parametrize("kind", ["int", "str"])
+def test_an_empty_graph_has_versions_too(tmp_path, kind):
+    folder = tmp_path / "g"
+    dg.Graph.from_edges(frame_of([], kind), weight="w", directed=False, repeats="first").save(folder)
+    empty = dg.open_graph(folder)
+    still = empty.updated(added=frame_of([], kind))
+    still.save(folder)
+    assert (empty.version, still.version, dg.open_graph(folder).version) == (0, 1, 1)
+    H = still.updated(added=frame_of(rename(ROWS, kind), kind))
+    assert H.version is None
+    names = dg.wcc(H)
+    H.save(folder, results={"names": names})
+    assert (H.version, dg.open_graph(folder).version) == (2, 2)
+    K = dg.open_graph(folder).updated(added=frame_of(rename([(7, 8, 1), (0, 1, 9)], kind), kind))
+    found = dg.wcc(K, previous=dg.open_graph(folder).results["names"])
+    assert "went on" in found.report.options["previous"]
+    K.save(folder)
+    for number, rows in ((2, ROWS), (3, [*ROWS, (7, 8, 1), (0, 1, 9)])):
+        fresh = ListedGraph(rename(rows, kind), directed=False, repeats="first").graph(kind)
+        check_alike(dg.open_graph(folder, version=number), fresh, saved=True)
+    with pytest.raises(errors.OptionError, match=r"version=0 is not in .*, which has the versions 2 to 3"):
+        dg.open_graph(folder, version=0)
+
+
+def test_the_second_of_two_first_batches_is_refused(tmp_path):
+    dg.Graph.from_edges(frame_of([])).save(tmp_path / "g")
+    one, two = (dg.open_graph(tmp_path / "g").updated(added=frame_of(ROWS[:k])) for k in (1, 2))
+    one.save(tmp_path / "g")
+    with pytest.raises(errors.StorageError, match="made from version 0, and there is version 1 now"):
+        two.save(tmp_path / "g")
+    again = two.updated(added=frame_of(ROWS[2:]))
+    with pytest.raises(errors.StorageError, match="made from version 0, and there is version 1 now"):
+        again.save(tmp_path / "g")
+    assert dg.open_graph(tmp_path / "g").num_edges == 1
+
+
+def test_results_are_added_to_a_version_that_is_saved(tmp_path):
+    folder = tmp_path / "g"
+    G = graph_of()
+    G.save(folder, results={"names": dg.wcc(G)})
+    G.save(folder, results={"near": dg.sssp(G, 0), "cores": dg.core_number(G)})
+    H = dg.open_graph(folder).updated(added=frame_of([(2, 9, 1)]))
+    H.save(folder)
+    H.save(folder, results={"names": dg.wcc(H)})
+    assert (G.version, H.version) == (0, 1)
+    for number, graph, names in ((0, G, ["names", "near", "cores"]), (1, H, ["names"])):
+        found = dg.open_graph(folder, version=number)
+        assert list(found.results) == names
+        pd.testing.assert_frame_equal(found.results["names"].compute(), dg.wcc(graph).compute())
+    near = dg.open_graph(folder, version=0).results["near"]
+    assert "went on" in dg.sssp(dg.open_graph(folder), 0, previous=near).report.options["previous"]
+    with pytest.raises(errors.OptionError, match=r"results=: version 1 in .* already has a result 'names'"):
+        H.save(folder, results={"more": dg.wcc(H), "names": dg.wcc(H)})
+    with pytest.raises(errors.StorageError, match="this graph is version 0, and there is version 1 now"):
+        G.save(folder, results={"late": dg.wcc(G)})
+    (folder / "result3.p0.numbers.npy").write_bytes(b"of a save that was killed")
+    H.save(folder, results={"more": dg.core_number(H)})
+    assert list(dg.open_graph(folder).results) == ["names", "more"]
+    assert dg.open_graph(folder).validate().blocks == len(list(folder.iterdir())) - 1, "nothing else is left"
+
+
+def test_results_that_cannot_be_written_leave_the_version_as_it_was(tmp_path, monkeypatch):
+    folder = tmp_path / "g"
+    G = graph_of()
+    G.save(folder)
+    before = sorted(folder.iterdir())
+
+    def full_disk(file):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "flush", full_disk)
+        with pytest.raises(errors.StorageError, match="No space left"):
+            G.save(folder, results={"names": dg.wcc(G)})
+    assert sorted(folder.iterdir()) == before and not dg.open_graph(folder).results
+    G.save(folder, results={"names": dg.wcc(G)})
+    assert list(dg.open_graph(folder).results) == ["names"]
+
+
+def test_distances_along_other_weights_are_not_gone_on_from(tmp_path):
+    frame = frame_of(ROWS).assign(km=[9, 9, 9, 9, 9, 9])
+    dg.Graph.from_edges(frame, weight="w").save(tmp_path / "g")
+    short, long = (dg.open_graph(tmp_path / "g", weight=weight) for weight in ("w", "km"))
+    with pytest.raises(errors.OptionError, match="previous= was found with weight='w', and this call has weight='km'"):
+        dg.sssp(long, 0, previous=dg.sssp(short, 0))
+    with pytest.raises(errors.OptionError, match="previous= was found with weight='w', and this call has weight='km'"):
+        dg.pagerank(long, weighted=True, previous=dg.pagerank(short, weighted=True))
+    assert "went on" in dg.pagerank(long, previous=dg.pagerank(short)).report.options["previous"]

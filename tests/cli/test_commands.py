@@ -358,7 +358,6 @@ def test_vectors_of_vertices_are_written_to_parquet(run, tmp_path):
 
 # parameters of operations that cannot be typed
 NOT_TYPED = {("betweenness", "edges"), ("factorize", "factors"), ("k_core", "remove"), ("spanning_forest", "weighted")}
-NOT_TYPED |= {(name, "previous") for name in ("wcc", "bfs", "sssp", "pagerank", "triangles", "core_number")}
 
 
 @pytest.mark.parametrize("name", [*dg.ALL_OPERATIONS, *MEASURES])

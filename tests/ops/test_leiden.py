@@ -192,6 +192,23 @@ def test_an_earlier_division_that_is_too_coarse_breaks_up(name):
     assert search(alone, previous=[0] * 5).by_number("community").tolist() == [0, 0, 0, 3, 4]
 
 
+@pytest.mark.parametrize(("name", "most"), [("leiden", 1 / 2), ("louvain", 1 / 3)])
+def test_few_changes_of_a_graph_take_few_moves_and_leave_other_communities_alone(name, most):
+    random, size, search = np.random.default_rng(3), 2000, SEARCHES[name]
+    source = random.integers(0, size, 8 * size)
+    inside, other = source // 50 * 50 + random.integers(0, 50, 8 * size), random.integers(0, size, 8 * size)
+    destination = np.where(random.random(8 * size) < 0.9, inside, other)
+    graph = dg.Graph.from_edges({"src": source, "dst": destination}, directed=False, vertices=size)
+    more = {"src": np.array([3, 7, 11]), "dst": np.array([60, 70, 80])}
+    changed, before = graph.updated(added=more), search(graph, deterministic=True)
+    fresh, on = search(changed, deterministic=True), search(changed, deterministic=True, previous=before)
+    assert on.report["edges"].sum() <= most * fresh.report["edges"].sum()
+    assert on.totals["modularity"] >= fresh.totals["modularity"] - 1e-3
+    labels, found = before.by_number("community"), on.by_number("community")
+    untouched = ~np.isin(labels, labels[np.concatenate([*more.values()])])
+    assert untouched.sum() > size / 2 and np.array_equal(labels[untouched], found[untouched])
+
+
 @pytest.mark.parametrize("weight", [1e-170, 1.0, 1e155, 1e300])
 @pytest.mark.parametrize("directed", [False, True])
 def test_the_scale_of_weights_does_not_matter(weight, directed):

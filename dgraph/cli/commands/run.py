@@ -14,6 +14,7 @@ from dgraph.cli import signatures
 from dgraph.cli.command import Command, Group, print_outcome
 from dgraph.cli.commands.run_measure import MEASURES, OF_MEASURES, measure_command
 from dgraph.cli.graph_argument import GraphArguments, graph_options
+from dgraph.cli.kept_answers import KEEP, PREVIOUS, KeptAnswers, can_go_on
 from dgraph.cli.options import OutputPath, as_json, choice_option, output_option
 from dgraph.cli.place import add_options
 from dgraph.cli.results import read_values, write_frames, write_result, writer_of
@@ -50,8 +51,9 @@ RENAMED = {  # because in other commands --source is a column, and --left a numb
 }
 HELP = {  # replaces docstrings that describe values which cannot be typed, or the opposite of the option
     "left": "A vertex on the left. By default, the sources of the edges as listed.",
-    "previous": "An earlier division to start from: a file of vertices and communities, as -o writes it, perhaps of a "
-    "graph with other vertices. A community keeps the name of the earlier one with which it shares the most vertices.",
+    "previous": "An earlier result to start from: a file of vertices and communities, as -o writes it, perhaps of a "
+    "graph with other vertices; or the name under which --keep has saved it with the saved graph EDGES. A community "
+    "keeps the name of the earlier one with which it shares the most vertices.",
     "predecessors": "Do not find predecessors, which saves time. With negative weights they are always found.",
     "sources": "A vertex to search from; by default, all vertices. Values are those of these vertices (closeness, "
     "harmonic), or estimates for all vertices (betweenness).",
@@ -105,6 +107,10 @@ def _command_for(name: str, operation: Callable) -> click.Command:
         if output is not None and output == report:
             where = "standard output" if output == "-" else output
             raise OptionError(f"-o and --report cannot both be {where}; choose another file for one")
+        kept = KeptAnswers(edges.path, given.pop("keep"), given.pop("previous", None))
+        kept.check()
+        if (file := f"{signatures.PARAMETER_PREFIX}previous") in given:
+            given[file] = kept.or_file(given[file])
         begun = time.perf_counter()
         with edges.graph() as graph:
             if dashboard:
@@ -123,6 +129,8 @@ def _command_for(name: str, operation: Callable) -> click.Command:
                         count = format_count(graph.num_vertices, "vertex")
                         raise OptionError(f"--sample {sample} is more than the {count} of the graph")
                     arguments["sources"] = sample
+                if kept.previous is not None:
+                    arguments["previous"] = kept.earlier()
                 result = operation(graph, **arguments, **options)
             ran = time.perf_counter()
             if output is not None or not as_json:
@@ -130,6 +138,7 @@ def _command_for(name: str, operation: Callable) -> click.Command:
                     write_result(result, output, graph.client)
             if report is not None:
                 write_frames([result.report], report)
+            kept.save(graph, result)
             seconds = {"load": loaded - begun, "run": ran - loaded, "write": time.perf_counter() - ran}
             outcome = {
                 "operation": name,
@@ -141,18 +150,22 @@ def _command_for(name: str, operation: Callable) -> click.Command:
                 **(_errors_of(result) if name == "factorize" else {}),
                 "seconds": {step: round(value, 4) for step, value in seconds.items()},
                 "output": output,
+                **({"previous": went} if (went := result.report.options.get("previous")) else {}),
+                **({} if kept.keep is None else {"kept": kept.keep, "version": graph.version}),
             }
         text = f"{name} of {format_count(outcome['vertices'], 'vertex')} and {format_count(outcome['edges'], 'edge')}: "
         text += f"{format_count(result.rounds, 'round')}, "
         text += "".join(f"{what.replace('_', ' ')} {outcome[what]:.6g}, " for what in ERROR_FIGURES if what in outcome)
-        print_outcome(outcome, as_json, text + ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items()))
+        text += ", ".join(f"{step} {value:.2f} s" for step, value in seconds.items())
+        text += f"; {kept.previous}: {went}" if went else ""
+        print_outcome(outcome, as_json, text)
 
     given = "".join(f" --{RENAMED.get(one, one).replace('_', '-')} 0" for one in signatures.needed(operation))
     example = f"{name.replace('_', '-')} edges.parquet{given} -o {name}.{SUFFIX.get(name, 'csv')}"
     edges_of = EXAMPLE_GRAPHS.get(name, "rmat --scale 10 --weights 1 9")
     example = f"  $ dgraph generate {edges_of} -o edges.parquet\n  $ dgraph run {example}"
     run.__doc__ = f"{signatures.split_docstring(operation)[0]}\n\n\b\nExample:\n{example}"
-    options = (*_how(operation), *OUTPUTS, DASHBOARD)
+    options = (*_how(operation), *OUTPUTS, KEEP, *([PREVIOUS] if can_go_on(name) else []), DASHBOARD)
     command = click.command(name.replace("_", "-"), cls=Command)(add_options(as_json(graph_options(run)), options))
     command.params[:0] = signatures.options_of(operation, RENAMED, HELP)
     return command

@@ -52,7 +52,7 @@ class Stage:
 
     iteration: int = 0
     begun: np.ndarray | None = None  # the communities with which this iteration began
-    quality: float = 0.0  # theirs, if an iteration has found them
+    quality: float = 0.0  # theirs
     levels: list[np.ndarray] = field(default_factory=list)  # the communities of all levels but the last
     numbers: list[np.ndarray] = field(default_factory=list)  # of this iteration so far, as in a Hierarchy
     labels: np.ndarray | None = None  # with which the next level begins
@@ -88,12 +88,13 @@ class CommunitySearch:
         if stage.iteration == 0 and labels is not None:  # a vertex without edges is alone
             own = np.where(level.untied, level.vertices + np.arange(level.vertices), labels)
             stage.begun = np.unique(own, return_inverse=True)[1].astype(np.uint32)
+            stage.quality = self.quality(level, stage.begun)
         while True:
             found = self.climb(level, stage.begun, refines=refines and stage.begun is not None)
             if refines or stage.iteration == 0:
                 stage.levels = found.divisions[:-1]
             gain, enough = found.quality - stage.quality, LEAST_GAIN * abs(found.quality)
-            if stage.iteration == ITERATIONS - 1 or (stage.iteration > 0 and gain <= enough):
+            if stage.iteration == ITERATIONS - 1 or (stage.begun is not None and gain <= enough):
                 return stage.levels, found
             self.stage = stage = Stage(stage.iteration + 1, found.divisions[-1], found.quality, stage.levels)
             self.after_level(self)
@@ -127,13 +128,17 @@ class CommunitySearch:
         self.rows.append({"vertices": level.vertices, "passes": passes, "edges": read, "busy": busy})
         if is_last:
             ends = numbered(self.connected(level, labels))[0] if refines else labels
-            return Hierarchy([], ends, self.inside(level, ends) - of_chance(level.null, ends))
+            return Hierarchy([], ends, self.quality(level, ends))
         self.stage.numbers.append(parts)
         self.stage.labels = None
         if refines:  # a part begins in the community that it is a part of
             self.stage.labels = np.empty(parts_count, np.uint32)
             self.stage.labels[parts] = labels
         return None
+
+    def quality(self, level: Any, labels: np.ndarray) -> float:
+        """The quality of a division, as in a Hierarchy."""
+        return self.inside(level, labels) - of_chance(level.null, labels)
 
     # -- the steps, for a level of which one worker has all edges ------------------------------------------------------
 
