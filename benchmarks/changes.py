@@ -1,15 +1,18 @@
 """Graphs that change: an update of one edge in 10,000, against building the graph anew from arrays.
 
-    .venv/bin/python benchmarks/changes.py [--scales 20 22] [--only pagerank]
+    .venv/bin/python benchmarks/changes.py [--scales 20 22] [--only pagerank] [--places workers]
 
 Batches of additions, of removals, and of both (80 : 20) on R-MAT graphs without repeated edges. The first operation on
 the new graph merges the changes, which has a row of its own. The new partition is compared, row by row, with one that
-is built anew.
+is built anew; of several partitions, all answers that follow are.
 
 Then `wcc`, `bfs`, `sssp`, `triangles`, `pagerank` and, after an update of one edge in 100,000, `core_number` go on from
 their answers for the graph before, against fresh runs on the new graph, which merge the changes first. All answers are
 compared with that of another fresh run; ranks must be within `tol` of the fixed point. Distances start at the vertex
 with the most edges, and edges have no direction.
+
+The same follows for four partitions in this process, and for two worker processes, which hold a partition each: there,
+what goes on may take 1 / SPREAD of the time relative to a fresh run that it may take in one partition.
 
 Last, `louvain` and `leiden` start from the division of the graph before, of planted communities. They may find another
 division than a fresh run, but no worse one. Counted are the edges that they read, and the vertices that change their
@@ -18,6 +21,8 @@ community although no edge of that community came or went.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -25,6 +30,7 @@ import numpy as np
 from harness import Claim, parser_of, rmat_edges, same, simple, take_turns
 
 import dgraph as dg
+from dgraph.bench.local_cluster import local_cluster
 
 UPDATE, BATCH = 0.05, 1e-4  # the most that an update may take, relative to building; edges of a batch, to those of all
 READ = 0.05  # the most edges that going on may read, relative to a fresh run
@@ -45,7 +51,16 @@ WORSE = 1e-3  # by how much its modularity may be lower than that of a fresh sea
 COLUMNS = {"wcc": ["component"], "triangles": ["triangles"], "core_number": ["core"]}  # else distance and predecessor
 EXACT = 1e-11  # the tolerance of the ranks that others are compared with
 KINDS = {"additions": 1.0, "removals": 0.0, "additions and removals 80 : 20": 0.8}
+SPREAD = 0.6  # in several partitions, going on may take a time relative to a fresh run that is longer by 1 / SPREAD
+PLACES = {"one": "", "parts": ", in 4 partitions", "workers": ", on 2 workers"}
 Frame = dict[str, np.ndarray]
+
+
+@contextmanager
+def placed(place: str) -> Iterator[dict[str, Any]]:
+    """The options of graphs in a place."""
+    with local_cluster(2 if place == "workers" else 0) as client:
+        yield {"one": {}, "parts": {"parts": 4}, "workers": {"client": client}}[place]
 
 
 def without(edges: Frame, rows: np.ndarray) -> Frame:
@@ -54,7 +69,7 @@ def without(edges: Frame, rows: np.ndarray) -> Frame:
     return {name: ends[kept] for name, ends in edges.items()}
 
 
-def hold(scale: int, kind: str, trials: int) -> None:
+def hold(scale: int, kind: str, trials: int, place: str, how: dict[str, Any]) -> None:
     listed, size = simple(*rmat_edges(scale), 1 << scale), 1 << scale
     rng = np.random.default_rng(1)
     edges: Frame = {"src": listed.source, "dst": listed.destination}
@@ -66,11 +81,12 @@ def hold(scale: int, kind: str, trials: int) -> None:
     changed = {name: np.concatenate([ends, more[name]]) for name, ends in without(edges, gone).items()}
 
     def built(frame: Frame) -> dg.Graph:
-        graph = dg.Graph.from_edges(frame, vertices=size)
+        graph = dg.Graph.from_edges(frame, vertices=size, **how)
         graph.partitioned()
         return graph
 
-    graph, expected = built(edges), built(changed).partitions[0].out
+    graph = built(edges)
+    expected = built(changed).partitions[0].out if place == "one" else None
 
     def update() -> dg.Graph:
         return graph.updated(added=more, removed=less)
@@ -81,8 +97,12 @@ def hold(scale: int, kind: str, trials: int) -> None:
         return made
 
     def check(made: dg.Graph) -> None:
-        table = made.partitions[0].out
-        same = np.array_equal(table.indptr, expected.indptr) and np.array_equal(table.neighbours, expected.neighbours)
+        same = True
+        if expected is not None:
+            table = made.partitions[0].out
+            same = np.array_equal(table.indptr, expected.indptr) and np.array_equal(
+                table.neighbours, expected.neighbours
+            )
         if not same or made.num_edges != len(changed["src"]) or (made.changes and made.changes.missing):
             raise SystemExit(f"{kind}: the graph has other edges")
 
@@ -92,7 +112,7 @@ def hold(scale: int, kind: str, trials: int) -> None:
         "building": (partial(built, changed), check),
     }
     seconds = take_turns(runs, trials)
-    where = f"{kind}, {count:,} of {len(listed.source) / 1e6:.1f} M edges, R-MAT scale {scale}"
+    where = f"{kind}, {count:,} of {len(listed.source) / 1e6:.1f} M edges, R-MAT scale {scale}{PLACES[place]}"
     Claim("changes", f"update: {where}", "building anew", UPDATE).record(seconds["update"], seconds["building"])
     merged = Claim("changes", f"update, merged: {where}", "building anew", None)
     merged.record(seconds["merge"], seconds["building"])
@@ -103,7 +123,7 @@ def edges_read(result: dg.RunResult) -> int:
 
 
 def check_same(name: str, expected: dg.RunResult, found: dg.RunResult) -> None:
-    for column in ["component"] if name == "wcc" else ["distance", "predecessor"]:
+    for column in COLUMNS.get(name, ["distance", "predecessor"]):
         same(found.by_number(column), expected.by_number(column), f"{name}: {column}")
 
 
@@ -113,7 +133,9 @@ def check_distance(exact: dg.RunResult, tol: float, found: dg.RunResult) -> None
         raise SystemExit(f"the ranks are {off:.1e} from the fixed point, and tol is {tol:.0e}")
 
 
-def go_on(scale: int, kind: str, trials: int, batch: float = BATCH, only: str = "") -> None:
+def go_on(
+    scale: int, kind: str, trials: int, place: str, how: dict[str, Any], batch: float = BATCH, only: str = ""
+) -> None:
     listed, size = simple(*rmat_edges(scale), 1 << scale), 1 << scale
     rng = np.random.default_rng(2)
     total = len(listed.source)
@@ -123,7 +145,7 @@ def go_on(scale: int, kind: str, trials: int, batch: float = BATCH, only: str = 
     more: Frame = {name: rng.integers(0, size, added) for name in ("src", "dst")} | {"km": rng.integers(1, 256, added)}
     gone = rng.choice(total, count - added, replace=False)
     less: Frame = {name: edges[name][gone] for name in ("src", "dst")}
-    graph = dg.Graph.from_edges(edges, vertices=size, weight="km", directed=False)
+    graph = dg.Graph.from_edges(edges, vertices=size, weight="km", directed=False, **how)
     source = int(np.bincount(np.concatenate([listed.source, listed.destination])).argmax())
     operations: dict[str, Any] = {"wcc": dg.wcc, "triangles": dg.triangles, "core_number": dg.core_number}
     operations |= {one.__name__: partial(one, source=source) for one in (dg.bfs, dg.sssp)}
@@ -153,9 +175,9 @@ def go_on(scale: int, kind: str, trials: int, batch: float = BATCH, only: str = 
         if not went.report.options["previous"].startswith("went on"):
             raise SystemExit(f"{name} after {kind}: {went.report.options['previous']}")
         seconds = take_turns({"previous": (on, check), "fresh": (fresh, check)}, trials)
-        where = f"{kind}, {size_now:,} of {total / 1e6:.1f} M edges, R-MAT scale {scale}"
+        where = f"{kind}, {size_now:,} of {total / 1e6:.1f} M edges, R-MAT scale {scale}{PLACES[place]}"
         soon, sooner, most = MOST[name]
-        target = soon if kind == "additions" else sooner
+        target = (soon if kind == "additions" else sooner) / (1 if place == "one" else SPREAD)
         claim = Claim("changes", f"{name}, previous=: {where}", "a fresh run", target)
         claim.record(seconds["previous"], seconds["fresh"])
         read = Claim("changes", f"{name}, previous=, edges read: {where}", "a fresh run", most, unit="edges")
@@ -205,14 +227,19 @@ def main() -> None:
     options = parser_of(__doc__, trials=5)
     options.add_argument("--scales", type=int, nargs="+", default=[20, 22])
     options.add_argument("--only", default="", help="operations that go on with this in their name, and no updates")
+    options.add_argument("--places", nargs="+", choices=PLACES, default=list(PLACES), help="where graphs are")
     given = options.parse_args()
-    for scale in given.scales:
-        for kind in KINDS:
-            if not given.only:
-                hold(scale, kind, given.trials)
-            go_on(scale, kind, given.trials, only=given.only)
-            divide(scale, kind, given.only)
-        go_on(scale, "additions", given.trials, FEW, "pagerank")
+    for place in given.places:
+        with placed(place) as how:
+            for scale in given.scales:
+                for kind in KINDS:
+                    if not given.only:
+                        hold(scale, kind, given.trials, place, how)
+                    go_on(scale, kind, given.trials, place, how, only=given.only)
+                    if place == "one":
+                        divide(scale, kind, given.only)
+                if place == "one":
+                    go_on(scale, "additions", given.trials, place, how, FEW, "pagerank")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from dgraph.building.container_refusal import ContainerRefusal
 from dgraph.building.graph_display import GraphDisplay
 from dgraph.building.input_edges import EdgeRules, InputEdges
 from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.cluster.retry import retry
 from dgraph.cluster.shares import MOST_PARTS, check_capacities
 from dgraph.cluster.workers import Workers
 from dgraph.errors import InputError, OptionError
@@ -196,7 +197,8 @@ class Graph(GraphDisplay, ContainerRefusal):
 
         The rules of the graph for loops, repeated edges and reverses hold for all edges together: all operations give
         the answers of a graph that is rebuilt from the changed list of edges. The cost follows the changes: the
-        partitions of this graph are shared until an operation needs its own; then the changes are merged into them.
+        partitions of this graph are shared until an operation needs its own; then each partition merges its part of
+        the changes, on the worker that holds it.
 
         Parameters
         ----------
@@ -219,7 +221,7 @@ class Graph(GraphDisplay, ContainerRefusal):
         Raises
         ------
         InputError
-            If the graph is on a cluster or made from cuDF frames (experimental), or a frame is of an unsupported type.
+            If the graph is made from cuDF frames (experimental), or a frame is of an unsupported type.
         ColumnError
             If a column of `added` or `vertices` is missing, unknown, or of another type than in the graph.
         IdError
@@ -242,7 +244,7 @@ class Graph(GraphDisplay, ContainerRefusal):
         """
         from dgraph.changes.update import updated
 
-        edges, due = updated(self, added, removed, vertices)
+        edges, due = retry(self.client, lambda: updated(self, added, removed, vertices), self.forget_lost)
         asked = self.asked._replace(parts=self.num_parts)
         made = Graph.of(edges, asked._replace(policy="auto") if is_saved_function(asked.policy) else asked)
         if due:

@@ -22,7 +22,7 @@ from dgraph.partition.adjacency import Adjacency, EdgeSlice, SortFunction, build
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.ids.id_tables import release_memory
 from dgraph.partition.ids.numbering import Numbering
-from dgraph.partition.partition import Half, Partition, add_peer_requests, assemble
+from dgraph.partition.partition import Half, Partition, assemble
 from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.policies import Policy
 from dgraph.partition.proxies import ProxyList, check_local_ids
@@ -135,9 +135,9 @@ def build_partitions(
     return with_requests(workers, tasks)
 
 
-def with_requests(workers: Workers, tasks: list[Any]) -> list[Any]:
-    """The partitions that tasks assemble, each with the requests of its peers. (There is one task per partition and
-    worker. One per pair of partitions would cost half a millisecond each, more than its work.)"""
+def with_requests(workers: Workers, tasks: list[Any], homes: Sequence[str] | None = None) -> list[Any]:
+    """The partitions that tasks assemble, each with the requests of its peers, on `homes` if given. (There is one task
+    per partition and worker. One per pair of partitions would cost half a millisecond each, more than its work.)"""
     halves = workers.hold(tasks)
     if workers.client is None:
         everything = [half.requests for half in halves]
@@ -145,7 +145,7 @@ def with_requests(workers: Workers, tasks: list[Any]) -> list[Any]:
     requests = [workers.call(_requests_of, half) for half in halves]
     parts_of: dict[str | None, list[int]] = {}
     for part in range(len(halves)):
-        parts_of.setdefault(workers.host(part, len(halves)), []).append(part)
+        parts_of.setdefault(homes[part] if homes else workers.host(part, len(halves)), []).append(part)
     agreeing = []
     for host, mine in parts_of.items():
         addressed = workers.call(list, [workers.call(partial(_addressed_to, mine), one) for one in requests], on=host)
@@ -222,4 +222,4 @@ def _addressed_to(parts: list[int], requests: dict[int, ProxyList]) -> dict[int,
 
 def _agree(half: Half, requests: Sequence[dict[int, ProxyList]], part: int) -> Partition:
     mine = {peer: request[part] for peer, request in enumerate(requests) if part in request}
-    return add_peer_requests(half.partition, mine)
+    return half.completed(mine)

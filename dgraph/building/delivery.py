@@ -22,7 +22,7 @@ from dgraph.partition import placement
 from dgraph.partition.adjacency import SortFunction
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.ids.numbering import Numbering
-from dgraph.partition.partition import Half, Partition, add_peer_requests, assemble
+from dgraph.partition.partition import Half, Partition, assemble
 from dgraph.partition.placement import Listing, Placement
 from dgraph.partition.proxies import ProxyList
 from dgraph.supersteps.run_steps import run_steps
@@ -120,7 +120,7 @@ class PartitionBuilder:
     def _agree(self, number: int) -> None:
         for part, half in self.halves.items():
             requests = {peer: ProxyList(locals, kinds) for peer, locals, kinds in self._arrived(number, part)}
-            self.partitions.append(add_peer_requests(half.partition, requests))
+            self.partitions.append(half.completed(requests))
 
     def _arrived(self, number: int, part: int) -> list[Any]:
         """What others have sent to a partition in the step before."""

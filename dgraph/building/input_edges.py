@@ -322,8 +322,8 @@ class InputEdges:
 
         return SpreadStream(self.workers, self._piece_readers, self.stopwatch)
 
-    def spliced(self, policy: str) -> Partitions | None:
-        """The only partition of the graph, made of that of the graph that was changed; None if there is none."""
+    def spliced(self, policy: Policy, parts: int) -> tuple[Partitions, Placement | None] | None:
+        """The partitions of the graph, made of those of the graph that was changed; None if there are none."""
         return None
 
     @property

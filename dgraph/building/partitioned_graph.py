@@ -172,6 +172,8 @@ class PartitionedGraph(NotPicklable):
         >>> dg.Graph.from_edges({"src": [0, 1, 2, 3], "dst": [1, 2, 3, 0]}, parts=2).placement.owner
         array([0, 0, 1, 1], dtype=uint16)
         """
+        if self._placement is None and self.built is None and not self._is_whole:
+            self.built = self._spliced()  # vertices stay where they were in the graph that was changed
         return self._placement or self._place([] if self.as_saved or self._is_whole else self.input_edges.by_number())
 
     @property
@@ -389,8 +391,12 @@ class PartitionedGraph(NotPicklable):
         return now
 
     def _spliced(self) -> Partitions | None:
-        """The only partition of a graph that was made by changing another one, if that one's can be spliced."""
-        return self.input_edges.spliced(self.cut.name) if self._is_whole else None
+        """The partitions of a graph that was made by changing another one, if that one's can be changed."""
+        made = self.input_edges.spliced(self.cut, self.num_parts)
+        if made is None:
+            return None
+        partitions, self._placement = made
+        return partitions
 
     def _opened(self) -> Partitions:
         """The saved partitions, memory-mapped by the workers."""

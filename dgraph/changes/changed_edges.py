@@ -19,12 +19,14 @@ from dgraph.building.saved_graph import SavedVersion
 from dgraph.changes.batch import net_of
 from dgraph.changes.history import Base, History
 from dgraph.changes.listed_pairs import pairs_in
-from dgraph.changes.merging import merged_partition
+from dgraph.changes.merging import Merger, merged_partition
 from dgraph.changes.update_report import UpdateReport
 from dgraph.frames.any_frame import LazyPieces, count_rows, select_rows, to_main_memory
 from dgraph.frames.sources import VertexSource
 from dgraph.native.free_memory import explain_lack_of_memory
 from dgraph.partition.ids.numbering import Numbering
+from dgraph.partition.placement import Placement
+from dgraph.partition.policies import Policy
 
 AMBIGUOUS = "built from the listed edges, because rows do not tell which of several edges was listed last"
 
@@ -106,21 +108,46 @@ class ChangedEdges(InputEdges):
 
     # -- partitions ----------------------------------------------------------------------------------------------------
 
-    def spliced(self, policy: str) -> Partitions | None:
-        """The only partition of the graph, made of that of the base; None if there is none, or if it does not tell
-        which of several edges to remove. Afterwards, the base is not needed any more."""
+    def spliced(self, policy: Policy, parts: int) -> tuple[Partitions, Placement | None] | None:
+        """The partitions of the graph, made of those of the base, and where they have vertices; None if there are none,
+        or if they do not tell which of several edges to remove. Afterwards, the base is not needed any more."""
         history = self.history
-        if history.base.partition is None:
+        spread = history.base.spread
+        if spread is not None:
+            suits = len(spread.partitions) == parts
+        else:
+            suits = parts == 1 and policy.by_range and history.base.partition is not None
+        if not suits:
             return None
         start = time.perf_counter()
         with self.stopwatch("merge"):
-            partition = merged_partition(history, self.edges, self.rules)
+            made = self._merged(history, policy.name)
         self._history = history.on(Base(self.numbering))
-        if partition is None:
+        if made is None:
             self._report = replace(self._report, merging=AMBIGUOUS)
             return None
         self._report = replace(self._report, merging=f"merged in {time.perf_counter() - start:.2g} s")
-        return Partitions([partition], self.workers, history.base.kept, policy, self.num_vertices, {})
+        return made
+
+    def _merged(self, history: History, policy: str) -> tuple[Partitions, Placement | None] | None:
+        spread = history.base.spread
+        if spread is None:
+            partition = merged_partition(history, self.edges, self.rules)
+            if partition is None:
+                return None
+            return Partitions([partition], self.workers, history.base.kept, policy, self.num_vertices, {}), None
+        merging = Merger(history, self.edges, self.rules)
+        if merging.is_ambiguous(any(history.base.kept.values())):
+            return None
+        merged = spread.changed(history, merging.added, self.rules, policy)
+        return merged.partitions, merged.placement
+
+    def forget_lost(self) -> None:
+        super().forget_lost()
+        self._listed.forget_lost()
+        history = None if callable(self._history) else self._history
+        if history is not None and history.base.spread is not None and history.base.spread.is_lost:
+            self._history = history.on(Base(self.numbering))
 
     # -- the changed frame ---------------------------------------------------------------------------------------------
 

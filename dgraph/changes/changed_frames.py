@@ -51,8 +51,7 @@ def read_edges(edges: InputEdges, given: Any, *, all_columns: bool) -> EdgeTable
     names = list(meta.columns) if all_columns else list(ends)
     if all_columns:
         _check_columns(listed, source)
-    whole = listed.frame.compute() if is_lazy(listed.frame) else listed.frame
-    frame = select_columns(whole, names).reset_index(drop=True)
+    frame = select_columns(_in_memory(edges, listed.frame), names).reset_index(drop=True)
     chunk = chunk_of_edges(frame, *ends)
     if all_columns and source.weight is not None:
         numeric_column(frame, source.weight, is_weight=True)
@@ -60,6 +59,14 @@ def read_edges(edges: InputEdges, given: Any, *, all_columns: bool) -> EdgeTable
         edges.numbering.id_type.join(chunk.id_type)
         frame = with_types_of(meta, frame, source)
     return EdgeTable(frame, chunk, ends)
+
+
+def _in_memory(edges: InputEdges, frame: Any) -> Any:
+    """A frame of a batch, computed by the workers of the graph if it is lazy."""
+    if not is_lazy(frame):
+        return frame
+    client = edges.workers.client
+    return frame.compute() if client is None else client.compute(frame).result()
 
 
 def with_types_of(meta: pd.DataFrame, frame: pd.DataFrame, source: EdgeSource) -> pd.DataFrame:
@@ -106,7 +113,7 @@ def read_vertices(edges: InputEdges, given: Any) -> VertexSource:
     listed, old = vertex_source(given), edges.vertices
     if listed.frame is None:
         return replace(listed, id=old.id)
-    whole = listed.frame.compute() if is_lazy(listed.frame) else listed.frame
+    whole = _in_memory(edges, listed.frame)
     frame = select_columns(whole, column_names(whole)).reset_index(drop=True)
     if old.columns and listed.columns and set(old.columns) != set(listed.columns):
         has = ", ".join(map(repr, old.columns))

@@ -31,7 +31,7 @@ class CurrentRows:
         self._names: tuple[str, ...] = () if weight is None else (weight,)
         history = graph.input_edges.history if graph.built is None else None
         self._changes: Overlay | None = None
-        if history is not None and _tells_all(history, weight):
+        if history is not None and history.base.partition is not None and tells_all(history, weight):
             self._changes = Overlay(history, weight, graph.input_edges.rules.skip_loops)
 
     @property
@@ -85,10 +85,10 @@ def _weights(table: Adjacency, name: str) -> np.ndarray:
     return values if values.dtype in NOT_CAST else cached_on(table, (name, "float64"), lambda: values.astype(float))
 
 
-def _tells_all(history: History, weight: str | None) -> bool:
+def tells_all(history: History, weight: str | None) -> bool:
     """Whether the rows of the base and the batches tell all edges, by numbers that stay: with weights, only if whole
     pairs were removed, and none of them gets another weight by merging."""
-    if history.base.partition is None or not history.keeps_numbers:
+    if not history.base.is_built or not history.keeps_numbers:
         return False
     return weight is None or (not history.rule.merges and bool(history.net.emptied.all()))
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from dgraph.building.input_edges import InputEdges
 from dgraph.changes.batch import Batch, PairRule, ends_of, net_of, with_batch
 from dgraph.changes.listed_pairs import pairs_in
+from dgraph.changes.spread_base import SpreadBase
 from dgraph.changes.steps import Step, joined_steps, with_step
 from dgraph.partition.adjacency import Adjacency
 from dgraph.partition.ids.joined_ids import moved_up, with_ids
@@ -27,14 +28,29 @@ FEW = 1 << 14  # edges or vertices that are not
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """The numbering that batches refer to, and, if it is in this process and whole, the partition that they change."""
+    """The numbering that batches refer to, and what they change if it is built: the only partition, if it is in this
+    process and whole; or partitions `spread` over this process or a cluster."""
 
     numbering: Numbering
     partition: Partition | None = None
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # the columns of each order of edges
+    spread: SpreadBase | None = None
+
+    @property
+    def is_built(self) -> bool:
+        return self.partition is not None or self.spread is not None
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges of what is built."""
+        built = self.partition or self.spread
+        return built.num_edges if built is not None else 0
 
     def counts(self, keys: np.ndarray, directed: bool) -> np.ndarray:
-        """How many edges its partition has with each key. If it has rows for both ends, the shorter one is read."""
+        """How many edges what is built has with each key. If the only partition has rows for both ends, the shorter one
+        is read."""
+        if self.spread is not None:
+            return self.spread.counts(keys)
         assert self.partition is not None
         first, second = ends_of(keys)
         out, into = self.partition.out, self.partition.incoming
@@ -103,11 +119,12 @@ class History:
     @property
     def is_large(self) -> bool:
         """Whether the batches have so many edges or vertices that they should be merged into the base."""
-        edges, partition = sum(map(len, self.since)), self.base.partition
-        if partition is None:
+        if not self.base.is_built:
             return False
-        vertices = self.size - partition.num_local
-        return edges > max(FEW, partition.num_edges // SHARE) or vertices > max(FEW, partition.num_local // SHARE)
+        edges, before = sum(map(len, self.since)), self.base.numbering.size
+        if edges > FEW and edges > self.base.num_edges // SHARE:
+            return True
+        return self.size - before > max(FEW, before // SHARE)
 
     def find(self, ids: pa.Array) -> np.ndarray:
         """The number of each of some ids, which ascend; -1 for those that the graph lacks."""
@@ -118,7 +135,7 @@ class History:
 
     def present(self, keys: np.ndarray) -> np.ndarray:
         """How many edges there are with each key."""
-        if self.base.partition is not None:
+        if self.base.is_built:
             counts, batches = self.base.counts(keys, self.rule.directed), self.since
         else:
             known, of_listed = self.of_listed(keys)
@@ -151,7 +168,7 @@ class History:
 
     def with_batch(self, batch: Batch, version: object) -> History:
         """The history after a batch of changes of the graph of this version."""
-        exist = self._exist if self.base.partition is not None else None  # else all listed edges would be read
+        exist = self._exist if self.base.is_built else None  # else all listed edges would be read
         steps = with_step(self.steps, Step.of(batch, version, self.rule.directed, exist))
         saved, more = self.since[: self.num_saved], self.since[self.num_saved :]
         return replace(self, since=(*saved, *with_batch(more, batch, self.rule)), steps=steps)
@@ -194,6 +211,11 @@ class History:
     def numbering(self) -> Numbering:
         """The numbering of all vertices, in the order of their ids."""
         return self._joined[0]
+
+    @property
+    def new_places(self) -> np.ndarray:
+        """How many old vertices have smaller ids than each new vertex, in the order of their ids."""
+        return self._joined[1]
 
     @cached_property
     def moves(self) -> np.ndarray | None:

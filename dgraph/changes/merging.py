@@ -11,17 +11,17 @@ import numpy as np
 from dgraph.building.input_edges import EdgeRules
 from dgraph.changes.batch import Batch, ends_of
 from dgraph.changes.history import History
+from dgraph.changes.spread_base import MERGED, REMEDY
 from dgraph.frames.any_frame import numeric_column
 from dgraph.frames.sources import EdgeSource
 from dgraph.native.free_memory import has_room, refuse_beyond_memory
 from dgraph.partition import rules as edge_rules
-from dgraph.partition.adjacency import Adjacency, common_type
+from dgraph.partition.adjacency import Adjacency
+from dgraph.partition.changed_partition import type_with
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.partition import Partition
 from dgraph.partition.proxies import check_local_ids
 from dgraph.partition.spliced_rows import Splice, count_edges, last_edges
-
-REMEDY = "use a machine or a limit with more memory, or del graphs that are not needed"
 
 
 def merged_partition(history: History, edges: EdgeSource, rules: EdgeRules) -> Partition | None:
@@ -34,11 +34,11 @@ def merged_partition(history: History, edges: EdgeSource, rules: EdgeRules) -> P
     tables = {order: getattr(base, order) for order in ("out", "incoming") if getattr(base, order) is not None}
     need = sum(table.nbytes for table in set(tables.values()))
     if not has_room(need):
-        refuse_beyond_memory("the edges of a graph and of its changes, merged,", need, remedy=REMEDY)
+        refuse_beyond_memory(MERGED, need, remedy=REMEDY)
     merged: dict[Adjacency, Adjacency] = {}  # one if both orders are the same
     for order, table in tables.items():
         if table not in merged:
-            if merging.is_ambiguous(table):
+            if merging.is_ambiguous(bool(table.columns)):
                 return None
             merged[table] = merging.spliced(table, order)
     first = next(iter(merged.values()))
@@ -56,10 +56,10 @@ class Merger:
 
     # -- edges that are removed ----------------------------------------------------------------------------------------
 
-    def is_ambiguous(self, table: Adjacency) -> bool:
+    def is_ambiguous(self, has_values: bool) -> bool:
         """Whether only some of several edges between the same ends go, which may have different values and are listed
         in either direction."""
-        if self.rules.directed or self.history.rule.merges or not table.columns:
+        if self.rules.directed or self.history.rule.merges or not has_values:
             return False
         found = self.history.base.counts(self.net.removed, directed=False)
         return bool((found > self.net.counts).any())
@@ -92,7 +92,7 @@ class Merger:
     # -- edges that are added ------------------------------------------------------------------------------------------
 
     @cached_property
-    def _added(self) -> NumberedChunk:
+    def added(self) -> NumberedChunk:
         """The edges that are added, after the rules of the graph, with all columns that the partition has."""
         sources, destinations = self.net.listed()
         names = dict.fromkeys(name for names in self.history.base.kept.values() for name in names)
@@ -110,8 +110,8 @@ class Merger:
     def _is_there(self) -> np.ndarray:
         """Which of the added edges, where edges are merged, the base has and keeps."""
         if not self.history.rule.merges:
-            return np.zeros(len(self._added), bool)
-        keys = self.history.rule.keys(self._added.sources, self._added.destinations)
+            return np.zeros(len(self.added), bool)
+        keys = self.history.rule.keys(self.added.sources, self.added.destinations)
         order = np.argsort(keys)
         found = np.zeros(len(keys), bool)
         found[order] = self.history.base.counts(keys[order], self.rules.directed) > 0
@@ -119,7 +119,7 @@ class Merger:
 
     def spliced(self, table: Adjacency, order: str) -> Adjacency:
         """A table after all changes."""
-        base_size, new = len(table.indptr) - 1, self._added[~self._is_there]
+        base_size, new = len(table.indptr) - 1, self.added[~self._is_there]
         (rows, others), which = self._both_ways(new.sources, new.destinations, order)
         final = self.history.renumber(rows)
         by_row = np.argsort(final, kind="stable")
@@ -144,11 +144,11 @@ class Merger:
     @staticmethod
     def _spliced_column(splice: Splice, table: Adjacency, name: str, new: np.ndarray) -> np.ndarray:
         old = table.columns[name]
-        return splice.values(old, new, _type_for(name, old, new))
+        return splice.values(old, new, type_with(name, old, new))
 
     def _with_merged_values(self, made: Adjacency, table: Adjacency, splice: Splice, order: str) -> Adjacency:
         """The table with the values of edges that were there and are added again."""
-        again = self._added[self._is_there]
+        again = self.added[self._is_there]
         if not len(again) or self.rules.repeats == "first" or not table.columns:
             return made
         (rows, others), which = self._both_ways(again.sources, again.destinations, order)
@@ -166,10 +166,3 @@ class Merger:
                 columns[name] = values.astype(np.result_type(values, total), copy=False)
                 columns[name][places] = total
         return replace(made, columns=columns)
-
-
-def _type_for(name: str, old: np.ndarray, new: np.ndarray) -> np.dtype:
-    """The type of a column with new values: the old one if it has all of them."""
-    if old.dtype == new.dtype or np.array_equal(new.astype(old.dtype), new):
-        return old.dtype
-    return common_type(name, [old, new])

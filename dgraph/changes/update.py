@@ -15,6 +15,7 @@ from dgraph.changes.changed_edges import ChangedEdges
 from dgraph.changes.changed_frames import EdgeTable, joined_vertices, naming, read_edges, read_vertices, vertex_ids
 from dgraph.changes.history import Base, History
 from dgraph.changes.new_ids import known_numbers, numbered
+from dgraph.changes.spread_base import SpreadBase
 from dgraph.changes.update_report import UpdateReport
 from dgraph.errors import InputError, MissingEdgesWarning, OptionError
 from dgraph.frames.sources import VertexSource
@@ -59,11 +60,6 @@ def updated(graph: PartitionedGraph, added: Any, removed: Any, vertices: Any) ->
 
 
 def _check(graph: PartitionedGraph, added: Any, removed: Any, vertices: Any) -> None:
-    if graph.client is not None:
-        raise InputError(
-            "updated() is only for graphs in this process; on a cluster, make the graph anew from the changed edges "
-            "with Graph.from_edges"
-        )
     edges = graph.input_edges
     if edges.later_rules.symmetrize and not edges.rules.symmetrize:
         raise InputError(
@@ -104,13 +100,17 @@ def history_of(graph: PartitionedGraph) -> History:
     """The history of a graph's edges, based on its own partition if it is built and whole."""
     edges, rules, built = graph.input_edges, graph.input_edges.later_rules, graph.built
     rule = PairRule(rules.directed and not rules.symmetrize, rules.repeats != "keep", rules.skip_loops)
-    whole = graph.num_parts == 1 and graph.cut.by_range and not rules.symmetrize
-    if whole and graph.as_saved:
-        built = graph.partitions  # opened, not built
-    base = Base(graph.numbering, *((built.held[0], built.kept) if built and whole else ()))
+    base, whole = Base(graph.numbering), graph.num_parts == 1 and graph.cut.by_range and graph.client is None
+    if not rules.symmetrize and (whole or graph.cut.by_rule):
+        if graph.as_saved:
+            built = graph.partitions  # opened, not built
+        if built and whole:
+            base = Base(graph.numbering, built.held[0], built.kept)
+        elif built:
+            base = Base(graph.numbering, None, built.kept, SpreadBase(built, graph.placement))
     if not isinstance(edges, ChangedEdges):
         return History(edges, base, rule)
-    return edges.history if base.partition is None else edges.history.on(base)
+    return edges.history.on(base) if base.is_built else edges.history
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ def _more_edges(edges: InputEdges, history: History, batch: Batch) -> int | None
     """By how many edges the graph is now larger than as it was listed; None if this is not known cheaply."""
     before = edges.more_edges if isinstance(edges, ChangedEdges) else 0
     rule, symmetrizes = history.rule, edges.later_rules.symmetrize
-    if before is None or (rule.merges and history.base.partition is None):
+    if before is None or (rule.merges and not history.base.is_built):
         return None
     added = np.unique(batch.added) if rule.merges else batch.added
     if rule.skip_loops:

@@ -177,6 +177,12 @@ class Workers(NotPicklable):
         places = zip(arguments, homes or cycle([None]), strict=False)
         return self.hold([self.call(function, *one, on=on) for one, on in places])
 
+    def ask(self, function: Any, arguments: Sequence[tuple], homes: Sequence[str | None] | None = None) -> list[Any]:
+        """What a short function returns for each tuple of arguments, in this process. A call here avoids Dask."""
+        if self.client is None:
+            return [function(*one) for one in arguments]
+        return self.bring(self.each(function, arguments, homes))
+
     def reduce(self, function: Any, tasks: Sequence[Any]) -> Any:
         """Apply `function` to lists of results until one is left, and hold it. A tree of tasks keeps few results on a
         worker at once."""

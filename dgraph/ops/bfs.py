@@ -136,8 +136,8 @@ def bfs(
         Vertices farther away than this count as unreached.
     previous : RunResult, optional
         An earlier result of ``bfs``, with the same arguments, for a graph that `Graph.updated` has made this one from.
-        The answer is the same; only what changed is computed, if it is known and this process holds the graph as one
-        partition. The report says so, or why the whole was computed. Not available with `target`.
+        The answer is the same; only what changed is computed, if it is known. The report says so, or why the whole was
+        computed. Not available with `target`.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"

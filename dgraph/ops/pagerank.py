@@ -96,6 +96,23 @@ class WeightedPageRank(PageRank):
         return rank if strength == 0 else 0.0
 
 
+class PageRankGoingOn(PageRank):
+    """PageRank from earlier ranks, in several partitions."""
+
+    earlier = VertexColumn(float64)
+    solver = None  # type: ignore[assignment]
+
+    def start(earlier):
+        return earlier
+
+
+class WeightedPageRankGoingOn(PageRankGoingOn, WeightedPageRank):
+    """The same, with edges followed in proportion to their weights."""
+
+    solver = None  # type: ignore[assignment]
+
+
+GOING_ON = {False: PageRankGoingOn, True: WeightedPageRankGoingOn}
 IN_ROUNDS = {False: PageRank, True: WeightedPageRank}  # keyed by `weighted`
 
 
@@ -266,8 +283,8 @@ def pagerank(
     previous : RunResult, optional
         An earlier result of ``pagerank`` for a graph that `Graph.updated` has made this one from, with the same
         `alpha`, `personalization`, `weighted` and `dangling`. The run starts from its ranks, mostly takes far fewer
-        iterations, and ends as near to the fixed point, if what changed is known and this process holds the graph as
-        one partition. The report says so, or why the whole was computed.
+        iterations, and ends as near to the fixed point, if what changed is known. The report says so, or why the whole
+        was computed.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"
@@ -344,7 +361,14 @@ def pagerank(
         program = _in_single_precision(IN_ROUNDS[weighted]) if dtype == "float32" else IN_ROUNDS[weighted]
         columns = {name: _by_number(graph, shares) for name, shares in jumps[0].items()}
         call = OperationCall.of(graph, "pagerank", asked)
-        done, why = go_on(graph, call, previous, program(**values, **limits), options, columns)
+
+        def run_from(known: np.ndarray) -> RunResult:
+            program: Any = _in_single_precision(GOING_ON[weighted]) if dtype == "float32" else GOING_ON[weighted]
+            evenly = {f"{name}s_evenly": float(name not in jumps[0]) for name in ("restart", "spread")}
+            read = jumps[0] | {"earlier": known} | ({"strength": _strength(graph, options)} if weighted else {})
+            return execute(graph, program(**values, **limits, **evenly), options, read)
+
+        done, why = go_on(graph, call, previous, program(**values, **limits), options, columns, run_from)
     shared = {"strength": _strength(graph, options)} if weighted and done is None else {}
     if done is not None:
         result = done

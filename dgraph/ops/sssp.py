@@ -222,9 +222,8 @@ def sssp(
         Return the distances from each source as one vector per vertex, without predecessors.
     previous : RunResult, optional
         An earlier result of ``sssp``, with the same arguments, for a graph that `Graph.updated` has made this one from.
-        The answer is the same; only what changed is computed, if it is known, this process holds the graph as one
-        partition, and weights are > 0. The report says so, or why the whole was computed. Not available with `target`,
-        `per_source` or without predecessors.
+        The answer is the same; only what changed is computed, if it is known, and weights are > 0. The report says so,
+        or why the whole was computed. Not available with `target`, `per_source` or without predecessors.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"

@@ -64,8 +64,8 @@ def triangles(
         The graph.
     previous : RunResult, optional
         An earlier result of ``triangles`` for a graph that `Graph.updated` has made this one from. The answer is the
-        same; only the neighbours of changed edges are read, if they are known and this process holds the graph as one
-        partition. The report says so, or why the whole was computed.
+        same; only the neighbours of changed edges are read, if they are known. The report says so, or why the whole was
+        computed.
     engine : {"auto", "local", "cugraph"}, default "auto"
         No vertex program runs, so no other engine applies. ``"local"`` is for a graph with one partition.
     device : {"auto", "cpu", "cuda"}, default "auto"

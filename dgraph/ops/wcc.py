@@ -59,8 +59,7 @@ def wcc(
         The graph.
     previous : RunResult, optional
         An earlier result of ``wcc`` for a graph that `Graph.updated` has made this one from. The answer is the same;
-        only what changed is computed, if it is known and this process holds the graph as one partition. The report says
-        so, or why the whole was computed.
+        only what changed is computed, if it is known. The report says so, or why the whole was computed.
     engine : str, Gas, Bsp, BulkAsync or BlockDescent, default "auto"
         The order in which vertices fire; see `dgraph.run`.
     device : {"auto", "cpu", "cuda"} or Cuda, default "auto"

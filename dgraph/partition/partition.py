@@ -148,6 +148,10 @@ class Half:
     def __init__(self, partition: Partition, requests: dict[int, ProxyList]):
         self.partition, self.requests = partition, requests
 
+    def completed(self, requests: dict[int, ProxyList]) -> Partition:
+        """The partition with the address tables that its peers requested."""
+        return replace(self.partition, proxies=self.partition.proxies.with_requests(requests))
+
 
 def half_of(part: int, where: Placement, ids: Numbering, place: LocalIds, adjacency: Adjacency, order: str) -> Half:
     """A partition with a table of its edges."""
@@ -165,11 +169,6 @@ def half_of(part: int, where: Placement, ids: Numbering, place: LocalIds, adjace
     )
     release_memory()
     return Half(partition, place.requests())
-
-
-def add_peer_requests(partition: Partition, requests: dict[int, ProxyList]) -> Partition:
-    """The partition with the address tables that its peers requested."""
-    return replace(partition, proxies=partition.proxies.with_requests(requests))
 
 
 def report_row(partition: Partition) -> dict[str, Any]:

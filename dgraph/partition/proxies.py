@@ -67,6 +67,15 @@ class Proxies:
         groups[:, 3] = self.groups[:, 3]
         return Proxies(groups, self.masters, dict.fromkeys(self.masters, (0, 0)))
 
+    def requests(self, positions: np.ndarray, bounds: np.ndarray) -> dict[int, ProxyList]:
+        """The request to each owner of these proxies, which are at these positions."""
+        first, out = int(self.groups[0, 0]), {}
+        for owner, (begin, broadcast, reduce_end, end) in enumerate(self.groups.tolist()):
+            if end > begin:
+                theirs = positions[begin - first : end - first] - bounds[owner]
+                out[owner] = ProxyList(theirs.astype(np.uint32), (broadcast - begin, reduce_end - begin))
+        return out
+
     def with_requests(self, requests: Mapping[int, ProxyList]) -> Proxies:
         """The same proxies, with the requests of each peer to this partition."""
         masters = {peer: request.locals for peer, request in requests.items()}
@@ -112,15 +121,7 @@ class LocalIds:
 
     def requests(self) -> dict[int, ProxyList]:
         """This partition's request to each owner of its proxies."""
-        low, high = self.owned
-        count = high - low
-        out = {}
-        for owner in range(len(self.bounds) - 1):
-            begin, broadcast, reduce_end, end = (int(x) for x in self.proxies.groups[owner])
-            if end > begin:
-                theirs = self.positions[begin - count : end - count] - self.bounds[owner]
-                out[owner] = ProxyList(theirs.astype(np.uint32), (broadcast - begin, reduce_end - begin))
-        return out
+        return self.proxies.requests(self.positions, self.bounds)
 
 
 def check_local_ids(part: int, parts: int, owned: int, copied: int = 0) -> None:
@@ -151,14 +152,18 @@ def find_proxies(
         for positions in pieces:
             build_kernels.flag_outside(positions, low, high, words, before, np.uint8(flag), flags)
     owner = np.searchsorted(bounds, outside, side="right") - 1
-    kind = _ORDER[flags]
-    order = np.lexsort((kind, owner))  # stable, so proxies of one kind stay in order of position
+    order, proxies = grouped(owner, flags, len(bounds) - 1, high - low)
     slots = np.empty(copied, np.uint32)
     slots[order] = np.arange(high - low, high - low + copied, dtype=np.uint32)
+    return LocalIds(bounds, part, outside[order], Ranks(0, copied, words, before), slots, proxies)
 
-    parts = len(bounds) - 1
+
+def grouped(owner: np.ndarray, flags: np.ndarray, parts: int, first: int) -> tuple[np.ndarray, Proxies]:
+    """The order of proxies by their local ids, the first of which is `first`, and their groups. Proxies are given in
+    ascending order, each with its owner and whether it has in-edges and out-edges."""
+    kind = _ORDER[flags]
+    order = np.lexsort((kind, owner))  # stable, so proxies of one kind stay in order of position
     counts = np.bincount(owner * 3 + kind, minlength=3 * parts).reshape(parts, 3)
-    ends = np.cumsum(counts.ravel()).reshape(parts, 3) + (high - low)
+    ends = np.cumsum(counts.ravel()).reshape(parts, 3) + first
     starts = ends - counts
-    groups = np.stack([starts[:, 0], starts[:, 1], ends[:, 1], ends[:, 2]], axis=1)
-    return LocalIds(bounds, part, outside[order], Ranks(0, copied, words, before), slots, Proxies(groups))
+    return order, Proxies(np.stack([starts[:, 0], starts[:, 1], ends[:, 1], ends[:, 2]], axis=1))

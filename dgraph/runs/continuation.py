@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from dgraph.arguments import shown
+from dgraph.arguments import AUTO, shown
 from dgraph.building.partitioned_graph import PartitionedGraph
+from dgraph.devices.probe import CPU
 from dgraph.errors import OptionError
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.operation_call import OperationCall
-from dgraph.runs.plan import uses_solver
+from dgraph.runs.plan import could_use_solver, device_on, uses_solver
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
 
@@ -29,25 +30,29 @@ def go_on(
     program: VertexProgram | None,
     options: RunOptions,
     columns: Mapping[str, np.ndarray] = MappingProxyType({}),
+    run_from: Callable[[np.ndarray], RunResult] | None = None,
 ) -> tuple[RunResult | None, str]:
     """The answer that an earlier one leads to; or the reason why the whole has to be computed, which is empty if there
     is no earlier one. `program` is None if none runs, and the options were checked. `columns` are the vertex columns
-    that it reads, by number."""
+    that it reads, by number; `run_from` runs PageRank in rounds, from known ranks by number."""
     if previous is None:
         return None, ""
     _check(call, previous)
-    if graph.client is not None:
-        return None, "the graph is on a cluster"
-    if graph.num_parts > 1:
-        return None, "the graph has several partitions"
-    if program is not None and not uses_solver(graph, program, options):
+    if program is not None and not _suits(graph, program, options):
         return None, "an option asks for rounds, or for a GPU (experimental)"
     from dgraph.runs.repairs import repaired  # kernels that few calls need
 
-    result = repaired(graph, call, previous, program, options, columns)
+    result = repaired(graph, call, previous, program, options, columns, run_from)
     if isinstance(result, str):
         return None, result
     return result, ""
+
+
+def _suits(graph: PartitionedGraph, program: VertexProgram, options: RunOptions) -> bool:
+    """Whether options leave open that no rounds are run."""
+    if graph.num_parts == 1:
+        return uses_solver(graph, program, options)
+    return options.engine == AUTO and could_use_solver(program, options) and device_on(graph, options) == CPU
 
 
 def refuse_with(option: str, value: Any, previous: Any) -> None:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
+from dgraph.changes.current_rows import CurrentRows
+from dgraph.changes.fetched_rows import FetchedRows
 from dgraph.changes.steps import Step
 from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.result import RunResult
 
 TOO_MUCH = "too much depends on what changed"
+TOO_FAR = "what depends on the changes is too many steps away from them"
 TWO_TABLES = "the edges are too many to hold by source and by destination"
+
+
+RowsOf: TypeAlias = Callable[
+    [str | None], CurrentRows | FetchedRows
+]  # the rows of a graph, with the weights in a column
 
 
 class Repair(NamedTuple):
@@ -40,6 +48,7 @@ class EarlierAnswer:
     result: RunResult
     touched: Step
     numbers: np.ndarray | None
+    _known: dict[str, np.ndarray] = field(default_factory=dict)  # columns that were read
 
     @classmethod
     def of(cls, result: RunResult, touched: Step, num_vertices: int) -> Self:
@@ -69,7 +78,16 @@ class EarlierAnswer:
         return out
 
     def _by_number(self, name: str) -> np.ndarray:
+        if name not in self._known:
+            self._known[name] = self._found(name)
+        return self._known[name]
+
+    def _found(self, name: str) -> np.ndarray:
+        if self.result._values is not None:
+            return self.result._values[name]
         held = self.result._available()
+        if self.result._workers.client is not None:
+            return self.result.by_number(name)
         if len(held.homes) > 1:
             return self.result.by_number(name)
         (part,) = held.homes

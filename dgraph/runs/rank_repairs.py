@@ -3,8 +3,8 @@ into the rows of the graph."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dgraph.programs.analysis import analyse, parameter_values
 from dgraph.programs.program import VertexProgram
 from dgraph.runs.earlier_answer import EarlierAnswer, Repair
 from dgraph.runs.plan import solver_orders
+from dgraph.runs.result import RunResult
 from dgraph.solvers.ranks.gather import Terms, layout_of, table_of
 from dgraph.solvers.ranks.nearby_ranks import ranks_from
 from dgraph.solvers.solver import Problem
@@ -27,19 +28,18 @@ NO_LIMIT = "tol=0 asks for a number of rounds from the start"
 ANY_ANSWER = "with alpha=1 there may be several answers"
 BAD_WEIGHTS = "some weights that were added are negative or not finite"
 UNSETTLED = "from the earlier ranks, more than max_iter iterations would be needed"
+RunFrom: TypeAlias = Callable[[np.ndarray], RunResult]  # runs PageRank from known ranks
 NO_TERMS = ChangedTerms(NO_ROWS, NO_ROWS, np.empty(0))
 
 
 def repaired_ranks(
     graph: PartitionedGraph, earlier: EarlierAnswer, program: VertexProgram, columns: Mapping[str, np.ndarray]
 ) -> Repair | str:
-    """PageRank from earlier ranks."""
+    """PageRank from earlier ranks, in the only partition of this process."""
     analysis = analyse(program)
     values: dict[str, Any] = parameter_values(program, graph.numbering.find)
-    if not values["tol"] > 0:
-        return NO_LIMIT
-    if values["alpha"] == 1:
-        return ANY_ANSWER
+    if why := why_not(values):
+        return why
     names = graph.columns_for(analysis)
     weight = names["weight"][0] if "weight" in names else None
     partition, terms = _rows(graph, program, weight)
@@ -55,8 +55,7 @@ def repaired_ranks(
         if not np.isfinite(strength).all() or (terms.factors < 0).any():
             return BAD_WEIGHTS
         problem.columns["strength"] = strength
-    scale = len(earlier.numbers) / n if earlier.numbers is not None and not columns else 1.0
-    known = earlier.column("pagerank", lambda _: 1 / n / scale if not columns else 0.0) * scale
+    known = known_ranks(earlier, n, evenly=not columns)
     changed = np.unique(np.concatenate([*earlier.touched.ends, earlier.touched.vertices]))
     dtype = program.fields["rank"].dtype
     stuck = earlier.result.totals.get("dangling")
@@ -65,6 +64,30 @@ def repaired_ranks(
         return UNSETTLED
     found.values["pagerank"] = np.maximum(found.values["pagerank"], 0)  # edges that went are subtracted
     return Repair(found.values, n * found.rounds, found.edges, rounds=found.rounds, totals=found.totals)
+
+
+def why_not(values: Mapping[str, Any]) -> str:
+    """Why ranks with these parameters do not go on; "" if they do."""
+    if not values["tol"] > 0:
+        return NO_LIMIT
+    return ANY_ANSWER if values["alpha"] == 1 else ""
+
+
+def ranks_in_rounds(
+    graph: PartitionedGraph, earlier: EarlierAnswer, program: VertexProgram, run_from: RunFrom, *, evenly: bool
+) -> RunResult | str:
+    """PageRank from earlier ranks, in several partitions or on a cluster: in fewer rounds than from the start."""
+    values = parameter_values(program, graph.numbering.find)
+    if why := why_not(values):
+        return why
+    result = run_from(known_ranks(earlier, graph.num_vertices, evenly=evenly))
+    return result if result.totals["change"] < values["tol"] else UNSETTLED
+
+
+def known_ranks(earlier: EarlierAnswer, size: int, *, evenly: bool) -> np.ndarray:
+    """The earlier ranks of so many vertices; `evenly` says that jumps lead to all, so also to new ones."""
+    scale = len(earlier.numbers) / size if earlier.numbers is not None and evenly else 1.0
+    return earlier.column("pagerank", lambda _: 1 / size / scale if evenly else 0.0) * scale
 
 
 def _rows(graph: PartitionedGraph, program: VertexProgram, weight: str | None) -> tuple[Partition, ChangedTerms]:

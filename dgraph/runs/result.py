@@ -93,6 +93,7 @@ class RunResult(ResultChange):
         self._trails: Trails | None = None  # how paths are followed, once somebody asks for one
         self._follows = False  # whether this result was made from columns of another result
         self._work: Callable[[PartitionedGraph], RunResult] | None = None  # recomputes the values, if that is possible
+        self._values: dict[str, np.ndarray] | None = None  # by number, if this process has those of workers
         self._rows = sorted((row for one in summaries for row in one.rows), key=itemgetter("superstep", "partition"))
         self._options = dict(options)
         if graph.joins:

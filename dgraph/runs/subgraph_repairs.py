@@ -6,8 +6,9 @@ from functools import partial
 
 from dgraph.building.partitioned_graph import PartitionedGraph
 from dgraph.changes.current_rows import CurrentRows
+from dgraph.changes.fetched_rows import FetchedRows
 from dgraph.changes.steps import Step
-from dgraph.runs.earlier_answer import TOO_MUCH, TWO_TABLES, EarlierAnswer, Repair
+from dgraph.runs.earlier_answer import TOO_MUCH, TWO_TABLES, EarlierAnswer, Repair, RowsOf
 from dgraph.solvers.subgraphs.repaired_cores import repaired_cores
 from dgraph.solvers.subgraphs.repaired_triangles import repaired_triangles
 from dgraph.solvers.subgraphs.simple_pairs import simple_pairs
@@ -16,13 +17,13 @@ from dgraph.tables.changed_rows import ChangedRows
 UNKNOWN_PAIRS = "which edges were there before the changes is not known, as no partition was built then to find them in"
 
 
-def repaired_triangle_counts(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str:
+def repaired_triangle_counts(graph: PartitionedGraph, earlier: EarlierAnswer, rows_with: RowsOf) -> Repair | str:
     touched = earlier.touched
     if touched.existed is None:
         return UNKNOWN_PAIRS
     if graph.directed and graph.input_edges.streamed is not None:
         return TWO_TABLES
-    counts, rows = earlier.column("triangles", lambda _: 0).copy(), CurrentRows(graph, None)
+    counts, rows = earlier.column("triangles", lambda _: 0).copy(), rows_with(None)
     pairs, read = simple_pairs(touched.ends, touched.existed, touched.present, _both(rows, touched))
     if len(pairs.first):
         read = repaired_triangles(counts, _tables(rows, graph.directed), pairs, read)
@@ -32,12 +33,12 @@ def repaired_triangle_counts(graph: PartitionedGraph, earlier: EarlierAnswer) ->
     return Repair({"triangles": counts}, len(touched), read, totals=totals)
 
 
-def repaired_core_numbers(graph: PartitionedGraph, earlier: EarlierAnswer) -> Repair | str:
+def repaired_core_numbers(graph: PartitionedGraph, earlier: EarlierAnswer, rows_with: RowsOf) -> Repair | str:
     if graph.directed and graph.input_edges.streamed is not None:
         return TWO_TABLES
     touched, fired = earlier.touched, 0
     existed = ~touched.present if touched.existed is None else touched.existed
-    core, rows = earlier.column("core", lambda _: 0).copy(), CurrentRows(graph, None)
+    core, rows = earlier.column("core", lambda _: 0).copy(), rows_with(None)
     pairs, read = simple_pairs(touched.ends, existed, touched.present, _both(rows, touched))
     if len(pairs.first):
         tables = _tables(rows, graph.directed)
@@ -45,9 +46,9 @@ def repaired_core_numbers(graph: PartitionedGraph, earlier: EarlierAnswer) -> Re
     return TOO_MUCH if read < 0 else Repair({"core": core}, fired, read)
 
 
-def _both(rows: CurrentRows, touched: Step) -> partial[tuple[ChangedRows, ...]] | None:
+def _both(rows: CurrentRows | FetchedRows, touched: Step) -> partial[tuple[ChangedRows, ...]] | None:
     return partial(_tables, rows, directed=True) if touched.directed else None
 
 
-def _tables(rows: CurrentRows, directed: bool) -> tuple[ChangedRows, ...]:
+def _tables(rows: CurrentRows | FetchedRows, directed: bool) -> tuple[ChangedRows, ...]:
     return (rows("out"), rows("incoming")) if directed else (rows("out"),)

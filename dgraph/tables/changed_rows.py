@@ -16,9 +16,16 @@ HALF = uint64(32)
 SHARE, FEW = 4, 1 << 16
 
 
+ASKED, HERE, IN_PART = 1, 2, 3  # of a row that a kernel looked for and that is not here; of one that is; of its start
+ALL_HERE = np.empty(0, np.uint8)
+
+
 class ChangedRows(NamedTuple):
     """The table; the keys (row and neighbour) of edges that are left out; and edges that are put in. Keys and rows
-    ascend. There may be fewer rows than vertices. Without weights, which are empty then, each edge has the weight 1."""
+    ascend. There may be fewer rows than vertices. Without weights, which are empty then, each edge has the weight 1.
+
+    If rows are fetched as kernels ask for them, `asked` says for each vertex whether its row is HERE, or was ASKED for,
+    and looks empty, or is here IN_PART; and `total` is the number of edges of all rows."""
 
     indptr: np.ndarray
     neighbours: np.ndarray
@@ -27,6 +34,8 @@ class ChangedRows(NamedTuple):
     more_rows: np.ndarray
     more_neighbours: np.ndarray
     more_weights: np.ndarray
+    asked: np.ndarray = ALL_HERE
+    total: int = 0
 
     def lengths(self, rows: np.ndarray) -> np.ndarray:
         """The number of edges of the table in each of some rows."""
@@ -36,7 +45,7 @@ class ChangedRows(NamedTuple):
 
 def most_to_read(rows: ChangedRows) -> int:
     """The number of edges to read at most before it is better to compute an answer anew."""
-    return max(FEW, len(rows.neighbours) // SHARE)
+    return max(FEW, max(rows.total, len(rows.neighbours)) // SHARE)
 
 
 @inlined
@@ -44,6 +53,8 @@ def extent(u, rows):
     """Where the edges of a vertex are: the first of the table, and how many; the first that is put in, and how many;
     the first key that is left out, and how many."""
     start, length, more, added, gone, lost = uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)
+    if rows.asked.size and rows.asked[u] < HERE:
+        rows.asked[u] = ASKED
     if u + ONE < uint64(rows.indptr.size):
         start = uint64(rows.indptr[u])
         length = uint64(rows.indptr[u + ONE]) - start
@@ -56,6 +67,24 @@ def extent(u, rows):
         gone = first_from(rows.gone, uint64(0), last, u << HALF)
         lost = first_from(rows.gone, gone, last, (u + ONE) << HALF) - gone
     return start, length, more, added, gone, lost
+
+
+@inlined
+def is_missing(u, rows):
+    """Whether the row of a vertex was asked for and is not here."""
+    return rows.asked.size > 0 and rows.asked[u] == ASKED
+
+
+@inlined
+def is_in_part(u, rows):
+    """Whether only the start of a vertex's row is here."""
+    return rows.asked.size > 0 and rows.asked[u] == IN_PART
+
+
+@inlined
+def ask_for_rest(u, rows):
+    if rows.asked.size > 0 and rows.asked[u] == IN_PART:
+        rows.asked[u] = ASKED
 
 
 @inlined

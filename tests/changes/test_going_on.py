@@ -183,9 +183,6 @@ def test_the_report_says_why_the_whole_was_computed(monkeypatch):
     earlier, changed = dg.wcc(graph), updated(graph, [(2, 3, 1)])
     assert "previous" not in dg.wcc(changed).report.options
     assert "an option asks for rounds" in anew(dg.wcc(changed, previous=earlier, engine="gas"))
-    several = small(parts=2)
-    parted = dg.wcc(updated(several, [(2, 3, 1)]), previous=dg.wcc(several))
-    assert "several partitions" in anew(parted) and parted.by_number("component").tolist() == [0] * 5
     fork = updated(graph, removed=[(0, 1, 3)])
     assert "is not known" in anew(dg.wcc(fork, previous=dg.wcc(changed)))
     assert "is not known" in anew(dg.wcc(graph, previous=dg.wcc(changed)))
@@ -289,7 +286,66 @@ def test_results_that_answer_something_else_are_refused(message, call):
         call(graph, updated(graph, [(2, 3, 1)]))
 
 
-def test_graphs_on_a_cluster_are_computed_anew(client):
-    graph = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}, client=client)
-    found = dg.wcc(graph, previous=dg.wcc(graph))
-    assert "on a cluster" in anew(found) and found.by_number("component").tolist() == [0, 0, 0]
+# -- several partitions ------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(
+    streams(),
+    RULES,
+    st.sampled_from(["int", "sparse", "str"]),
+    st.integers(2, 4),
+    st.sampled_from(["outgoing", "outgoing", "incoming", "cartesian", "hybrid", "metis"]),
+    st.data(),
+)
+def test_several_partitions_go_on_as_one_does(stream, rules, name, parts, policy, data):
+    source, answers = named(0, name), {}
+    for graph, fresh in chain(stream, name, source, {"parts": parts, "policy": policy}, **rules):
+        asked = st.sets(st.sampled_from(sorted(OPERATIONS)), min_size=1)
+        for operation in sorted(data.draw(asked)) if answers else OPERATIONS:
+            run = OPERATIONS[operation]
+            if operation not in answers:
+                answers[operation] = run(graph, source)
+                continue
+            found = run(graph, source, previous=answers[operation])
+            if operation not in COUNTED:
+                assert said(found).startswith(WENT)
+            check_same(found, run(fresh, source))
+            answers[operation] = found
+
+
+@pytest.mark.parametrize("place", ["this process", "cluster"])
+def test_in_several_partitions_few_edges_are_read(place, request):
+    rng = np.random.default_rng(2)
+    edges = dg.rmat(scale=12, edge_factor=16, seed=1, weights=(1, 255)).edges.compute()
+    edges = edges[edges["source"] < edges["destination"]].drop_duplicates(["source", "destination"], ignore_index=True)
+    how = {"client": request.getfixturevalue("client")} if place == "cluster" else {"parts": 3}
+    columns = {"source": "source", "destination": "destination", "weight": "weight"}
+    graph = dg.Graph.from_edges(edges, **columns, directed=False, vertices=1 << 12, **how)
+    source = edges["source"].mode()[0]
+    runs = {name: OPERATIONS[name] for name in ("wcc", "bfs", "sssp")}
+    answers = {name: run(graph, source) for name, run in runs.items()}
+    for _ in range(2):
+        more = pd.DataFrame(rng.integers(0, 1 << 12, (4, 2)), columns=["source", "destination"]).assign(weight=9)
+        gone = rng.choice(len(edges), 4, replace=False)
+        graph = graph.updated(more, edges.iloc[gone][["source", "destination"]])
+        edges = pd.concat([edges.drop(edges.index[gone]), more], ignore_index=True)
+        fresh = dg.Graph.from_edges(edges, **columns, directed=False, vertices=1 << 12)
+        for name, run in runs.items():
+            answers[name] = run(graph, source, previous=answers[name])
+            assert said(answers[name]).startswith(WENT) and graph.changes.merging == "not merged yet"
+            assert answers[name].report["edges"].sum() < 0.2 * len(edges), name
+            check_same(answers[name], run(fresh, source))
+        counts = answers["wcc"].frame["component"].value_counts().compute().sort_index()
+        pd.testing.assert_series_equal(counts, dg.wcc(fresh).compute()["component"].value_counts().sort_index())
+
+
+def test_what_spreads_too_far_over_partitions_is_computed_anew():
+    path = [(k, k + 1, 1) for k in range(300)]
+    graph = dg.Graph.from_edges(frame_of(path), parts=2)
+    changed = updated(graph, [(0, 150, 1)])
+    found = dg.bfs(changed, 0, previous=dg.bfs(graph, 0))
+    assert "too many steps away" in anew(found)
+    check_same(found, dg.bfs(updated(dg.Graph.from_edges(frame_of(path)), [(0, 150, 1)]), 0))
+    near = updated(graph, [(0, 290, 1)])
+    assert said(dg.bfs(near, 0, previous=dg.bfs(graph, 0))).startswith(WENT)

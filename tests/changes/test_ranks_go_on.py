@@ -162,3 +162,30 @@ def test_ranks_with_other_parameters_are_refused(message, before, now):
     graph = small()
     with pytest.raises(errors.OptionError, match=message):
         dg.pagerank(grown(graph), previous=dg.pagerank(graph, **before), **now)
+
+
+# -- several partitions ------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=15)
+@given(streams(), RULES, st.sampled_from(["int", "str"]), st.sampled_from(sorted(KINDS)), st.integers(2, 4))
+def test_ranks_of_several_partitions_go_on(stream, rules, name, kind, parts):
+    source, answer = named(0, name), None
+    asked = {"tol": TOL, "max_iter": 2000} | KINDS[kind](source)
+    for graph, fresh in chain(stream, name, source, {"parts": parts}, **rules):
+        answer, earlier = dg.pagerank(graph, previous=answer, **asked), answer
+        assert earlier is None or went_on(answer)
+        assert far(answer, dg.pagerank(fresh, **{**asked, "dtype": "float64", "tol": 1e-13})) <= asked["tol"]
+
+
+def test_ranks_on_a_cluster_go_on_in_fewer_rounds(client):
+    rng = np.random.default_rng(2)
+    edges = dg.rmat(scale=10, edge_factor=8, seed=1).edges.compute()
+    graph = dg.Graph.from_edges(edges, source="source", destination="destination", vertices=1 << 10, client=client)
+    earlier, ends = dg.pagerank(graph, tol=1e-7), rng.integers(0, 1 << 10, (2, 3))
+    changed = graph.updated({"source": ends[0], "destination": ends[1]})
+    found, fresh = dg.pagerank(changed, tol=1e-7, previous=earlier), dg.pagerank(changed, tol=1e-7)
+    assert went_on(found) and found.rounds < 0.8 * fresh.rounds
+    assert far(found, dg.pagerank(changed, tol=1e-12)) <= 1e-7
+    assert went_on(dg.pagerank(changed, tol=1e-9, previous=found))
+    assert "tol=0 asks for a number" in anew(dg.pagerank(changed, tol=0, max_iter=3, previous=found))

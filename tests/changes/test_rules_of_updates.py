@@ -244,12 +244,6 @@ def test_a_long_stream_of_updates():
             check_alike(G, listed.graph())
 
 
-def test_clusters_are_told_what_to_do(client):
-    G = dg.Graph.from_edges({"src": [0, 1], "dst": [1, 2]}, client=client)
-    with pytest.raises(errors.InputError, match="make the graph anew"):
-        G.updated(added={"src": [0], "dst": [2]})
-
-
 @pytest.mark.parametrize("directed", [True, False])
 def test_values_of_edges_that_are_added_again_stay_with_their_edges(directed):
     """Edges that were put into a row are its last ones, whatever their neighbours are."""

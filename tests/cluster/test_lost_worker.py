@@ -166,3 +166,22 @@ def test_nobody_to_send_to_is_told_at_once(fragile):
         time.sleep(0.05)
     with pytest.raises(LostError, match="left the cluster while data was being sent"):
         workers.send([FRAME])
+
+
+def test_a_changed_graph_survives_the_loss_of_a_worker(fragile):
+    """Before and after the changes are merged, and while an answer goes on."""
+    client, kill = fragile
+    more, less = pd.DataFrame({"src": [1, 60], "dst": [70, 2]}), FRAME.head(9)
+    graph = dg.Graph.from_edges(FRAME, client=client)
+    before, changed = dg.bfs(graph, 0), graph.updated(more, less)
+    expected = dg.Graph.from_edges(FRAME).updated(more, less)
+    kill(workers_of(client)[0])
+    found = dg.bfs(changed, 0, previous=before)
+    pd.testing.assert_frame_equal(found.compute(), dg.bfs(expected, 0).compute())
+    again = changed.updated(removed=FRAME.iloc[20:24])
+    again.partitioned()
+    kill(workers_of(client)[0])
+    pd.testing.assert_frame_equal(
+        dg.wcc(again).compute(), dg.wcc(expected.updated(removed=FRAME.iloc[20:24])).compute()
+    )
+    pd.testing.assert_frame_equal(found.compute(), dg.bfs(expected, 0).compute())

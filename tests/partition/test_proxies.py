@@ -13,7 +13,7 @@ from dgraph.partition.ids.bitmaps import Ranks
 from dgraph.partition.ids.chunk import NumberedChunk
 from dgraph.partition.ids.id_types import IdType
 from dgraph.partition.ids.numbering import Numbering
-from dgraph.partition.partition import add_peer_requests, assemble
+from dgraph.partition.partition import assemble
 from dgraph.partition.placement import Placement
 from dgraph.partition.policies import POLICIES
 
@@ -83,9 +83,7 @@ def test_values_travel_without_ids(drawn):
         ends = [columns(piece) for piece in pieces]
         halves.append(assemble(part, where, ids, [NumberedChunk(*end) for end in ends], "out"))
     found = [
-        add_peer_requests(
-            half.partition, {peer: other.requests[part] for peer, other in enumerate(halves) if part in other.requests}
-        )
+        half.completed({peer: other.requests[part] for peer, other in enumerate(halves) if part in other.requests})
         for part, half in enumerate(halves)
     ]
     for one in found:

@@ -2,7 +2,7 @@
 the list."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -163,13 +163,14 @@ def streams(draw: st.DrawFn) -> tuple[list[Row], list[Update]]:
 
 
 def chain(
-    stream: tuple[list[Row], list[Update]], name: str, source: Any, **rules: Any
+    stream: tuple[list[Row], list[Update]], name: str, source: Any, how: Mapping[str, Any] | None = None, **rules: Any
 ) -> Iterator[tuple[dg.Graph, dg.Graph]]:
-    """The graph with this source, then after each update; each beside one that is made of the list of its edges."""
+    """The graph with this source, made with the options `how`, then after each update; each beside one that is made of
+    the list of its edges."""
 
     rows, updates = stream
     listed = ListedGraph(rename(rows, name), [source], **rules)
-    graph = listed.graph(name)
+    graph = listed.graph(name, **(how or {}))
     yield graph, graph
     for added, removed, alone, is_merged in updates:
         more, less = rename(added, name), rename(removed, name)

@@ -18,7 +18,17 @@ from dgraph.native.ascending import first_from
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import kernel
 from dgraph.solvers.paths.dijkstra import rise, sink
-from dgraph.tables.changed_rows import HALF, NOBODY, ONE, ChangedRows, extent, most_to_read, other_end, weight_of
+from dgraph.tables.changed_rows import (
+    HALF,
+    NOBODY,
+    ONE,
+    ChangedRows,
+    extent,
+    is_missing,
+    most_to_read,
+    other_end,
+    weight_of,
+)
 
 WAITING, RESET = 1, 2  # states of vertices
 READ, CHANGED, SIZE = 0, 1, 2  # counts: edges read; vertices that changed; the length of the heap
@@ -132,6 +142,8 @@ def _trim(out, into, doubtful, most, none, distance, parent, heap, where, state,
     while counts[SIZE] > 0 and counts[READ] <= most:
         v = _nearest(distance, heap, where, state, counts)
         place = extent(v, into)
+        if is_missing(v, into):
+            continue
         best = np.int64(-1)
         for i in range(place[1] + place[3]):
             u = other_end(uint64(i), v, place, into)

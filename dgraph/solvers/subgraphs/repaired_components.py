@@ -15,7 +15,16 @@ from numba import uint64
 from dgraph.native.machine_code import inlined
 from dgraph.native.team import kernel, part, share, team
 from dgraph.solvers.union_find import join_pairs
-from dgraph.tables.changed_rows import NOBODY, ChangedRows, extent, most_to_read, other_end
+from dgraph.tables.changed_rows import (
+    NOBODY,
+    ChangedRows,
+    ask_for_rest,
+    extent,
+    is_in_part,
+    is_missing,
+    most_to_read,
+    other_end,
+)
 
 FIRST_TURN = 4  # edges that a region reads in its first turn; in each later turn, twice as many
 NONE = -1
@@ -170,7 +179,7 @@ def _find_alone(rows, other_rows, tables, seeds, ends, most, mark, at, following
         _push(ends[e], e, chains[4], chains[5], end_chain)
         sizes[ends[e]] += 1
         wanted[ends[e]] += 1
-    length, turn, share, read = count, 0, FIRST_TURN, np.int64(0)
+    length, turn, share, read, waits = count, 0, FIRST_TURN, np.int64(0), False
     while length > 0:
         turn += 1
         kept = 0
@@ -190,6 +199,10 @@ def _find_alone(rows, other_rows, tables, seeds, ends, most, mark, at, following
                 if tables == 2:
                     beside = extent(u, other_rows)
                     both += np.int64(beside[1] + beside[3])
+                if is_missing(u, rows) or (tables == 2 and is_missing(u, other_rows)):
+                    waits = True  # and so does the region, unless another one meets it
+                    turns[region] = turn
+                    break
                 i, met = at[u], region
                 while i < both and left > 0 and met == region:
                     if i < total:
@@ -207,7 +220,14 @@ def _find_alone(rows, other_rows, tables, seeds, ends, most, mark, at, following
                     else:
                         met = _root(np.int64(mark[v]) - 1, up)
                 at[u] = i
-                if i == both:
+                is_cut = is_in_part(u, rows) or (tables == 2 and is_in_part(u, other_rows))
+                if i == both and is_cut and met == region:
+                    ask_for_rest(u, rows)
+                    ask_for_rest(u, other_rows)
+                    waits = True
+                    turns[region] = turn
+                    break
+                if i == both and not is_cut:
                     chains[0, region] = following[u]
                     _push(region, np.int64(u), chains[2], chains[3], following)
                 if met != region:
@@ -221,6 +241,8 @@ def _find_alone(rows, other_rows, tables, seeds, ends, most, mark, at, following
                 kept += 1
         length, share = kept, 2 * share
     counts[READ] = read
+    if waits:
+        return
     _name_parts(cut_off, chains, following, mark, labels, counts)
 
 
