@@ -14,13 +14,13 @@ from numpy import float64, inf, int64
 
 from dgraph.arguments import change_within, check_flag, check_limits, is_number, values_by_vertex
 from dgraph.engines.descent.over_relaxation import RelaxationFactor
-from dgraph.errors import OptionError, WeightError
+from dgraph.errors import OptionError
 from dgraph.graph import Graph
 from dgraph.keywords import CheckpointLike, DaemonsLike, DeviceLike, EngineLike, ProgressLike
 from dgraph.ops import residuals
-from dgraph.options import Bsp, Gas
-from dgraph.programs.monoid import MAX, MIN, SUM
-from dgraph.programs.program import Global, Message, Parameter, Result, State, VertexColumn, VertexProgram
+from dgraph.ops.strength import strength_of
+from dgraph.programs.monoid import SUM
+from dgraph.programs.program import Global, Parameter, Result, State, VertexColumn, VertexProgram
 from dgraph.runs.continuation import go_on, refuse_with
 from dgraph.runs.early_end_warnings import warn_unsettled
 from dgraph.runs.execution import execute
@@ -29,7 +29,7 @@ from dgraph.runs.operation_call import OperationCall
 from dgraph.runs.plan import DESCENT, WITHOUT_COMMON_ROUNDS, refuse_without_common_rounds, sends_changes
 from dgraph.runs.result import RunResult
 from dgraph.runs.run_options import RunOptions
-from dgraph.solvers.ranks.pagerank import page_rank, strengths
+from dgraph.solvers.ranks.pagerank import page_rank
 from dgraph.solvers.ranks.rank_vectors import rank_vectors
 from dgraph.solvers.solver import Solver
 
@@ -200,40 +200,6 @@ class WeightedScaledPageRank(ScaledPageRank, WeightedPageRank):
 BLOCK_PROGRAMS = {False: ScaledPageRank, True: WeightedScaledPageRank}
 
 
-class Strength(VertexProgram):
-    """Sum of the weights of a vertex's out-edges."""
-
-    operation = "pagerank"
-    kind = "synchronous"
-    along = "in"
-    added = State(float64)
-    least = State(float64, start=inf)
-    weights = Message(float64, SUM)
-    weight_of_all = Message(float64, MIN)
-    solver = Solver(strengths, orders=("incoming",))
-
-    def send(weight):
-        return weight, weight
-
-    def apply(weights, weight_of_all):
-        return weights, weight_of_all
-
-    def stop(round):
-        return round >= 1
-
-    @Global(float64, MIN)
-    def lowest(least):
-        return least
-
-    @Global(float64, MAX)
-    def highest(added):
-        return added
-
-    @Result(float64)
-    def strength(added):
-        return added
-
-
 @operation
 def pagerank(
     graph: Graph,
@@ -365,11 +331,11 @@ def pagerank(
         def run_from(known: np.ndarray) -> RunResult:
             program: Any = _in_single_precision(GOING_ON[weighted]) if dtype == "float32" else GOING_ON[weighted]
             evenly = {f"{name}s_evenly": float(name not in jumps[0]) for name in ("restart", "spread")}
-            read = jumps[0] | {"earlier": known} | ({"strength": _strength(graph, options)} if weighted else {})
+            read = jumps[0] | {"earlier": known} | ({"strength": strength_of(graph, options)} if weighted else {})
             return execute(graph, program(**values, **limits, **evenly), options, read)
 
         done, why = go_on(graph, call, previous, program(**values, **limits), options, columns, run_from)
-    shared = {"strength": _strength(graph, options)} if weighted and done is None else {}
+    shared = {"strength": strength_of(graph, options)} if weighted and done is None else {}
     if done is not None:
         result = done
     elif several and name not in WITHOUT_COMMON_ROUNDS:
@@ -451,23 +417,6 @@ def _shares(name: str, given: Any) -> dict[Any, float]:
     shares = {vertex: weight / largest for vertex, weight in weights.items()}  # scaled so that their sum is finite
     total = sum(shares.values())
     return {vertex: share / total for vertex, share in shares.items()}
-
-
-def _strength(graph: Graph, options: RunOptions) -> Any:
-    """The vertex column `strength`, which stays on the workers that computed it."""
-    once = options.afterwards() if options.engine_name in WITHOUT_COMMON_ROUNDS else options  # a sum is no fixed point
-    if isinstance(once.engine, Gas | Bsp):
-        rounds = once.engine
-        engine = type(rounds)(deterministic=rounds.deterministic, optimizations=rounds.optimizations)
-        once = replace(once, engine=engine)
-    result = execute(graph, Strength(), replace(once, daemons=None, checkpoint=None, progress=None))
-    if not (result.totals["lowest"] >= 0 and result.totals["highest"] < inf):
-        worst = result.totals["lowest"] if result.totals["lowest"] < 0 else result.totals["highest"]
-        raise WeightError(
-            f"column {graph.weight!r} holds weights, or sums of a vertex's weights, of {worst:g}: weighted PageRank "
-            "needs finite weights >= 0"
-        )
-    return result.column("strength")
 
 
 @cache

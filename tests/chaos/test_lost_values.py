@@ -93,7 +93,7 @@ def after(function, client):
 
 def test_values_lost_between_two_runs_of_an_operation_are_recomputed(cluster, monkeypatch):
     here, there = graphs(cluster)
-    monkeypatch.setattr(pagerank, "_strength", after(pagerank._strength, cluster))
+    monkeypatch.setattr(pagerank, "strength_of", after(pagerank.strength_of, cluster))
     same(*(dg.pagerank(graph, weighted=True, max_iter=4, tol=None) for graph in (there, here)))
     with monkeypatch.context() as patch:
         patch.setattr(sssp, "execute", after(sssp.execute, cluster))
