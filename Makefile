@@ -31,7 +31,7 @@ SUITES = $(filter-out $(APART:%=benchmarks/%.py), $(sort $(wildcard benchmarks/*
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-oldest test-lowest test-networkx test-cuda test-site test-dashboard site release registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs fuzz-answers strikes chaos flat bench billions termination clean
+.PHONY: help install demo test test-oldest test-lowest test-networkx test-cuda test-site test-dashboard site release registers rooms lines errors tiny quick lint types format faults fuzz fuzz-programs fuzz-answers strikes chaos flat live bench billions termination clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,9 +78,13 @@ test-site: .venv-site/.installed ## build the site without running the code of i
 	@rm -rf docs/reference/generated  # it may have pages of names that are gone
 	.venv-site/bin/python -m pytest tests/test_site.py
 
+# Kernels of notebooks take no settings of this user's, and warn of nothing about connections within this machine.
+site: export IPYTHONDIR := $(CURDIR)/build/ipython
 site: .venv-site/.installed ## build the documentation site into build/site, run the code of its pages, and notebooks in build/notebooks
 	@rm -rf docs/reference/generated
-	.venv-site/bin/python -m sphinx --jobs auto --fail-on-warning --builder html docs build/site
+	@mkdir -p $$IPYTHONDIR/profile_default
+	@echo 'c.IPKernelApp.log_level = "ERROR"' > $$IPYTHONDIR/profile_default/ipython_kernel_config.py
+	.venv-site/bin/python -m sphinx --fresh-env --jobs auto --fail-on-warning --builder html docs build/site
 	@mkdir -p build/notebooks && cp examples/*.ipynb build/notebooks
 	.venv-site/bin/jupyter-execute --inplace build/notebooks/*.ipynb
 
@@ -153,6 +157,9 @@ chaos: $(INSTALLED) ## kill 200 workers at random moments during runs of every e
 flat: $(INSTALLED) ## measure memory of scheduler, workers and client over 1,000 runs on one cluster; RUNS=100 for fewer
 	$(BIN)/python benchmarks/flat_memory.py --trials 1 --runs $(or $(RUNS),1000)
 
+live: .venv-dashboard/.installed ## measure the scheduler over half an hour of runs with the live page open; MINUTES=5 for fewer
+	.venv-dashboard/bin/python benchmarks/flat_memory.py --live $(or $(MINUTES),30)
+
 bench: $(INSTALLED) ## measure against peers on this machine and update the table in README.md
 	@for suite in $(SUITES); do $(BIN)/python $$suite || exit 1; done
 	$(BIN)/python benchmarks/readme.py
@@ -165,5 +172,5 @@ termination: $(INSTALLED) ## test termination detection of asynchronous runs on 
 
 clean: ## remove .venv and the caches of the tools
 	rm -rf .venv .venv-oldest .venv-lowest .venv-networkx .venv-cuda .venv-site .venv-release .venv-dashboard .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -rf build/site dist docs/reference/generated
+	rm -rf build/site build/notebooks build/ipython dist docs/reference/generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

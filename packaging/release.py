@@ -2,7 +2,8 @@
 
 It builds the sdist, and the wheel from the sdist; installs the wheel in a new environment of each Python that is here,
 with the newest versions of what it depends on and with the lowest; runs the start page of the documentation there; and
-checks that each extra can be resolved and that the recipe of the conda package is valid. The files are in dist/.
+checks that each extra can be resolved and that the recipe of the conda package is valid. The files are in dist/. The
+lowest versions are without the extra for plots, and what the page plots is left out.
 """
 
 from __future__ import annotations
@@ -145,13 +146,15 @@ def interpreter(version: str) -> str | None:
 
 
 def runs_page(python: str, wheel: Path, pins: list[str], folder: Path) -> bool:
-    """Whether the code of the start page runs in a new environment with nothing but the wheel."""
+    """Whether the code of the start page runs in a new environment with nothing but the wheel: with its extra for plots
+    or, if versions are pinned, without plots."""
     run([python, "-m", "venv", str(folder / "venv")])
     inside = str(folder / "venv" / "bin" / "python")
     pip = [inside, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
-    if subprocess.run([*pip, str(wheel), *pins]).returncode:
+    if subprocess.run([*pip, *([str(wheel), *pins] if pins else [f"{wheel}[plots]"])]).returncode:
         return False
     cells = re.findall(r"^```\{code-cell\}\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    cells = [cell for cell in cells if not (pins and ".plot(" in cell)]
     (folder / "page.py").write_text("\n".join(["if __name__ == '__main__':", *indented("\n".join(cells))]))
     return subprocess.run([inside, "page.py"], cwd=folder, env=plain(), stdout=subprocess.DEVNULL).returncode == 0
 
@@ -163,7 +166,7 @@ def indented(code: str) -> list[str]:
 
 def plain() -> dict[str, str]:
     """This environment without what would show the new one another dgraph."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"MPLBACKEND": "agg"}
 
 
 def unresolved(wheel: Path) -> list[str]:

@@ -17,10 +17,9 @@ PICTURES = sorted(path.stem for path in (DOCS / "pictures").glob("*.svg"))
 @pytest.fixture(autouse=True)
 def beside_the_pictures(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS / "pictures"))
-    before = set(sys.modules)
     yield
-    for name in set(sys.modules) - before:  # names as short as these belong to nobody else
-        del sys.modules[name]
+    for name in ("draw", "canvas", *PICTURES):  # names as short as these belong to nobody else
+        sys.modules.pop(name, None)
 
 
 def test_every_picture_is_drawn_by_the_script():
@@ -31,7 +30,8 @@ def test_every_picture_is_drawn_by_the_script():
 def test_a_picture_is_what_its_code_draws_and_is_on_a_page(name):
     drawn = (DOCS / "pictures" / f"{name}.svg").read_text()
     assert drawn == import_module(name).picture()
-    assert any(f"](pictures/{name}.svg)" in page.read_text() for page in DOCS.glob("*.md"))
+    pages = dict.fromkeys(DOCS.glob("*.md"), "pictures") | {DOCS.parent / "README.md": "docs/pictures"}
+    assert any(f"]({folder}/{name}.svg)" in page.read_text() for page, folder in pages.items())
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -54,6 +54,11 @@ def test_a_picture_names_colours_that_light_and_dark_pages_have(name):
     drawn = (DOCS / "pictures" / f"{name}.svg").read_text()
     used = {one.partition(")")[0] for one in drawn.split("var(--")[1:]}
     assert used <= canvas.LIGHT.keys()
+
+
+@pytest.mark.parametrize("path", [*DOCS.glob("*.svg"), *DOCS.glob("pictures/*.svg")], ids=lambda path: path.stem)
+def test_a_picture_follows_light_and_dark_pages(path):
+    assert "@media (prefers-color-scheme:dark)" in path.read_text().replace("scheme: ", "scheme:")
 
 
 def test_a_pipeline_with_three_buffers_overlaps_its_stages_in_order():

@@ -273,14 +273,5 @@ def test_the_command_line_pipeline_runs(tmp_path):
     assert "up to date" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_the_picture_is_what_its_code_draws():
-    """`python docs/picture.py` draws it anew."""
-    spec = importlib.util.spec_from_file_location("picture", ROOT / "docs" / "picture.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert (ROOT / "docs" / "picture.svg").read_text() == module.picture()
-    assert "docs/picture.svg" in README
-
-
 def test_readme_stays_short():
     assert len(README.splitlines()) <= 150

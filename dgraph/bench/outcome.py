@@ -17,7 +17,7 @@ from dgraph.bench.table import case_cells, shown, target_cells
 REPORT, SUPERSTEPS = "report.html", "supersteps.csv"
 
 # The colours of the site's pictures, and the look of the cards in notebooks; light or dark as the reader's system is.
-# Plots have their colours in `style` attributes; those of ink, ticks, grids and paper follow the page.
+# Plots follow it by themselves.
 STYLE = """
 :root { color-scheme: light; --ink: #22303c; --faint: #5d6b76; --paper: #ffffff; --pale: #f2f6f9; --line: #b9c6cf;
   --accent: #2a6f97; --met: #00694e; --missed: #b3261e }
@@ -36,11 +36,6 @@ th { font-weight: normal; color: var(--faint); vertical-align: bottom }
 tr:first-child th { border-bottom: 1px solid var(--line) } .word { text-align: left; white-space: normal }
 td.wide { min-width: 12rem } .met, .missed { color: var(--met); font-weight: 600 } .missed { color: var(--missed) }
 figure { margin: 1.5rem 0; overflow-x: auto } svg { display: block; max-width: 100%; height: auto }
-figure [style*="fill: #ffffff"] { fill: var(--paper) !important }
-figure [style*="fill: #222222"], figure text:not([style*="fill: #"]) { fill: var(--ink) !important }
-figure text[style*="fill: #555555"] { fill: var(--faint) !important }
-figure [style*="stroke: #555555"] { stroke: var(--faint) !important }
-figure [style*="stroke: #d9d9d9"] { stroke: var(--line) !important; stroke-opacity: .6 }
 details { margin: .5rem 0 } summary { cursor: pointer; color: var(--accent) } details .table { margin-top: .4rem }
 blockquote { margin: 1rem 0; padding: .1rem 1rem; border-left: 3px solid var(--accent); background: var(--pale);
   border-radius: 0 8px 8px 0 }

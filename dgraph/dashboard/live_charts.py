@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -9,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from bokeh.layouts import column, row
-from bokeh.models import ColumnDataSource, Div, NumeralTickFormatter, Select
+from bokeh.models import ColumnDataSource, Div, GlobalInlineStyleSheet, InlineStyleSheet, NumeralTickFormatter, Select
 from bokeh.plotting import figure
 from bokeh.transform import dodge
 
@@ -17,13 +18,23 @@ from dgraph.dashboard.live_history import LiveHistory, LiveRun, LiveSample
 from dgraph.phrases.printable import printable
 
 EVERY = 500  # milliseconds between updates
-WIDE, TALL = 420, 200  # of a chart, in pixels
+NARROW, WIDE, TALL = 320, 420, 200  # of a chart, in pixels; the narrowest fit on a phone
 LONGEST = 60  # characters of a reason in the table
-COLOUR, OTHER = "#2f8fc9", "#d9822b"
+COLOUR, OTHER, TEXT = "#2f8fc9", "#d9822b", "#7a858f"  # which read well on light and dark pages
+LINE = "rgba(128, 128, 128, 0.25)"
 COUNT, BYTES = NumeralTickFormatter(format="0.[0] a"), NumeralTickFormatter(format="0.[0] b")
 HEADS = ("run", "what", "state", "supersteps", "seconds", "fired", "edges read", "bytes sent")
 NEWEST = "the newest"
-STYLE = "th, td { padding-right: 2em; text-align: left; }"
+STYLE = "th, td { padding-right: 2em; text-align: left; white-space: nowrap }"
+PAGE_STYLE = """
+:root { color-scheme: light dark }
+body { margin: 0.7rem; background: Canvas; color: CanvasText; font: 14px/1.5 system-ui, sans-serif }
+"""
+FOLLOWS_PAGE = """
+:host { color: CanvasText; max-width: 100%; overflow-x: auto; font: inherit }
+.bk-input { background-color: Canvas; color: CanvasText }
+"""
+WRAPS = ":host { flex-wrap: wrap; gap: 8px }"  # as many charts side by side as there is room for
 IDLE_PAGE = "No run has begun on this cluster yet. Runs of dgraph appear here while they go on, and stay for a while."
 
 
@@ -48,8 +59,9 @@ class LivePage:
 
     def __init__(self, history: LiveHistory, scheduler: Any):
         self.history, self.scheduler, self.open = history, scheduler, True
-        self.table, self.title = Div(), Div(text=IDLE_PAGE)
-        self.choice = Select(title="Show", value=NEWEST, options=[NEWEST], width=WIDE // 2)
+        style: Any = {"stylesheets": [InlineStyleSheet(css=FOLLOWS_PAGE)]}
+        self.table, self.title = Div(**style), Div(text=IDLE_PAGE, **style)
+        self.choice = Select(title="Show", value=NEWEST, options=[NEWEST], width=WIDE // 2, **style)
         self.course = ColumnDataSource(_course([]))
         self.workers = ColumnDataSource({name: [] for name in ("worker", "busy", "memory", "scratch")})
         lines = {
@@ -58,19 +70,25 @@ class LivePage:
             "bytes": ("bytes sent a second", BYTES),
             "residual": ("residual, where the engine measures it", COUNT),
         }
-        charts = [self._line(name, *how) for name, how in lines.items()]
+        self.lines = {name: self._line(name, *how) for name, how in lines.items()}
         self.bars = [
-            self._bars({"busy": COLOUR}, "share of the time in which a worker was busy", None),
-            self._bars({"memory": COLOUR, "scratch": OTHER}, "memory of a worker; on its disk (orange)", BYTES),
+            self._bars({"busy": COLOUR}, "share of time busy", None),
+            self._bars({"memory": COLOUR, "scratch": OTHER}, "memory; on disk (orange)", BYTES),
         ]
-        self.root = column(self.table, self.choice, self.title, row(*charts[:2]), row(*charts[2:]), row(*self.bars))
+        charts = row(*self.lines.values(), *self.bars, sizing_mode="stretch_width")
+        charts.stylesheets = [InlineStyleSheet(css=WRAPS)]
+        self.shown = [self.choice, charts]  # only once there is something to show
+        self.root = column(self.table, self.choice, self.title, charts, sizing_mode="stretch_width")
+        self.root.stylesheets = [GlobalInlineStyleSheet(css=PAGE_STYLE)]
+        for one in self.shown:
+            one.visible = False
 
     def _line(self, name: str, title: str, how: NumeralTickFormatter) -> Any:
         chart = figure(title=title, width=WIDE, height=TALL, x_axis_label="seconds", toolbar_location=None)
         chart.line("seconds", name, source=self.course, color=COLOUR, line_width=2)
         chart.scatter("seconds", name, source=self.course, color=COLOUR, size=4)
         chart.yaxis.formatter, chart.y_range.start = how.clone(), 0
-        return chart
+        return _in_colours_of_page(chart)
 
     def _bars(self, parts: Mapping[str, str], title: str, how: NumeralTickFormatter | None) -> Any:
         scale = {"x_range": (0, 1)} if how is None else {}
@@ -83,7 +101,7 @@ class LivePage:
         if how is not None:
             chart.xaxis.formatter, chart.xaxis.ticker.desired_num_ticks = how.clone(), 4
             chart.x_range.start = 0
-        return chart
+        return _in_colours_of_page(chart)
 
     def close(self) -> None:
         self.open = False
@@ -100,8 +118,11 @@ class LivePage:
         chosen = names.get(self.choice.value, runs[0])
         self.table.text = _table(runs)
         self.title.text = _headline(chosen)
-        self.course.data = _course(chosen.samples)
+        self.course.data = course = _course(chosen.samples)
+        self.lines["residual"].visible = not all(map(math.isnan, course["residual"]))
         self._show_workers(chosen)
+        for one in self.shown:
+            one.visible = True
 
     def _show_workers(self, run: LiveRun) -> None:
         busy, known = run.busy(), self.scheduler.workers
@@ -116,6 +137,17 @@ class LivePage:
             "memory": [0 if one is None else one.metrics.get("memory", 0) for one in here],
             "scratch": [0 if one is None else one.metrics.get("spilled_bytes", {}).get("disk", 0) for one in here],
         }
+
+
+def _in_colours_of_page(chart: Any) -> Any:
+    """The chart, without a background of its own."""
+    chart.sizing_mode, chart.min_width, chart.max_width = "stretch_width", NARROW, WIDE
+    chart.background_fill_color = chart.border_fill_color = chart.outline_line_color = None
+    chart.title.text_color = chart.axis.axis_label_text_color = chart.axis.major_label_text_color = TEXT
+    chart.axis.axis_line_color = chart.axis.major_tick_line_color = TEXT
+    chart.axis.minor_tick_line_color = None
+    chart.grid.grid_line_color = LINE
+    return chart
 
 
 def _table(runs: Sequence[LiveRun]) -> str:

@@ -62,9 +62,11 @@ def axes_for(ax: Any, width: float = 6.0, height: float = 3.4) -> Iterator[Any]:
     matplotlib = import_matplotlib("plots")
     if ax is not None and not isinstance(ax, matplotlib.axes.Axes):
         raise OptionError(f"ax={ax!r} must be Axes of Matplotlib, such as those that plt.subplots() returns")
-    with matplotlib.rc_context(STYLE):
-        if ax is None:
-            from matplotlib import pyplot
+    figure = None
+    if ax is None:
+        from matplotlib import pyplot
 
-            _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
-        yield ax
+        # Outside the style: the first figure starts the backend, and what it sets must stay when the style ends.
+        figure = pyplot.figure(figsize=(width, height), layout="constrained")
+    with matplotlib.rc_context(STYLE):
+        yield ax if figure is None else figure.subplots()

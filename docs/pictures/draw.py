@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PICTURES = ("idea", "proxies", "engines", "pipeline")
+PICTURES = ("overview", "idea", "proxies", "engines", "pipeline")
 
 if __name__ == "__main__":
     for name in PICTURES:

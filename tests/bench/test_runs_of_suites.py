@@ -91,18 +91,21 @@ def test_a_wrong_answer_stops_the_run(run, tiny, monkeypatch):
     assert done.exit_code == 1 and "AnswerError: operation wcc, graph grid" in done.output
 
 
-def test_the_report_has_the_colours_of_the_site_and_of_its_plots():
+def test_the_report_and_its_plots_have_the_colours_of_the_site():
     spec = importlib.util.spec_from_file_location("canvas", ROOT / "docs" / "pictures" / "canvas.py")
     canvas = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(canvas)
     for colours in (canvas.LIGHT, canvas.DARK):
         for name in ("ink", "faint", "pale", "line"):
             assert f"--{name}: {colours[name]};" in STYLE
-    with Drawing("speed") as drawing:  # plots have colours of their own, which the page replaces in the dark
+    with Drawing("speed") as drawing:  # Matplotlib's colours, which the picture replaces in the dark
         drawing.axes[0].plot([1, 2], [3, 4])
         picture = drawing.save()
+    for colours in (canvas.LIGHT, canvas.DARK):
+        ours = (("ink", "ink"), ("faint", "faint"), ("paper", "card"), ("line", "line"))
+        assert "; ".join(f"--{name}: {colours[theirs]}" for name, theirs in ours) in picture
     for kind, colour in (("fill", INK), ("stroke", FAINT), ("fill", "#ffffff"), ("fill", TICKS), ("stroke", TICKS)):
-        assert f"{kind}: {colour}" in picture and f'[style*="{kind}: {colour}"]' in STYLE, colour
+        assert f"{kind}: {colour}" in picture and f'[style*="{kind}: {colour}"]' in picture, colour
 
 
 def test_without_matplotlib_there_are_no_plots_and_it_says_so(run, tiny, tmp_path, monkeypatch):

@@ -20,6 +20,7 @@ Div = pytest.importorskip("bokeh.models").Div
 live_charts = pytest.importorskip("dgraph.dashboard.live_charts")
 LivePage, NEWEST = live_charts.LivePage, live_charts.NEWEST
 
+pytestmark = pytest.mark.filterwarnings("ignore:There is no current event loop")  # Bokeh's client asks for one
 FRAME = pd.DataFrame(np.random.default_rng(3).integers(0, 300, (3000, 2)), columns=["src", "dst"])
 
 
@@ -68,6 +69,10 @@ def served(client):
 
 def test_a_page_without_runs_says_so(own_client):
     assert "No run has begun" in served(own_client)
+    history = own_client.cluster.scheduler.extensions[PLUGIN_NAME]
+    page = LivePage(history, own_client.cluster.scheduler)
+    page.update()
+    assert not any(one.visible for one in page.shown)
 
 
 def test_the_page_shows_runs_while_they_go_on(own_client, graph):
@@ -85,6 +90,7 @@ def test_the_page_shows_runs_while_they_go_on(own_client, graph):
     assert all(0 < share <= 1 for share in after["workers"]["busy"])
     assert all(size > 1e6 for size in after["workers"]["memory"])
     assert "<td>done</td>" in served(own_client)
+    assert all(one.visible for one in page.shown)
 
 
 def test_a_run_that_was_chosen_stays_on_the_page(own_client, graph):
@@ -99,6 +105,17 @@ def test_a_run_that_was_chosen_stays_on_the_page(own_client, graph):
     page.choice.value = NEWEST
     page.update()
     assert f"Run {first}:" not in page.title.text
+
+
+def test_a_chart_without_values_is_hidden(own_client, graph):
+    """The residual is known where an engine measures it."""
+    scheduler = own_client.cluster.scheduler
+    page = LivePage(scheduler.extensions[PLUGIN_NAME], scheduler)
+    for engine, measured in (("gas", False), ("block_descent", True)):
+        dg.pagerank(graph, engine=engine)
+        looked_at(page, lambda shown: states(shown)[0] == "done")
+        assert page.lines["residual"].visible == measured
+        assert page.lines["edges"].visible
 
 
 def test_a_worker_that_was_killed_is_shown_as_gone(own_client, graph):

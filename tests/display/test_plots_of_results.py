@@ -1,5 +1,7 @@
 """Plots of results, reports and graphs: they draw the right numbers, and gather no vertices."""
 
+import os
+import subprocess
 import sys
 
 import matplotlib
@@ -121,6 +123,22 @@ def test_axes_of_the_user_are_drawn_on_and_returned():
     assert dg.pagerank(graph).plot(ax=right) is right and not left.has_data()
     assert dg.pagerank(graph).report.plot(ax=left) is left
     assert len(pyplot.get_fignums()) == 1
+
+
+def test_what_a_notebook_sets_when_its_first_figure_is_drawn_stays_set(tmp_path):
+    """Its backend becomes interactive when it is loaded; otherwise it shows no later figure."""
+    (tmp_path / "of_notebook.py").write_text(
+        "import matplotlib\nfrom matplotlib.backends.backend_agg import *\nmatplotlib.interactive(True)\n"
+    )
+    code = (
+        "import matplotlib; from dgraph.display.plot_style import axes_for\n"
+        "with axes_for(None): pass\n"
+        "print(matplotlib.get_backend(), matplotlib.is_interactive())"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    env = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "module://of_notebook"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.stdout.split() == ["module://of_notebook", "True"], done.stderr
 
 
 @pytest.mark.parametrize(

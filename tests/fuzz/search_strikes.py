@@ -145,6 +145,7 @@ class StrikeSearch(LongSearch):
         print(f"{told}, after {delay:.2f} s: {outcome} after {ended - begun:.1f} s {error or ''}", flush=True)
         if error is not None and not (came and re.search(row.errors, str(error))):
             raise error
+        error = None  # otherwise its traceback keeps what the run had on the cluster
         assert late < SOON, f"it took {late:.1f} s from when the loss could be known"
         if name == "kill the scheduler" or not self.mended():
             self.begun_for, wanted = None, self.begun_for

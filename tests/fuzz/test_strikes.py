@@ -3,6 +3,7 @@ also those that kill."""
 
 import argparse
 import random
+import time
 
 import pytest
 import strikes
@@ -51,6 +52,18 @@ class HoldingRun(StruckRun):
         kept.append(client.submit(int, pure=False))
 
 
+class EndingRun(StruckRun):
+    """It ends in a clear error the first time, and has something on the cluster at that moment."""
+
+    def answer(self, client, room):
+        mine = client.submit(int, pure=False)
+        assert mine.result() == 0
+        if not kept:
+            kept.append("once")
+            time.sleep(0.3)
+            raise RunError("the graph has no workers")
+
+
 kept = []
 
 
@@ -68,6 +81,14 @@ def test_what_a_run_does_wrong_is_found(search, monkeypatch, kind, told):
     try:
         with pytest.raises((AssertionError, RunError), match=told):
             search.struck("gas", "stop", kind("gas", 7, 0, 2), random.Random(7))
+    finally:
+        kept.clear()
+
+
+def test_what_a_run_had_when_it_ended_in_an_error_is_not_kept_by_the_search(search, monkeypatch):
+    monkeypatch.setattr("leftovers.SOON", 3)
+    try:
+        assert search.struck("gas", "stop", EndingRun("gas", 7, 0, 2), random.Random(7)) == "clear errors"
     finally:
         kept.clear()
 
