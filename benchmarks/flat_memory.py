@@ -47,9 +47,7 @@ def main() -> None:
     options.add_argument("--supersteps", type=int, default=200)
     options.add_argument("--runs", type=int, default=300)
     options.add_argument("--trials", type=int, default=3, help="of the supersteps; the runs have one")
-    options.add_argument(
-        "--live", type=float, metavar="MINUTES", help="instead, runs with the live page open"
-    )
+    options.add_argument("--live", type=float, metavar="MINUTES", help="instead, runs with the live page open")
     given = options.parse_args()
     here = dg.rmat(scale=given.scale)
     if given.live:
